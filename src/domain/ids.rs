@@ -1,0 +1,58 @@
+//! Identifiers: one type per kind of thing, so that a calendar's id cannot stand for an intervention's.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Largest identifier: every JSON reader holds it exactly.
+pub const ID_MAX: u64 = 9_007_199_254_740_991;
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// The identifier of that number, or `None` outside 1 to [`ID_MAX`].
+            #[must_use]
+            pub const fn new(number: u64) -> Option<Self> {
+                if number == 0 || number > ID_MAX { None } else { Some(Self(number)) }
+            }
+
+            /// Its number, 1 to [`ID_MAX`].
+            #[must_use]
+            pub const fn number(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+id! {
+    /// A group: a shop, a practice, a town hall. Spec 2.1.
+    GroupId,
+    /// A calendar of a group. Spec 2.2.
+    CalendarId,
+    /// A category of calendars. Spec 2.3.
+    CalendarsetId,
+    /// A service that can be booked. Spec 2.4.
+    InterventionId,
+    /// A category of interventions. Spec 2.5.
+    InterventionsetId,
+    /// A client record. Spec 2.6.
+    FicheId,
+    /// An event of a calendar; an appointment's id is its vevent's. Spec 2.7.
+    VeventId,
+    /// A definition of a customised attribute. Spec 2.9.
+    CustomfieldId,
+    /// A professional: a person who logs in to run groups. Spec 5.
+    ProId,
+}

@@ -1,0 +1,3 @@
+//! slotbook: a self-hosted appointment server that cannot double-book.
+
+pub mod domain;
