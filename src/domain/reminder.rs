@@ -1,0 +1,93 @@
+//! When a reminder leaves: pure times, whoever is to receive it. Contract 7.
+
+use super::time::{Civil, HOUR, Instant, MINUTE};
+use super::zone::Zone;
+
+/// Text messages leave from this second of the local day on: 09:00.
+pub const SMS_DAY_BEGINS: i64 = 9 * HOUR;
+/// Text messages leave before this second of the local day: 19:00.
+pub const SMS_DAY_ENDS: i64 = 19 * HOUR;
+/// Where a message that would fall into the night goes instead, on the day before the appointment: 18:30.
+const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
+
+/// When the e-mail reminder of an appointment starting at `start` is due: `mailreminder_minutes` elapsed minutes earlier.
+/// `None` when that setting is 0, which asks for no reminder. Contract 7.
+///
+/// ```
+/// use slotbook::domain::{reminder::mail_time, time::Instant};
+/// assert_eq!(mail_time(Instant(7_200), 60), Some(Instant(3_600)));
+/// assert_eq!(mail_time(Instant(7_200), 0), None);
+/// ```
+#[must_use]
+pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
+    (mailreminder_minutes != 0).then(|| start.plus_minutes(-i64::from(mailreminder_minutes)))
+}
+
+/// When the text message of an appointment starting at `start` is due: `smsreminder_minutes` elapsed minutes earlier if
+/// clocks then show 09:00 to 18:59:59, otherwise at 18:30 on the day before the appointment's local day. `None` when
+/// that setting is 0. Contract 7.
+///
+/// ```
+/// use slotbook::domain::{reminder::sms_time, time::Civil, zone::Zone};
+/// let paris = Zone::from_iana("Europe/Paris").unwrap();
+/// let at = |day, hour, minute| paris.instant_of(Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).unwrap());
+/// assert_eq!(sms_time(paris, at(12, 10, 0), 60), Some(at(12, 9, 0)));
+/// assert_eq!(sms_time(paris, at(12, 9, 45), 60), Some(at(11, 18, 30)));
+/// ```
+#[must_use]
+pub fn sms_time(zone: Zone, start: Instant, smsreminder_minutes: u32) -> Option<Instant> {
+    if smsreminder_minutes == 0 {
+        return None;
+    }
+    let due = start.plus_minutes(-i64::from(smsreminder_minutes));
+    if is_sms_hour(zone.civil_of(due)) {
+        return Some(due);
+    }
+    let eve = zone.civil_of(start).day().plus_days(-1);
+    Some(zone.instant_of(eve.midnight().plus_seconds(SMS_EVE)))
+}
+
+/// Whether text messages may leave at that local time: from 09:00 up to, not including, 19:00. Contract 7.
+#[must_use]
+pub fn is_sms_hour(local: Civil) -> bool {
+    let second = local.second_of_day();
+    SMS_DAY_BEGINS <= second && second < SMS_DAY_ENDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paris() -> Zone {
+        Zone::from_iana("Europe/Paris").expect("a zone")
+    }
+
+    fn at(month: u32, day: u32, hour: u32, minute: u32) -> Instant {
+        paris().instant_of(Civil::from_ymd_hms(2025, month, day, hour, minute, 0).expect("a time"))
+    }
+
+    #[test]
+    fn a_message_due_at_nine_leaves_and_one_due_at_seven_in_the_evening_does_not() {
+        assert_eq!(sms_time(paris(), at(6, 12, 10, 0), 60), Some(at(6, 12, 9, 0)));
+        assert_eq!(sms_time(paris(), at(6, 12, 9, 59), 60), Some(at(6, 11, 18, 30)));
+        assert_eq!(sms_time(paris(), at(6, 12, 19, 59), 60), Some(at(6, 12, 18, 59)));
+        assert_eq!(sms_time(paris(), at(6, 12, 20, 0), 60), Some(at(6, 11, 18, 30)));
+    }
+
+    #[test]
+    fn the_eve_is_that_of_the_appointment_however_early_the_reminder() {
+        assert_eq!(sms_time(paris(), at(6, 12, 8, 0), 3 * 1_440), Some(at(6, 11, 18, 30)));
+    }
+
+    #[test]
+    fn minutes_are_elapsed_across_a_clock_change() {
+        assert_eq!(mail_time(at(3, 30, 10, 0), 1_440), Some(at(3, 29, 9, 0)));
+        assert_eq!(sms_time(paris(), at(3, 30, 10, 0), 1_441), Some(at(3, 29, 18, 30)));
+    }
+
+    #[test]
+    fn a_setting_of_zero_asks_for_nothing() {
+        assert_eq!(mail_time(at(6, 12, 10, 0), 0), None);
+        assert_eq!(sms_time(paris(), at(6, 12, 10, 0), 0), None);
+    }
+}

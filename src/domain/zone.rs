@@ -1,0 +1,398 @@
+//! Wall clocks of time zones: the only place that turns civil time into instants and back.
+//!
+//! The zone database is asked once per zone for its offset changes; after that a conversion is a look-up of a few
+//! nanoseconds. The answers are those of the database for 1970 to 9999, gaps and repeated hours included. The database
+//! itself knows of no clock change after 2099: later years keep the offset of that year's end.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
+
+use chrono::{DateTime, Offset, TimeZone};
+use chrono_tz::{TZ_VARIANTS, Tz};
+
+use super::time::{Civil, DAY, Instant};
+
+/// A time zone: the rule by which a shop's clocks follow UTC. Copies are free, and equal when their IANA names are.
+#[derive(Clone, Copy)]
+pub struct Zone(&'static Table);
+
+/// Converts many civil times of one zone, fastest when they ascend: while they stay between two clock changes, a
+/// conversion is one comparison and one subtraction. Gives exactly what [`Zone::instant_of`] gives, in any order.
+#[derive(Clone, Debug)]
+pub struct Offsets {
+    zone: Zone,
+    /// The civil times for which `offset_seconds` holds: from the first, up to and not including the second.
+    holds_from: i64,
+    holds_until: i64,
+    offset_seconds: i64,
+}
+
+impl Zone {
+    /// The zone of an IANA name such as `Europe/Paris`, links such as `Asia/Katmandu` included; `None` when the zone
+    /// database has no such name.
+    #[must_use]
+    pub fn from_iana(name: &str) -> Option<Self> {
+        // A memo of constants of the zone database: the first use of a zone takes half a millisecond.
+        static TABLES: [OnceLock<Table>; TZ_VARIANTS.len()] = [const { OnceLock::new() }; TZ_VARIANTS.len()];
+        let tz: Tz = name.parse().ok()?;
+        let place = TABLES.get(tz as usize).expect("one place for each zone of the database");
+        Some(Self(place.get_or_init(|| Table::probed(tz))))
+    }
+
+    /// The zone's name in the IANA database.
+    #[must_use]
+    pub fn iana_name(self) -> &'static str {
+        self.0.tz.name()
+    }
+
+    /// The instant at which the zone's clocks show `civil`.
+    ///
+    /// A time that clocks skip in spring names the instant that the offset before the gap gives: 02:30 of a gap from
+    /// 02:00 to 03:00 is the instant shown as 03:30. A time shown twice in autumn names its first pass. Contract 1
+    /// (RFC 5545). Times outside 1970 to 9999 take the nearest known offset.
+    ///
+    /// ```
+    /// use slotbook::domain::{time::Civil, zone::Zone};
+    /// let paris = Zone::from_iana("Europe/Paris").unwrap();
+    /// let in_gap = paris.instant_of(Civil::from_ymd_hms(2025, 3, 30, 2, 30, 0).unwrap());
+    /// assert_eq!(paris.civil_of(in_gap), Civil::from_ymd_hms(2025, 3, 30, 3, 30, 0).unwrap());
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn instant_of(self, civil: Civil) -> Instant {
+        let (span, _) = self.0.around_civil(civil.0);
+        Instant(civil.0.saturating_sub(span.offset_seconds))
+    }
+
+    /// What the zone's clocks show at `instant`.
+    #[must_use]
+    #[inline]
+    pub fn civil_of(self, instant: Instant) -> Civil {
+        Civil(instant.0.saturating_add(self.0.at_instant(instant.0).offset_seconds))
+    }
+
+    /// Whether the civil time shown at `instant` names that very instant: false exactly on the second pass of a repeated
+    /// hour, whose times name the first pass. Contract 4, rule 5.
+    #[must_use]
+    #[inline]
+    pub fn names_itself(self, instant: Instant) -> bool {
+        let span = self.0.at_instant(instant.0);
+        instant.0.saturating_add(span.offset_seconds) >= span.civil_from
+    }
+
+    /// Seconds that the zone's clocks are ahead of UTC at `instant`; negative west of Greenwich.
+    #[must_use]
+    #[inline]
+    pub fn offset_at(self, instant: Instant) -> i64 {
+        self.0.at_instant(instant.0).offset_seconds
+    }
+
+    /// A converter for ascending civil times.
+    #[must_use]
+    pub fn offsets(self) -> Offsets {
+        Offsets { zone: self, holds_from: 0, holds_until: 0, offset_seconds: 0 }
+    }
+
+    /// Most seconds by which the order of civil times and the order of their instants can disagree, around any clock
+    /// change of this zone: twice the largest change, 0 for a zone that never changes.
+    #[must_use]
+    pub(super) fn disorder_seconds(self) -> i64 {
+        self.0.disorder_seconds
+    }
+}
+
+impl PartialEq for Zone {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.tz == other.0.tz
+    }
+}
+
+impl Eq for Zone {}
+
+impl Hash for Zone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iana_name().hash(state);
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Zone({})", self.iana_name())
+    }
+}
+
+impl Offsets {
+    /// The zone whose clocks these are.
+    #[must_use]
+    pub fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// The instant at which the zone's clocks show `civil`; see [`Zone::instant_of`].
+    #[must_use]
+    #[inline]
+    pub fn instant_of(&mut self, civil: Civil) -> Instant {
+        if civil.0 < self.holds_from || civil.0 >= self.holds_until {
+            self.seek(civil);
+        }
+        Instant(civil.0.saturating_sub(self.offset_seconds))
+    }
+
+    fn seek(&mut self, civil: Civil) {
+        let (span, holds_until) = self.zone.0.around_civil(civil.0);
+        (self.holds_from, self.holds_until, self.offset_seconds) = (span.civil_from, holds_until, span.offset_seconds);
+    }
+}
+
+/// Release of the zone database that conversions follow, such as `2025b`.
+#[must_use]
+pub fn tzdata_version() -> &'static str {
+    chrono_tz::IANA_TZDB_VERSION
+}
+
+/// The instant at which a clock that keeps UTC shows `civil`.
+#[must_use]
+pub const fn instant_of_utc(civil: Civil) -> Instant {
+    Instant(civil.0)
+}
+
+/// What a clock that keeps UTC shows at `instant`.
+#[must_use]
+pub const fn utc_of(instant: Instant) -> Civil {
+    Civil(instant.0)
+}
+
+/// Years outside of which the database has no changes that matter here: instants begin in 1970 (a day earlier in civil
+/// time), and its rules are written out up to 2099.
+const PROBED_FROM: i64 = -7 * DAY;
+const PROBED_UNTIL: i64 = 4_134_000_000;
+/// Two clock changes of one zone are further apart than this; a test compares every zone with the database.
+const PROBE_STEP: i64 = 7 * DAY;
+/// A bucket of the index is 2^22 seconds, about 48 days: few hold more than one change.
+const BUCKET_BITS: u32 = 22;
+const BUCKETS: usize = ((PROBED_UNTIL - PROBED_FROM) >> BUCKET_BITS) as usize + 2;
+
+/// A stretch of time in which the offset stays the same.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// First instant of the span.
+    instant_from: i64,
+    /// First civil time that this span's offset converts. At a gap, its far end: the times skipped belong to the span
+    /// before. At a repeated hour, the end of the second pass: its times belong to the span before as well.
+    civil_from: i64,
+    offset_seconds: i64,
+}
+
+/// All spans of one zone, with an index to begin the search at the right place.
+struct Table {
+    tz: Tz,
+    /// Ascending in both times. The first begins at `i64::MIN`; a sentinel at `i64::MAX` ends the list.
+    spans: Box<[Span]>,
+    /// For each bucket, the span that its first second lies in, by instant and by civil time.
+    by_instant: Box<[u16]>,
+    by_civil: Box<[u16]>,
+    disorder_seconds: i64,
+}
+
+impl Table {
+    fn probed(tz: Tz) -> Self {
+        let offset_at = |instant: i64| {
+            let utc = DateTime::from_timestamp(instant, 0).expect("probes lie within chrono's years").naive_utc();
+            i64::from(tz.offset_from_utc_datetime(&utc).fix().local_minus_utc())
+        };
+        let mut offset = offset_at(PROBED_FROM);
+        let mut spans = vec![Span { instant_from: i64::MIN, civil_from: i64::MIN, offset_seconds: offset }];
+        let mut disorder_seconds = 0;
+        let mut probe = PROBED_FROM;
+        while probe < PROBED_UNTIL {
+            let (mut before, mut after) = (probe, probe + PROBE_STEP);
+            probe = after;
+            let next = offset_at(after);
+            if next == offset {
+                continue;
+            }
+            while after - before > 1 {
+                let middle = before + (after - before) / 2;
+                if offset_at(middle) == offset { before = middle } else { after = middle }
+            }
+            spans.push(Span { instant_from: after, civil_from: after + offset.max(next), offset_seconds: next });
+            disorder_seconds = disorder_seconds.max(2 * (next - offset).abs());
+            offset = next;
+        }
+        spans.push(Span { instant_from: i64::MAX, civil_from: i64::MAX, offset_seconds: offset });
+        let by_instant = index(&spans, |span| span.instant_from);
+        let by_civil = index(&spans, |span| span.civil_from);
+        Self { tz, spans: spans.into(), by_instant, by_civil, disorder_seconds }
+    }
+
+    /// The span in which `instant` lies.
+    #[inline]
+    fn at_instant(&self, instant: i64) -> &Span {
+        let mut place = usize::from(self.by_instant[bucket(instant)]);
+        while self.spans[place + 1].instant_from <= instant.min(i64::MAX - 1) {
+            place += 1;
+        }
+        &self.spans[place]
+    }
+
+    /// The span whose offset converts `civil`, and the civil time from which the next one's does.
+    #[inline]
+    fn around_civil(&self, civil: i64) -> (&Span, i64) {
+        let mut place = usize::from(self.by_civil[bucket(civil)]);
+        while self.spans[place + 1].civil_from <= civil.min(i64::MAX - 1) {
+            place += 1;
+        }
+        (&self.spans[place], self.spans[place + 1].civil_from)
+    }
+}
+
+/// For each bucket, the last span that begins at or before the bucket's first second.
+fn index(spans: &[Span], from: impl Fn(&Span) -> i64) -> Box<[u16]> {
+    (0..BUCKETS)
+        .map(|bucket| {
+            let first_second = if bucket == 0 { i64::MIN } else { PROBED_FROM + ((bucket as i64) << BUCKET_BITS) };
+            let begun = spans.partition_point(|span| from(span) <= first_second);
+            u16::try_from(begun - 1).expect("a zone has a few hundred spans")
+        })
+        .collect()
+}
+
+/// The bucket of a time; times outside the probed years are in the first or last one.
+#[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the number of buckets first")]
+fn bucket(seconds: i64) -> usize {
+    (seconds.saturating_sub(PROBED_FROM) >> BUCKET_BITS).clamp(0, BUCKETS as i64 - 1) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::{CIVIL_MAX, INSTANT_MAX};
+    use crate::domain::zone_names::ZoneName;
+    use chrono::{MappedLocalTime, NaiveDateTime, TimeDelta};
+    use proptest::prelude::*;
+
+    fn naive(seconds: i64) -> NaiveDateTime {
+        DateTime::from_timestamp(seconds, 0).expect("within chrono's years").naive_utc()
+    }
+
+    /// The zone database's own answer to [`Zone::instant_of`].
+    fn instant_by_chrono(tz: Tz, civil: i64) -> i64 {
+        let mut asked = naive(civil);
+        loop {
+            match tz.offset_from_local_datetime(&asked) {
+                MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(offset, _) => {
+                    return civil - i64::from(offset.fix().local_minus_utc());
+                }
+                // In a gap: walk back to before it.
+                MappedLocalTime::None => asked -= TimeDelta::minutes(5),
+            }
+        }
+    }
+
+    fn offset_by_chrono(tz: Tz, instant: i64) -> i64 {
+        i64::from(tz.offset_from_utc_datetime(&naive(instant)).fix().local_minus_utc())
+    }
+
+    fn assert_same_as_chrono(tz: Tz, instant: i64) {
+        let zone = Zone::from_iana(tz.name()).expect("a zone");
+        let offset = offset_by_chrono(tz, instant);
+        assert_eq!(zone.offset_at(Instant(instant)), offset, "{tz} at {instant}");
+        assert_eq!(zone.civil_of(Instant(instant)), Civil(instant + offset));
+        let named = instant_by_chrono(tz, instant + offset);
+        assert_eq!(zone.names_itself(Instant(instant)), named == instant, "{tz} at {instant}");
+        assert_eq!(zone.instant_of(Civil(instant)), Instant(instant_by_chrono(tz, instant)), "{tz} at civil {instant}");
+    }
+
+    #[test]
+    fn every_offset_change_of_every_zone_is_known() {
+        for tz in TZ_VARIANTS {
+            let zone = Zone::from_iana(tz.name()).expect("a zone");
+            for day in 0..PROBED_UNTIL / DAY + 400 {
+                let instant = day * DAY;
+                assert_eq!(zone.offset_at(Instant(instant)), offset_by_chrono(tz, instant), "{tz} at {instant}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_zone_changes_twice_within_the_step_of_probing() {
+        for tz in TZ_VARIANTS {
+            let zone = Zone::from_iana(tz.name()).expect("a zone");
+            for pair in zone.0.spans[1..zone.0.spans.len() - 1].windows(2) {
+                assert!(pair[1].instant_from - pair[0].instant_from > 2 * PROBE_STEP, "{tz}: {pair:?}");
+                assert!(pair[1].civil_from > pair[0].civil_from);
+            }
+        }
+    }
+
+    #[test]
+    fn conversions_around_every_change_are_those_of_the_database() {
+        for name in ZoneName::all() {
+            let tz = name.zone().0.tz;
+            let spans = &name.zone().0.spans;
+            for span in &spans[1..spans.len() - 1] {
+                for seconds in [-1, 0, 1, 1_799, 1_800, 3_599, 3_600, 3_601, -3_600, -3_601, 7_200, -7_200] {
+                    assert_same_as_chrono(tz, span.instant_from + seconds);
+                    assert_same_as_chrono(tz, span.civil_from + seconds);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_skipped_day_takes_the_offset_before_it() {
+        // Samoa went from 29 to 31 December 2011.
+        let apia = Zone::from_iana("Pacific/Apia").expect("a zone");
+        let at = |day| Civil::from_ymd_hms(2011, 12, day, 10, 0, 0).expect("a time");
+        assert_eq!(apia.civil_of(apia.instant_of(at(30))), at(31));
+        assert_eq!(apia.instant_of(at(30)), apia.instant_of(at(31)));
+    }
+
+    #[test]
+    fn only_the_second_pass_of_a_repeated_hour_does_not_name_itself() {
+        let lord_howe = Zone::from_iana("Australia/Lord_Howe").expect("a zone");
+        // Clocks go back by half an hour at 02:00 on 6 April 2025.
+        let back = lord_howe.instant_of(Civil::from_ymd_hms(2025, 4, 6, 1, 59, 59).expect("a time")).plus_seconds(1);
+        for (seconds, names_itself) in [(-1, true), (0, false), (1_799, false), (1_800, true)] {
+            assert_eq!(lord_howe.names_itself(back.plus_seconds(seconds)), names_itself);
+        }
+    }
+
+    #[test]
+    fn times_beyond_all_years_do_not_overflow() {
+        for name in ZoneName::all() {
+            for extreme in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+                let _ = (name.zone().instant_of(Civil(extreme)), name.zone().civil_of(Instant(extreme)));
+                let _ = name.zone().names_itself(Instant(extreme));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_zones_are_not_found() {
+        assert_eq!(Zone::from_iana("Europe/Lyon"), None);
+        assert_eq!(Zone::from_iana(""), None);
+        assert_ne!(Zone::from_iana("Asia/Katmandu"), Zone::from_iana("Asia/Kathmandu"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn conversions_of_any_year_are_those_of_the_database(place in 0..TZ_VARIANTS.len(), near in 0..PROBED_UNTIL, far in 0..INSTANT_MAX.0) {
+            assert_same_as_chrono(TZ_VARIANTS[place], near);
+            assert_same_as_chrono(TZ_VARIANTS[place], far);
+        }
+
+        #[test]
+        fn a_cursor_agrees_in_any_order(place in 0..TZ_VARIANTS.len(), civils in prop::collection::vec(0..CIVIL_MAX.0 / 40, 1..40)) {
+            let zone = Zone::from_iana(TZ_VARIANTS[place].name()).expect("a zone");
+            let mut offsets = zone.offsets();
+            for civil in civils {
+                prop_assert_eq!(offsets.instant_of(Civil(civil)), zone.instant_of(Civil(civil)));
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The time zone names a group may carry, and the zone each stands for.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::zone::Zone;
+
+/// A name a group's `timezone` may have, such as `Paris`. Only names of the table exist. Its order is the table's,
+/// which runs from west to east. Stored and transferred as the name. Spec 2.1.1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub struct ZoneName(u8);
+
+/// The name that was given is not one of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("timezone must be one of the listed zone names, such as Paris")]
+pub struct UnknownZoneName;
+
+impl ZoneName {
+    /// The name written exactly so, capitals included, or `None` for any other text, IANA names among them.
+    ///
+    /// ```
+    /// use slotbook::domain::zone_names::ZoneName;
+    /// assert_eq!(ZoneName::from_name("Paris").map(|name| name.zone().iana_name()), Some("Europe/Paris"));
+    /// assert_eq!(ZoneName::from_name("Europe/Paris"), None);
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        ZoneName::all().find(|candidate| candidate.name() == name)
+    }
+
+    /// The name itself, such as `Eastern Time (US & Canada)`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        TABLE[usize::from(self.0)].0
+    }
+
+    /// The zone whose clocks that name stands for. Several names share one zone.
+    #[must_use]
+    pub fn zone(self) -> Zone {
+        // A memo of a constant: looking a zone up by its IANA name hashes the text each time.
+        static ZONES: [OnceLock<Zone>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
+        let row = usize::from(self.0);
+        *ZONES[row]
+            .get_or_init(|| Zone::from_iana(TABLE[row].1).expect("the zone database has every zone of the table"))
+    }
+
+    /// All names, in the order of the table.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+        (0..ROWS).map(Self)
+    }
+}
+
+impl fmt::Display for ZoneName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for ZoneName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ZoneName({})", self.name())
+    }
+}
+
+impl TryFrom<String> for ZoneName {
+    type Error = UnknownZoneName;
+
+    fn try_from(name: String) -> Result<Self, UnknownZoneName> {
+        Self::from_name(&name).ok_or(UnknownZoneName)
+    }
+}
+
+impl From<ZoneName> for &'static str {
+    fn from(name: ZoneName) -> Self {
+        name.name()
+    }
+}
+
+/// Number of rows of the table.
+const ROWS: u8 = 142;
+
+/// Name and IANA zone, as the specification lists them. Where its listings disagree, Edinburgh keeps London's clocks
+/// and Georgetown is Guyana's.
+static TABLE: [(&str, &str); ROWS as usize] = [
+    ("International Date Line West", "Pacific/Midway"),
+    ("Midway Island", "Pacific/Midway"),
+    ("Samoa", "Pacific/Pago_Pago"),
+    ("Hawaii", "Pacific/Honolulu"),
+    ("Alaska", "America/Juneau"),
+    ("Pacific Time (US & Canada)", "America/Los_Angeles"),
+    ("Tijuana", "America/Tijuana"),
+    ("Mountain Time (US & Canada)", "America/Denver"),
+    ("Arizona", "America/Phoenix"),
+    ("Chihuahua", "America/Chihuahua"),
+    ("Mazatlan", "America/Mazatlan"),
+    ("Central Time (US & Canada)", "America/Chicago"),
+    ("Saskatchewan", "America/Regina"),
+    ("Guadalajara", "America/Mexico_City"),
+    ("Mexico City", "America/Mexico_City"),
+    ("Monterrey", "America/Monterrey"),
+    ("Central America", "America/Guatemala"),
+    ("Eastern Time (US & Canada)", "America/New_York"),
+    ("Indiana (East)", "America/Indiana/Indianapolis"),
+    ("Bogota", "America/Bogota"),
+    ("Lima", "America/Lima"),
+    ("Quito", "America/Lima"),
+    ("Atlantic Time (Canada)", "America/Halifax"),
+    ("Caracas", "America/Caracas"),
+    ("La Paz", "America/La_Paz"),
+    ("Santiago", "America/Santiago"),
+    ("Newfoundland", "America/St_Johns"),
+    ("Brasilia", "America/Sao_Paulo"),
+    ("Buenos Aires", "America/Argentina/Buenos_Aires"),
+    ("Georgetown", "America/Guyana"),
+    ("Greenland", "America/Godthab"),
+    ("Mid-Atlantic", "Atlantic/South_Georgia"),
+    ("Azores", "Atlantic/Azores"),
+    ("Cape Verde Is.", "Atlantic/Cape_Verde"),
+    ("Dublin", "Europe/Dublin"),
+    ("Edinburgh", "Europe/London"),
+    ("Lisbon", "Europe/Lisbon"),
+    ("London", "Europe/London"),
+    ("Casablanca", "Africa/Casablanca"),
+    ("Monrovia", "Africa/Monrovia"),
+    ("UTC", "Etc/UTC"),
+    ("Belgrade", "Europe/Belgrade"),
+    ("Bratislava", "Europe/Bratislava"),
+    ("Budapest", "Europe/Budapest"),
+    ("Ljubljana", "Europe/Ljubljana"),
+    ("Prague", "Europe/Prague"),
+    ("Sarajevo", "Europe/Sarajevo"),
+    ("Skopje", "Europe/Skopje"),
+    ("Warsaw", "Europe/Warsaw"),
+    ("Zagreb", "Europe/Zagreb"),
+    ("Brussels", "Europe/Brussels"),
+    ("Copenhagen", "Europe/Copenhagen"),
+    ("Madrid", "Europe/Madrid"),
+    ("Paris", "Europe/Paris"),
+    ("Amsterdam", "Europe/Amsterdam"),
+    ("Berlin", "Europe/Berlin"),
+    ("Bern", "Europe/Berlin"),
+    ("Rome", "Europe/Rome"),
+    ("Stockholm", "Europe/Stockholm"),
+    ("Vienna", "Europe/Vienna"),
+    ("West Central Africa", "Africa/Algiers"),
+    ("Bucharest", "Europe/Bucharest"),
+    ("Cairo", "Africa/Cairo"),
+    ("Helsinki", "Europe/Helsinki"),
+    ("Kyev", "Europe/Kiev"),
+    ("Riga", "Europe/Riga"),
+    ("Sofia", "Europe/Sofia"),
+    ("Tallinn", "Europe/Tallinn"),
+    ("Vilnius", "Europe/Vilnius"),
+    ("Athens", "Europe/Athens"),
+    ("Istanbul", "Europe/Istanbul"),
+    ("Minsk", "Europe/Minsk"),
+    ("Jerusalem", "Asia/Jerusalem"),
+    ("Harare", "Africa/Harare"),
+    ("Pretoria", "Africa/Johannesburg"),
+    ("Moscow", "Europe/Moscow"),
+    ("St. Petersburg", "Europe/Moscow"),
+    ("Volgograd", "Europe/Moscow"),
+    ("Kuwait", "Asia/Kuwait"),
+    ("Riyadh", "Asia/Riyadh"),
+    ("Nairobi", "Africa/Nairobi"),
+    ("Baghdad", "Asia/Baghdad"),
+    ("Tehran", "Asia/Tehran"),
+    ("Abu Dhabi", "Asia/Muscat"),
+    ("Muscat", "Asia/Muscat"),
+    ("Baku", "Asia/Baku"),
+    ("Tbilisi", "Asia/Tbilisi"),
+    ("Yerevan", "Asia/Yerevan"),
+    ("Kabul", "Asia/Kabul"),
+    ("Ekaterinburg", "Asia/Yekaterinburg"),
+    ("Islamabad", "Asia/Karachi"),
+    ("Karachi", "Asia/Karachi"),
+    ("Tashkent", "Asia/Tashkent"),
+    ("Chennai", "Asia/Kolkata"),
+    ("Kolkata", "Asia/Kolkata"),
+    ("Mumbai", "Asia/Kolkata"),
+    ("New Delhi", "Asia/Kolkata"),
+    ("Kathmandu", "Asia/Katmandu"),
+    ("Astana", "Asia/Dhaka"),
+    ("Dhaka", "Asia/Dhaka"),
+    ("Sri Jayawardenepura", "Asia/Colombo"),
+    ("Almaty", "Asia/Almaty"),
+    ("Novosibirsk", "Asia/Novosibirsk"),
+    ("Rangoon", "Asia/Rangoon"),
+    ("Bangkok", "Asia/Bangkok"),
+    ("Hanoi", "Asia/Bangkok"),
+    ("Jakarta", "Asia/Jakarta"),
+    ("Krasnoyarsk", "Asia/Krasnoyarsk"),
+    ("Beijing", "Asia/Shanghai"),
+    ("Chongqing", "Asia/Chongqing"),
+    ("Hong Kong", "Asia/Hong_Kong"),
+    ("Urumqi", "Asia/Urumqi"),
+    ("Kuala Lumpur", "Asia/Kuala_Lumpur"),
+    ("Singapore", "Asia/Singapore"),
+    ("Taipei", "Asia/Taipei"),
+    ("Perth", "Australia/Perth"),
+    ("Irkutsk", "Asia/Irkutsk"),
+    ("Ulaan Bataar", "Asia/Ulaanbaatar"),
+    ("Seoul", "Asia/Seoul"),
+    ("Osaka", "Asia/Tokyo"),
+    ("Sapporo", "Asia/Tokyo"),
+    ("Tokyo", "Asia/Tokyo"),
+    ("Yakutsk", "Asia/Yakutsk"),
+    ("Darwin", "Australia/Darwin"),
+    ("Adelaide", "Australia/Adelaide"),
+    ("Canberra", "Australia/Melbourne"),
+    ("Melbourne", "Australia/Melbourne"),
+    ("Sydney", "Australia/Sydney"),
+    ("Brisbane", "Australia/Brisbane"),
+    ("Hobart", "Australia/Hobart"),
+    ("Vladivostok", "Asia/Vladivostok"),
+    ("Guam", "Pacific/Guam"),
+    ("Port Moresby", "Pacific/Port_Moresby"),
+    ("Magadan", "Asia/Magadan"),
+    ("Solomon Is.", "Asia/Magadan"),
+    ("New Caledonia", "Pacific/Noumea"),
+    ("Fiji", "Pacific/Fiji"),
+    ("Kamchatka", "Asia/Kamchatka"),
+    ("Marshall Is.", "Pacific/Majuro"),
+    ("Auckland", "Pacific/Auckland"),
+    ("Wellington", "Pacific/Auckland"),
+    ("Nuku'alofa", "Pacific/Tongatapu"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_has_a_zone_and_finds_itself() {
+        for name in ZoneName::all() {
+            assert_eq!(name.zone().iana_name(), TABLE[usize::from(name.0)].1);
+            assert_eq!(ZoneName::from_name(name.name()), Some(name));
+        }
+        let distinct: BTreeSet<_> = ZoneName::all().map(ZoneName::name).collect();
+        assert_eq!(distinct.len(), ZoneName::all().len());
+    }
+
+    #[test]
+    fn names_are_exact() {
+        for absent in ["", "paris", "Paris ", "Europe/Paris", "UTC+1"] {
+            assert_eq!(ZoneName::from_name(absent), None);
+        }
+    }
+
+    #[test]
+    fn disputed_cities_follow_their_own_country() {
+        let zone = |name| ZoneName::from_name(name).expect("listed").zone().iana_name();
+        assert_eq!(zone("Edinburgh"), "Europe/London");
+        assert_eq!(zone("Georgetown"), "America/Guyana");
+    }
+
+    #[test]
+    fn a_name_is_transferred_as_its_text() {
+        let paris = ZoneName::from_name("Paris").expect("listed");
+        assert_eq!(serde_json::to_string(&paris).expect("writes"), "\"Paris\"");
+        assert_eq!(serde_json::from_str::<ZoneName>("\"Paris\"").expect("reads"), paris);
+        assert!(serde_json::from_str::<ZoneName>("\"Atlantis\"").is_err());
+        let config = bincode::config::standard();
+        let bytes = bincode::serde::encode_to_vec(paris, config).expect("writes");
+        assert_eq!(bincode::serde::decode_from_slice(&bytes, config).expect("reads"), (paris, bytes.len()));
+    }
+}
