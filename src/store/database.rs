@@ -1,0 +1,192 @@
+//! One sled database, wrapped in the discipline that makes it durable.
+//!
+//! sled's `flush` ends in `sync_file_range`, which survives a killed process and not a power cut. So after each flush
+//! we sync its file `db` through a descriptor of our own, which also reports errors that sled only logs. sled panics on
+//! some damage, so every call runs guarded. Its cache is small, it has no flusher thread, and one thread owns it.
+
+use std::fs::{self, File};
+use std::ops::Bound;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::files::{create_directory, entries, sync_directory, sync_file};
+
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// A database that is written in durable steps.
+#[derive(Debug)]
+pub(super) struct Database {
+    /// Directory that sled keeps its files in.
+    path: PathBuf,
+    /// `None` only while the database is being dropped.
+    db: Option<sled::Db>,
+    /// Our own descriptor on sled's file `db`, opened before our first write: its fdatasync reports every failed write.
+    file: File,
+    /// Set by the first failure and never reset: what the disk holds is unknown from then on.
+    failed: bool,
+}
+
+impl Database {
+    /// Makes an empty database in the new directory `path`, durable with its name.
+    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+        create_directory(path)?;
+        let mut database = Self::start(path)?;
+        database.sync()?;
+        sync_file(&path.join("conf"))?;
+        sync_directory(&path.join("blobs"))?;
+        sync_directory(path)?;
+        Ok(database)
+    }
+
+    /// Opens the database in `path`. Beware: sled repairs as it opens, and overwrites what it cannot read.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled would make anew.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        for name in ["conf", "db"] {
+            if !path.join(name).is_file() {
+                let reason = format!("its file `{name}` is missing");
+                return Err(StoreError::Database { path: path.to_owned(), doing: "opened", reason });
+            }
+        }
+        remove_half_written_snapshots(path)?;
+        let database = Self::start(path)?;
+        // sled may have renamed a snapshot of its page table into place.
+        sync_directory(path)?;
+        Ok(database)
+    }
+
+    fn start(path: &Path) -> Result<Self, StoreError> {
+        let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let db = guarded(path, "opened", || config.open())?;
+        let data = path.join("db");
+        let file = File::open(&data).map_err(StoreError::io("open", &data))?;
+        Ok(Self { path: path.to_owned(), db: Some(db), file, failed: false })
+    }
+
+    /// The directory of the database.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets (`Some`) or removes (`None`) keys, all or none, and returns when that is on disk.
+    ///
+    /// # Errors
+    ///
+    /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing: a second fsync would
+    /// report success for pages that the kernel has given up.
+    pub(super) fn write<K, V>(&mut self, changes: impl IntoIterator<Item = (K, Option<V>)>) -> Result<(), StoreError>
+    where
+        K: Into<sled::IVec>,
+        V: Into<sled::IVec>,
+    {
+        let mut batch = sled::Batch::default();
+        for (key, value) in changes {
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
+        self.durably(|db| db.apply_batch(batch))
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.durably(|_| Ok(()))
+    }
+
+    fn durably(&mut self, change: impl FnOnce(&sled::Db) -> sled::Result<()>) -> Result<(), StoreError> {
+        if self.failed {
+            return Err(StoreError::Poisoned { path: self.path.clone() });
+        }
+        self.failed = true;
+        let db = self.db.as_ref().expect("open until dropped");
+        guarded(&self.path, "written", || change(db).and_then(|()| db.flush()))?;
+        self.file.sync_data().map_err(StoreError::io("sync", &self.path.join("db")))?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// The value of `key`.
+    pub(super) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let db = self.db.as_ref().expect("open until dropped");
+        Ok(guarded(&self.path, "read", || db.get(key))?.map(|value| value.to_vec()))
+    }
+
+    /// Keys and values after `key`, ascending. Ends after the first error.
+    pub(super) fn after(&self, key: &[u8]) -> Entries<'_> {
+        let db = self.db.as_ref().expect("open until dropped");
+        Entries { path: &self.path, entries: Some(db.range::<&[u8], _>((Bound::Excluded(key), Bound::Unbounded))) }
+    }
+
+    /// Ends the use of the database; all in it is on disk already.
+    pub(super) fn close(mut self) -> Result<(), StoreError> {
+        if self.failed {
+            return Err(StoreError::Poisoned { path: self.path.clone() });
+        }
+        let db = self.db.take().expect("open until dropped");
+        guarded(&self.path, "closed", || {
+            drop(db);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // sled syncs as it is dropped. After a failure that would be a second try, and a panic; so it is left alone
+        // until the process ends.
+        if self.failed {
+            std::mem::forget(self.db.take());
+        }
+    }
+}
+
+/// An ascending walk over a database.
+pub(super) struct Entries<'a> {
+    /// For errors.
+    path: &'a Path,
+    /// `None` once the walk failed: sled's iterator is not to be asked again after a panic.
+    entries: Option<sled::Iter>,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<(Vec<u8>, Vec<u8>), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entries = self.entries.as_mut()?;
+        match guarded(self.path, "read", || entries.next().transpose()) {
+            Ok(entry) => entry.map(|(key, value)| Ok((key.to_vec(), value.to_vec()))),
+            Err(error) => {
+                self.entries = None;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// sled takes any `snap.*` for whole, and fails for ever on one that a crash cut short. It needs none of them.
+fn remove_half_written_snapshots(path: &Path) -> Result<(), StoreError> {
+    for entry in entries(path)? {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            fs::remove_file(&entry).map_err(StoreError::io("remove", &entry))?;
+            sync_directory(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn guarded<T>(path: &Path, doing: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+    let reason = match panic::catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => error.to_string(),
+        Err(payload) => {
+            let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+            format!("sled panicked: {}", message.unwrap_or_default())
+        }
+    };
+    Err(StoreError::Database { path: path.to_owned(), doing, reason })
+}

@@ -1,0 +1,121 @@
+//! Files and directories: made durable, locked, and read from the disk rather than from memory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FlockOperation};
+
+use super::error::StoreError;
+
+/// The right to a data directory, held until dropped or until the process ends.
+#[derive(Debug)]
+pub(super) struct DirectoryLock {
+    /// Carries the flock; the kernel releases it with the descriptor, however the process ends.
+    _file: File,
+}
+
+impl DirectoryLock {
+    /// Takes the file `lock` of `directory`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`] while another holds it.
+    pub(super) fn take(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join("lock");
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(StoreError::io("open", &path))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut holder = String::new();
+                let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+                let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
+                return Err(StoreError::Locked { directory: directory.to_owned(), holder });
+            }
+            Err(error) => return Err(StoreError::io("lock", &path)(error.into())),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(StoreError::io("write", &path))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Makes the names in `directory` durable.
+pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    File::open(directory).and_then(|file| file.sync_all()).map_err(StoreError::io("sync", directory))
+}
+
+/// Makes the content of one file durable.
+pub(super) fn sync_file(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(StoreError::io("sync", path))
+}
+
+/// Makes `directory` and its missing parents, durably.
+pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let parent = match directory.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => Path::new("/"),
+    };
+    create_directory(parent)?;
+    fs::create_dir(directory).map_err(StoreError::io("create", directory))?;
+    sync_directory(directory)?;
+    sync_directory(parent)
+}
+
+/// Writes `bytes` as `name` in `directory` so that the file holds the old content or the new, never less.
+pub(super) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let temporary = directory.join(format!("{name}.new"));
+    let path = directory.join(name);
+    let mut file = File::create(&temporary).map_err(StoreError::io("create", &temporary))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(StoreError::io("write", &temporary))?;
+    fs::rename(&temporary, &path).map_err(StoreError::io("rename", &temporary))?;
+    sync_directory(directory)
+}
+
+/// The paths in `directory`, in order of their names.
+pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut paths = fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>())
+        .map_err(StoreError::io("list", directory))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Makes the next reads of the files in `directory` come from the disk.
+///
+/// After a failed write the kernel may hold in memory what the disk has not, and call it written. A recovery that read
+/// it would answer for what the next power cut takes away.
+///
+/// # Errors
+///
+/// When what is still unwritten cannot be written now.
+pub(super) fn forget_cached(directory: &Path) -> Result<(), StoreError> {
+    for path in entries(directory)? {
+        if !path.is_file() {
+            continue;
+        }
+        let file = File::open(&path).map_err(StoreError::io("open", &path))?;
+        file.sync_data().map_err(StoreError::io("sync", &path))?;
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)
+            .map_err(|error| StoreError::io("drop the cache of", &path)(error.into()))?;
+    }
+    Ok(())
+}
+
+/// Removes a directory and all in it, durably.
+pub(super) fn remove_directory(path: &Path) -> Result<(), StoreError> {
+    fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
+    path.parent().map_or(Ok(()), sync_directory)
+}

@@ -1,0 +1,171 @@
+//! The layout of a data directory, and the one step that makes a new generation the current one.
+//!
+//! ```text
+//! lock               held while a process uses the directory
+//! CURRENT            the number of the current generation, and its crc32
+//! mark               how far the journal was once durable
+//! snapshots-000001/  sled: one snapshot per stream
+//! journal-000001/    sled: the batches since
+//! ```
+//!
+//! Generations only grow. A journal is made under the name `….new` and renamed when it is whole; snapshots count from
+//! the moment `CURRENT` names them. So whatever a crash leaves is either complete or nobody's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::{Place, StoreError};
+use super::files::{entries, remove_directory, replace_file};
+
+/// Number of a generation, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Generation(pub(super) u64);
+
+/// What a data directory holds, by name.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The data directory.
+    directory: PathBuf,
+    /// Generations that have a directory of snapshots, whole or not, ascending.
+    snapshots: Vec<Generation>,
+    /// Generations that have a journal, ascending.
+    journals: Vec<Generation>,
+    /// Journals that never got their name.
+    unborn: Vec<PathBuf>,
+}
+
+/// The snapshots of a generation.
+pub(super) fn snapshots_path(directory: &Path, generation: Generation) -> PathBuf {
+    directory.join(format!("snapshots-{:06}", generation.0))
+}
+
+/// The journal of a generation.
+pub(super) fn journal_path(directory: &Path, generation: Generation) -> PathBuf {
+    directory.join(format!("journal-{:06}", generation.0))
+}
+
+/// The generation that `CURRENT` names, or `None` in a directory without a store.
+///
+/// # Errors
+///
+/// [`StoreError::Damaged`] when the file is not what we wrote.
+pub(super) fn current(directory: &Path) -> Result<Option<Generation>, StoreError> {
+    let path = directory.join("CURRENT");
+    if !path.try_exists().map_err(StoreError::io("find", &path))? {
+        return Ok(None);
+    }
+    let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
+    let line = String::from_utf8_lossy(&bytes);
+    let number = line.split(' ').next().and_then(|number| number.parse().ok()).map(Generation);
+    match number {
+        Some(generation) if current_line(generation) == line => Ok(Some(generation)),
+        Some(_) | None => Err(StoreError::damaged(&path, Place::Whole, "it does not name a generation")),
+    }
+}
+
+/// Makes `generation` the current one, in one durable step.
+pub(super) fn set_current(directory: &Path, generation: Generation) -> Result<(), StoreError> {
+    replace_file(directory, "CURRENT", current_line(generation).as_bytes())
+}
+
+fn current_line(generation: Generation) -> String {
+    let number = format!("{:06}", generation.0);
+    format!("{number} {:08x}\n", crc32fast::hash(number.as_bytes()))
+}
+
+impl Layout {
+    /// Reads the names in `directory`.
+    pub(super) fn read(directory: &Path) -> Result<Self, StoreError> {
+        let mut layout =
+            Self { directory: directory.to_owned(), snapshots: Vec::new(), journals: Vec::new(), unborn: Vec::new() };
+        for path in entries(directory)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(number) = name.strip_prefix("snapshots-").and_then(|number| number.parse().ok()) {
+                layout.snapshots.push(Generation(number));
+            } else if let Some(number) = name.strip_prefix("journal-").and_then(|number| number.parse().ok()) {
+                layout.journals.push(Generation(number));
+            } else if name.starts_with("journal-") && name.ends_with(".new") {
+                layout.unborn.push(path);
+            }
+        }
+        layout.snapshots.sort_unstable();
+        layout.journals.sort_unstable();
+        Ok(layout)
+    }
+
+    /// The journals to be replayed onto the snapshots of `current`, in order.
+    pub(super) fn journals_from(&self, current: Generation) -> Vec<Generation> {
+        self.journals.iter().copied().filter(|journal| *journal >= current).collect()
+    }
+
+    /// A number above all that were ever used here.
+    pub(super) fn unused(&self) -> Generation {
+        let newest = self.snapshots.iter().chain(&self.journals).max();
+        Generation(newest.map_or(0, |generation| generation.0) + 1)
+    }
+
+    /// Removes what is neither of the current generation, nor of the one before, nor a journal after them. Without a
+    /// current generation that is everything: what an interrupted creation left.
+    pub(super) fn remove_leftovers(&self, current: Option<Generation>) -> Result<(), StoreError> {
+        let before = self.snapshots.iter().copied().filter(|generation| Some(*generation) < current).max();
+        for generation in &self.snapshots {
+            if Some(*generation) != current && Some(*generation) != before {
+                remove_directory(&snapshots_path(&self.directory, *generation))?;
+            }
+        }
+        for generation in &self.journals {
+            let needed = current.is_some_and(|current| *generation >= before.unwrap_or(current));
+            if !needed {
+                remove_directory(&journal_path(&self.directory, *generation))?;
+            }
+        }
+        self.unborn.iter().try_for_each(|path| remove_directory(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let names = entries(directory).unwrap();
+        names.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn current_names_a_generation_or_is_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(current(directory.path()).unwrap(), None);
+        set_current(directory.path(), Generation(12)).unwrap();
+        assert_eq!(current(directory.path()).unwrap(), Some(Generation(12)));
+        let path = directory.path().join("CURRENT");
+        let line = fs::read_to_string(&path).unwrap();
+        for damaged in [line.replace("12", "11"), String::new(), line.trim().to_owned(), format!("{line}x")] {
+            fs::write(&path, &damaged).unwrap();
+            assert!(matches!(current(directory.path()), Err(StoreError::Damaged { .. })), "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn the_current_generation_the_one_before_and_later_journals_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["journal-000003", "snapshots-000003", "journal-000005", "snapshots-000005", "journal-000006"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        for name in ["journal-000002", "snapshots-000002", "snapshots-000006", "journal-000007.new"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let layout = Layout::read(directory.path()).unwrap();
+        assert_eq!(layout.unused(), Generation(7));
+        assert_eq!(layout.journals_from(Generation(5)), [Generation(5), Generation(6)]);
+        layout.remove_leftovers(Some(Generation(5))).unwrap();
+        let kept = ["journal-000003", "journal-000005", "journal-000006", "snapshots-000003", "snapshots-000005"];
+        assert_eq!(names(directory.path()), kept);
+        layout_without_current(directory.path());
+    }
+
+    fn layout_without_current(directory: &Path) {
+        Layout::read(directory).unwrap().remove_leftovers(None).unwrap();
+        assert_eq!(names(directory), Vec::<String>::new());
+    }
+}

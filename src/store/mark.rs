@@ -1,0 +1,181 @@
+//! The mark: how far the journal was once durable, kept beside it, because damage can make sled open cleanly and
+//! shorter.
+//!
+//! The file has two slots, 4 KiB apart, written in turn; each carries a counter and its own crc32. A write that is cut
+//! short spoils one slot, and the other is at most one write older.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::batch::Fields;
+use super::codec::STORE_FORMAT;
+use super::error::{Place, StoreError};
+use super::files::sync_directory;
+use super::record::BatchNumber;
+
+const SLOT_STRIDE: u64 = 4096;
+const SLOT_BYTES: usize = 27;
+
+/// What the mark says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marked {
+    /// The last batch known to be on disk; 0 before the first.
+    pub(super) batch: BatchNumber,
+    /// The checksum of that batch; 0 before the first.
+    pub(super) crc: u32,
+    /// Whether the writer ended on purpose, so that the disk holds all that was written.
+    pub(super) clean: bool,
+}
+
+/// The file `mark` of a data directory.
+#[derive(Debug)]
+pub(super) struct Mark {
+    path: PathBuf,
+    /// Preallocated, so that a write changes no metadata.
+    file: File,
+    /// What the newest slot says.
+    marked: Marked,
+    /// Counts the writes of the mark over its life; its parity chooses the slot, the higher one is newer.
+    counter: u64,
+    /// Whether slots were written since the last sync.
+    unsynced: bool,
+}
+
+impl Mark {
+    /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
+    pub(super) fn create(directory: &Path, marked: Marked) -> Result<Self, StoreError> {
+        let path = directory.join("mark");
+        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
+        let file = file.map_err(StoreError::io("create", &path))?;
+        let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
+        file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
+        let mut mark = Self { path, file, marked, counter: 0, unsynced: false };
+        mark.put(marked)?;
+        mark.file.sync_all().map_err(StoreError::io("sync", &mark.path))?;
+        sync_directory(directory)?;
+        mark.unsynced = false;
+        Ok(mark)
+    }
+
+    /// Reads the newest whole slot.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
+    pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join("mark");
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(StoreError::io("open", &path))?;
+        let mut newest: Option<(u64, Marked)> = None;
+        for slot in 0..2 {
+            let mut bytes = [0; SLOT_BYTES];
+            file.read_exact_at(&mut bytes, slot * SLOT_STRIDE).map_err(StoreError::io("read", &path))?;
+            let Some((format, counter, marked)) = slot_of_bytes(&bytes) else { continue };
+            if format > STORE_FORMAT {
+                return Err(StoreError::Newer { path, format, known: STORE_FORMAT });
+            }
+            if newest.is_none_or(|(other, _)| other < counter) {
+                newest = Some((counter, marked));
+            }
+        }
+        let Some((counter, marked)) = newest else {
+            return Err(StoreError::damaged(&path, Place::Whole, "neither of its slots is whole"));
+        };
+        Ok(Self { path, file, marked, counter, unsynced: false })
+    }
+
+    pub(super) const fn marked(&self) -> Marked {
+        self.marked
+    }
+
+    /// Whether a server ever opened the store: creation writes the mark once.
+    pub(super) const fn was_served(&self) -> bool {
+        self.counter > 1
+    }
+
+    /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`Mark::sync`].
+    pub(super) fn put(&mut self, marked: Marked) -> Result<(), StoreError> {
+        let counter = self.counter + 1;
+        self.unsynced = true;
+        self.file
+            .write_all_at(&slot_bytes(counter, marked), (counter % 2) * SLOT_STRIDE)
+            .map_err(StoreError::io("write", &self.path))?;
+        self.counter = counter;
+        self.marked = marked;
+        Ok(())
+    }
+
+    /// Makes the mark survive a power cut. Without news since the last sync it does nothing.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+        if self.unsynced {
+            self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+}
+
+fn slot_bytes(counter: u64, marked: Marked) -> [u8; SLOT_BYTES] {
+    let mut bytes = [0; SLOT_BYTES];
+    bytes[..2].copy_from_slice(&STORE_FORMAT.to_be_bytes());
+    bytes[2..10].copy_from_slice(&counter.to_be_bytes());
+    bytes[10..18].copy_from_slice(&marked.batch.0.to_be_bytes());
+    bytes[18..22].copy_from_slice(&marked.crc.to_be_bytes());
+    bytes[22] = u8::from(marked.clean);
+    let crc = crc32fast::hash(&bytes[..23]);
+    bytes[23..].copy_from_slice(&crc.to_be_bytes());
+    bytes
+}
+
+fn slot_of_bytes(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Marked)> {
+    let mut fields = Fields(bytes);
+    let (format, counter) = (fields.u16()?, fields.u64()?);
+    let (batch, crc, clean) = (BatchNumber(fields.u64()?), fields.u32()?, fields.u8()? != 0);
+    let whole = fields.u32()? == crc32fast::hash(&bytes[..23]) && counter > 0;
+    whole.then_some((format, counter, Marked { batch, crc, clean }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(batch: u64) -> Marked {
+        Marked { batch: BatchNumber(batch), crc: 77, clean: false }
+    }
+
+    fn spoil(directory: &Path, slot: u64) {
+        let file = OpenOptions::new().write(true).open(directory.join("mark")).unwrap();
+        file.write_all_at(&[0xff; 9], slot * SLOT_STRIDE + 12).unwrap();
+    }
+
+    #[test]
+    fn a_mark_is_read_back_with_its_flag() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mark = Mark::create(directory.path(), Marked { clean: true, ..Marked::default() }).unwrap();
+        assert!(!mark.was_served());
+        for batch in 1..=3 {
+            mark.put(at(batch)).unwrap();
+            assert_eq!(Mark::open(directory.path()).unwrap().marked(), at(batch));
+        }
+        mark.put(Marked { clean: true, ..at(3) }).unwrap();
+        mark.sync().unwrap();
+        let mark = Mark::open(directory.path()).unwrap();
+        assert!(mark.marked().clean && mark.was_served());
+    }
+
+    #[test]
+    fn a_torn_slot_leaves_the_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mark = Mark::create(directory.path(), Marked::default()).unwrap();
+        mark.put(at(1)).unwrap();
+        mark.put(at(2)).unwrap();
+        spoil(directory.path(), mark.counter % 2);
+        let mut reopened = Mark::open(directory.path()).unwrap();
+        assert_eq!(reopened.marked(), at(1));
+        reopened.put(at(3)).unwrap();
+        assert_eq!(Mark::open(directory.path()).unwrap().marked(), at(3), "the torn slot is the next one written");
+        spoil(directory.path(), 0);
+        spoil(directory.path(), 1);
+        assert!(matches!(Mark::open(directory.path()), Err(StoreError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,230 @@
+//! The journal over bytes in memory, with what a power cut would leave apart from what was written.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::batch;
+use super::error::StoreError;
+use super::journal::{Log, advance_all};
+use super::mark::Marked;
+use super::record::{BatchNumber, Positions, Record};
+use super::replay::{Cut, Replay, Source};
+
+/// Chunks by key, as the databases hold them.
+type Image = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A disk that outlives the logs opened on it, and can lose power. Clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub struct SimulatedDisk {
+    contents: Arc<Mutex<Contents>>,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    /// What a reader sees while the power is on.
+    live: Image,
+    /// What is there after the power failed; always a state that `live` went through.
+    durable: Image,
+    /// The mark goes with the batch: its own sync is not simulated.
+    marked: Marked,
+    /// Counts appends over the life of the disk, from 1.
+    appends: u64,
+    /// What goes wrong, by the number of the append.
+    faults: BTreeMap<u64, Fault>,
+}
+
+/// What goes wrong in one append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The write fails; nothing of the batch is anywhere.
+    Write,
+    /// The sync fails; the batch is visible until the power fails.
+    Sync,
+    /// The sync fails, and yet the batch is durable, though nobody was answered for it.
+    SyncAfterAll,
+}
+
+/// What a power cut makes of the batch that was written and not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing of it reached the disk.
+    Lost,
+    /// Its first chunks did, this many, never all.
+    Torn(usize),
+    /// All of it did.
+    Whole,
+}
+
+impl SimulatedDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes the `nth` append over the life of the disk, from 1, go wrong.
+    pub fn fail_append(&self, nth: u64, fault: Fault) {
+        self.with(|contents| contents.faults.insert(nth, fault));
+    }
+
+    /// How many appends were tried on this disk.
+    #[must_use]
+    pub fn appends(&self) -> u64 {
+        self.with(|contents| contents.appends)
+    }
+
+    /// Cuts the power: only what was synced is there, and of an unsynced batch what `tail` says. Logs opened before
+    /// must be dropped.
+    pub fn crash(&self, tail: Tail) {
+        self.with(|contents| {
+            let unsynced: Vec<(Vec<u8>, Vec<u8>)> = contents
+                .live
+                .iter()
+                .filter(|(key, _)| !contents.durable.contains_key(*key))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            let survive = match tail {
+                Tail::Lost => 0,
+                Tail::Torn(chunks) => chunks.min(unsynced.len().saturating_sub(1)),
+                Tail::Whole => unsynced.len(),
+            };
+            contents.durable.extend(unsynced.into_iter().take(survive));
+            contents.live = contents.durable.clone();
+        });
+    }
+
+    /// Recovers the journal: hands out every record in order, cuts a torn tail, and goes on after the last batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::Store::recover`]: damage, or what `visit` returns.
+    pub fn recover(
+        &self,
+        visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
+    ) -> Result<(SimulatedLog, Option<Cut>), StoreError> {
+        let path = simulated_path();
+        let (image, marked) = self.with(|contents| (contents.live.clone(), contents.marked));
+        let mut replay = Replay::new(marked, Positions::default(), BatchNumber(0));
+        replay.journal(Source { path: &path, newest: true, chunks: image.into_iter().map(Ok) }, visit)?;
+        replay.end(&path)?;
+        let Replay { positions, last, cut, .. } = replay;
+        self.with(|contents| {
+            let end = batch::chunk_key(last.next(), 0).to_vec();
+            contents.live.split_off(&end);
+            contents.durable = contents.live.clone();
+            contents.marked.clean = false;
+        });
+        Ok((SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false }, cut))
+    }
+
+    fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {
+        use_contents(&mut self.contents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A log on a [`SimulatedDisk`].
+#[derive(Debug)]
+pub struct SimulatedLog {
+    disk: SimulatedDisk,
+    /// Where each stream stands, the batch being written included.
+    positions: Positions,
+    /// The last batch that is durable.
+    last: BatchNumber,
+    /// A batch that is written and not synced, with what the sync will do.
+    written: Option<(Marked, Option<Fault>)>,
+    /// Set by the first failure and never reset.
+    poisoned: bool,
+}
+
+impl SimulatedLog {
+    /// The first half of an append: the batch is visible on the disk, and a power cut may take any of it. Between the
+    /// halves a simulation lets time pass, or crashes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`]; also when the batch before was not synced.
+    pub fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        assert!(!records.is_empty(), "a batch has records");
+        if self.poisoned || self.written.is_some() {
+            return Err(self.poison());
+        }
+        self.poisoned = true;
+        let number = self.last.next();
+        advance_all(&mut self.positions, &simulated_path(), number, records)?;
+        let encoded = batch::encode(number, records);
+        let fault = self.disk.with(|contents| {
+            contents.appends += 1;
+            let fault = contents.faults.remove(&contents.appends);
+            if fault != Some(Fault::Write) {
+                let keys = (0..).map(|index| batch::chunk_key(number, index).to_vec());
+                contents.live.extend(keys.zip(encoded.chunks));
+            }
+            fault
+        });
+        if fault == Some(Fault::Write) {
+            return Err(injected("write"));
+        }
+        self.written = Some((Marked { batch: number, crc: encoded.crc, clean: false }, fault));
+        self.poisoned = false;
+        Ok(())
+    }
+
+    /// The second half of an append: returns when the batch is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`]; also without a batch to sync.
+    pub fn sync(&mut self) -> Result<BatchNumber, StoreError> {
+        let Some((marked, fault)) = self.written.take().filter(|_| !self.poisoned) else {
+            return Err(self.poison());
+        };
+        self.poisoned = fault.is_some();
+        self.disk.with(|contents| {
+            if fault != Some(Fault::Sync) {
+                contents.durable = contents.live.clone();
+            }
+            if fault.is_none() {
+                contents.marked = marked;
+            }
+        });
+        if fault.is_some() {
+            return Err(injected("sync"));
+        }
+        self.last = marked.batch;
+        Ok(marked.batch)
+    }
+
+    fn poison(&mut self) -> StoreError {
+        self.poisoned = true;
+        StoreError::Poisoned { path: simulated_path() }
+    }
+}
+
+impl Log for SimulatedLog {
+    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+        self.write(records)?;
+        self.sync()
+    }
+
+    fn sync_mark(&mut self) -> Result<(), StoreError> {
+        if self.poisoned { Err(self.poison()) } else { Ok(()) }
+    }
+
+    fn close(mut self) -> Result<(), StoreError> {
+        if self.poisoned || self.written.is_some() {
+            return Err(self.poison());
+        }
+        self.disk.with(|contents| contents.marked.clean = true);
+        Ok(())
+    }
+}
+
+fn simulated_path() -> PathBuf {
+    Path::new("simulated").join("journal")
+}
+
+fn injected(doing: &'static str) -> StoreError {
+    StoreError::io(doing, &simulated_path())(io::Error::other("injected fault"))
+}

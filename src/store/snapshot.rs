@@ -1,0 +1,333 @@
+//! Snapshots: the whole state of each stream at one moment, as frames, in a database of their own.
+//!
+//! A frame is opaque bytes with a length and a crc32 before them. The frames of a stream stand one after the other, cut
+//! into values of at most 4 KiB under keys (stream, index from 1). Value 0 is the head, written last: the position, the
+//! counts, and the crc32 of all. Before all streams stands the seal, written last of all: it counts them.
+
+use serde::{Deserialize, Serialize};
+
+use super::batch::{CHUNK_BYTES, Fields};
+use super::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
+use super::database::{Database, Entries};
+use super::error::{Place, StoreError};
+use super::record::{BatchNumber, Position, Stream};
+
+/// Sorts before every key of a stream, because it is shorter and zero.
+const SEAL_KEY: [u8; 1] = [0];
+/// How much is written between two syncs.
+const SYNC_BYTES: usize = 1 << 20;
+const FRAME_HEAD_BYTES: usize = 8;
+
+/// What a database of snapshots is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seal {
+    format: u16,
+    /// The generation it was written for.
+    pub(super) generation: u64,
+    /// Number of the first batch of that generation's journal.
+    pub(super) first_batch: u64,
+    /// How many streams have a snapshot in it.
+    pub(super) streams: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Head {
+    format: u16,
+    epoch: u32,
+    sequence: u64,
+    frames: u64,
+    values: u32,
+    /// Of all values, one after the other.
+    crc: u32,
+}
+
+/// Writes the snapshots of a generation that nobody reads yet.
+pub(super) struct SnapshotsWriter {
+    database: Database,
+    /// Values not yet given to the database.
+    pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Bytes in `pending`, at most [`SYNC_BYTES`] and one value.
+    pending_bytes: usize,
+    /// Streams finished.
+    streams: u64,
+    /// A stream begun and not finished; the seal refuses to close over it.
+    unfinished: Option<Stream>,
+}
+
+/// Writes one stream's snapshot, frame by frame. Nothing of it counts before [`SnapshotWriter::finish`].
+pub struct SnapshotWriter<'a> {
+    writer: &'a mut SnapshotsWriter,
+    stream: Stream,
+    /// What will be written as value 0; its counts and checksum cover the values cut so far.
+    head: Head,
+    hasher: crc32fast::Hasher,
+    /// The value being filled, shorter than [`CHUNK_BYTES`].
+    value: Vec<u8>,
+}
+
+impl SnapshotsWriter {
+    pub(super) fn new(database: Database) -> Self {
+        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None }
+    }
+
+    /// Begins the snapshot of `stream`, which has none in this generation yet.
+    pub(super) fn stream(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+        assert_eq!(self.unfinished, None, "a snapshot is finished before the next begins");
+        self.unfinished = Some(stream);
+        let Position { epoch, sequence } = position;
+        let head = Head { format: SNAPSHOT_FORMAT, epoch, sequence, frames: 0, values: 0, crc: 0 };
+        SnapshotWriter { writer: self, stream, head, hasher: crc32fast::Hasher::new(), value: Vec::new() }
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
+        self.pending_bytes += value.len();
+        self.pending.push((key, Some(value)));
+        if self.pending_bytes >= SYNC_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.pending_bytes = 0;
+        self.database.write(self.pending.drain(..))
+    }
+
+    /// Writes the seal and closes the database: the snapshots are complete and on disk.
+    pub(super) fn seal(mut self, generation: u64, first_batch: BatchNumber) -> Result<(), StoreError> {
+        assert_eq!(self.unfinished, None, "every snapshot begun is finished");
+        self.flush()?;
+        let seal = Seal { format: STORE_FORMAT, generation, first_batch: first_batch.0, streams: self.streams };
+        self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
+        self.database.close()
+    }
+}
+
+impl SnapshotWriter<'_> {
+    /// Adds a frame. Frames of some 64 KiB keep both sides' memory small; none may reach 4 GiB.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the disk refuses; the generation is then to be given up.
+    pub fn frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
+        self.head.frames += 1;
+        self.bytes(&length.to_be_bytes())?;
+        self.bytes(&crc32fast::hash(bytes).to_be_bytes())?;
+        self.bytes(bytes)
+    }
+
+    /// Completes the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the disk refuses; the generation is then to be given up.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        if !self.value.is_empty() {
+            self.cut()?;
+        }
+        self.head.crc = self.hasher.finalize();
+        self.writer.put(value_key(self.stream, 0), codec::encode_sealed(&self.head))?;
+        self.writer.streams += 1;
+        self.writer.unfinished = None;
+        Ok(())
+    }
+
+    fn bytes(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
+        while !bytes.is_empty() {
+            let (taken, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.value.len()));
+            self.value.extend_from_slice(taken);
+            bytes = rest;
+            if self.value.len() == CHUNK_BYTES {
+                self.cut()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<(), StoreError> {
+        self.hasher.update(&self.value);
+        self.head.values += 1;
+        let value = std::mem::take(&mut self.value);
+        self.writer.put(value_key(self.stream, self.head.values), value)
+    }
+}
+
+/// The snapshots of a generation, complete.
+pub(super) struct Snapshots {
+    database: Database,
+    seal: Seal,
+}
+
+impl Snapshots {
+    /// Reads the seal.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] without a seal, or with that of another generation.
+    pub(super) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
+        let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
+        let bytes = database.value(&SEAL_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
+        let seal: Seal = codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if seal.format > STORE_FORMAT {
+            let path = database.path().to_owned();
+            return Err(StoreError::Newer { path, format: seal.format, known: STORE_FORMAT });
+        }
+        if seal.generation != generation {
+            return Err(damaged(format!("it names generation {}", seal.generation)));
+        }
+        Ok(Self { database, seal })
+    }
+
+    /// Number of the first batch to be replayed on these snapshots.
+    pub(super) const fn first_batch(&self) -> BatchNumber {
+        BatchNumber(self.seal.first_batch)
+    }
+
+    /// Visits every stream's snapshot, the directory first, then groups by id; returns how many there are.
+    ///
+    /// Frames that `visit` leaves are read and checked all the same.
+    ///
+    /// # Errors
+    ///
+    /// The first damage, with its place; or what `visit` returns.
+    pub(super) fn for_each(
+        &self,
+        mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let mut entries = self.database.after(&SEAL_KEY);
+        let mut streams = 0;
+        while let Some(entry) = entries.next() {
+            let (key, bytes) = entry?;
+            let (stream, head) = self.head(&key, &bytes)?;
+            let mut frames = Frames {
+                snapshots: self,
+                entries: &mut entries,
+                stream,
+                head,
+                read: Head { frames: 0, values: 0, ..head },
+                hasher: crc32fast::Hasher::new(),
+                bytes: Vec::new(),
+            };
+            let position = Position { epoch: head.epoch, sequence: head.sequence };
+            let place = Place::Snapshot { stream, value: 0 };
+            visit(stream, position, &mut frames).map_err(|error| error.located(self.database.path(), place))?;
+            while frames.next()?.is_some() {}
+            streams += 1;
+        }
+        if streams != self.seal.streams {
+            let what = format!("{streams} streams have a snapshot, where {} were written", self.seal.streams);
+            return Err(StoreError::damaged(self.database.path(), Place::Header, what));
+        }
+        Ok(streams)
+    }
+
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        self.database.close()
+    }
+
+    fn head(&self, key: &[u8], bytes: &[u8]) -> Result<(Stream, Head), StoreError> {
+        let path = self.database.path();
+        let Some((stream, value)) = value_of_key(key) else {
+            return Err(StoreError::damaged(path, Place::Whole, format!("{key:02x?} is nobody's key")));
+        };
+        let place = Place::Snapshot { stream, value };
+        if value != 0 {
+            return Err(StoreError::damaged(path, place, "a head belongs there"));
+        }
+        let head: Head =
+            codec::decode_sealed(bytes).map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
+        if head.format > SNAPSHOT_FORMAT {
+            return Err(StoreError::Newer { path: path.to_owned(), format: head.format, known: SNAPSHOT_FORMAT });
+        }
+        Ok((stream, head))
+    }
+}
+
+/// The frames of one snapshot, in the order they were written. Each is checked before it is handed out.
+pub struct Frames<'a, 'e> {
+    snapshots: &'a Snapshots,
+    /// The walk over the whole database, standing before the next value of this stream.
+    entries: &'a mut Entries<'e>,
+    stream: Stream,
+    head: Head,
+    /// What was read so far; at the end its counts equal the head's.
+    read: Head,
+    hasher: crc32fast::Hasher,
+    /// Bytes read and not yet handed out.
+    bytes: Vec<u8>,
+}
+
+impl Frames<'_, '_> {
+    /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
+    #[must_use]
+    pub const fn format(&self) -> u16 {
+        self.head.format
+    }
+
+    /// The next frame, or `None` after the last, when all were found whole.
+    ///
+    /// # Errors
+    ///
+    /// Damage, with its place. The frames before it were whole.
+    #[expect(clippy::should_implement_trait, reason = "an error must not look like the end")]
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.read.frames == self.head.frames {
+            return self.end().map(|()| None);
+        }
+        self.fill(FRAME_HEAD_BYTES)?;
+        let mut fields = Fields(&self.bytes);
+        let (length, crc) = fields.u32().zip(fields.u32()).expect("as many bytes were read");
+        let end = FRAME_HEAD_BYTES + usize::try_from(length).expect("a 64-bit machine");
+        self.fill(end)?;
+        let frame = self.bytes[FRAME_HEAD_BYTES..end].to_vec();
+        if crc32fast::hash(&frame) != crc {
+            return Err(self.damaged(format!("the checksum of frame {} does not hold", self.read.frames)));
+        }
+        self.bytes.drain(..end);
+        self.read.frames += 1;
+        Ok(Some(frame))
+    }
+
+    /// Reads values until `count` bytes wait.
+    fn fill(&mut self, count: usize) -> Result<(), StoreError> {
+        while self.bytes.len() < count {
+            if self.read.values == self.head.values {
+                return Err(self.damaged("its frames are longer than its values"));
+            }
+            let Some(entry) = self.entries.next() else { return Err(self.damaged("the next value is missing")) };
+            let (key, value) = entry?;
+            if value_of_key(&key) != Some((self.stream, self.read.values + 1)) {
+                return Err(self.damaged("the next value is missing"));
+            }
+            self.read.values += 1;
+            self.hasher.update(&value);
+            self.bytes.extend_from_slice(&value);
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Result<(), StoreError> {
+        if self.read.values != self.head.values || !self.bytes.is_empty() {
+            return Err(self.damaged("its values are longer than its frames"));
+        }
+        if self.hasher.clone().finalize() != self.head.crc {
+            return Err(self.damaged("the checksum of all its values does not hold"));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> StoreError {
+        let place = Place::Snapshot { stream: self.stream, value: self.read.values };
+        StoreError::damaged(self.snapshots.database.path(), place, what)
+    }
+}
+
+fn value_key(stream: Stream, index: u32) -> Vec<u8> {
+    let mut key = stream.number().to_be_bytes().to_vec();
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+fn value_of_key(key: &[u8]) -> Option<(Stream, u32)> {
+    let (stream, index) = key.split_first_chunk::<8>()?;
+    let stream = Stream::from_number(u64::from_be_bytes(*stream))?;
+    Some((stream, u32::from_be_bytes(index.try_into().ok()?)))
+}
