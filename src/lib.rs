@@ -1,4 +1,6 @@
 //! slotbook: a self-hosted appointment server that cannot double-book.
 
+pub mod clock;
 pub mod domain;
+pub mod engine;
 pub mod store;

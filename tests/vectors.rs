@@ -6,10 +6,23 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use slotbook::domain::bookable::{Chain, Channel, Leg, bookable};
+use slotbook::domain::calendar::Calendar;
+use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
+use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::interval_set::Interval;
+use slotbook::domain::intervention::Intervention;
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::reminder::{mail_time, sms_time};
+use slotbook::domain::root::Root;
+use slotbook::domain::slots::free_starts;
+use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::{Civil, Instant};
+use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Sent, State, Vevent};
 use slotbook::domain::zone::{self, Zone};
+use slotbook::domain::zone_names::ZoneName;
 
 /// Failures beyond these are only counted.
 const SHOWN_MAX: usize = 20;
@@ -133,5 +146,163 @@ fn reminders_are_as_the_vectors_say() {
         let expected = |text: &Option<String>| text.clone().unwrap_or("none".to_owned());
         compare("mailtime", &[expected(&line.mailtime)], &[shown(mail_time(start, line.mailreminder))])?;
         compare("smstime", &[expected(&line.smstime)], &[shown(sms_time(zone, start, line.smsreminder))])
+    });
+}
+
+#[derive(Deserialize)]
+struct SlotsLine {
+    timezone: String,
+    now_utc: String,
+    from_utc: String,
+    to_utc: String,
+    calendar: CalendarLine,
+    chain: Vec<ChainLine>,
+    slots: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct CalendarLine {
+    generate_interval: i64,
+    mintime_rdv: i64,
+    maxrdv_period: i64,
+    vevents: Vec<VeventLine>,
+}
+
+#[derive(Deserialize)]
+struct ChainLine {
+    intervention_id: u64,
+    length: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VeventLine {
+    #[serde(default)]
+    r#type: String,
+    start: String,
+    end: String,
+    #[serde(default)]
+    rrule: String,
+    #[serde(default, rename = "repeat_exceptions")]
+    repeat_exceptions: String,
+    #[serde(default)]
+    available_interventions: Option<String>,
+    #[serde(default, rename = "intervention_id")]
+    intervention_id: u64,
+    #[serde(default, rename = "fiche_id")]
+    fiche_id: u64,
+    #[serde(default)]
+    note: serde_json::Value,
+    #[serde(default)]
+    deleted: bool,
+}
+
+/// `YYYY-MM-DDTHH:MM:SSZ`.
+fn instant(text: &str) -> Result<Instant, String> {
+    civil(&text.replace('T', " ").replace('Z', "")).map(zone::instant_of_utc)
+}
+
+/// The zone name of 2.1.1 that gives an IANA zone.
+fn zone_name(iana: &str) -> Result<ZoneName, String> {
+    ZoneName::all().find(|name| name.zone().iana_name() == iana).ok_or_else(|| format!("no name for {iana}"))
+}
+
+fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
+    let (start, end) = (civil(&line.start)?, civil(&line.end)?);
+    if line.intervention_id != 0 && line.fiche_id != 0 {
+        let first = zone.instant_of(start);
+        return Ok(Kind::Appointment(Appointment {
+            civil_start: start,
+            start: first,
+            length_seconds: u32::try_from(zone.instant_of(end).seconds_since(first)).map_err(|e| e.to_string())?,
+            intervention_id: InterventionId::new(line.intervention_id).ok_or("0 is no id")?,
+            fiche_id: FicheId::new(line.fiche_id).ok_or("0 is no id")?,
+            key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+            state: State::default(),
+            smsreminder: false,
+            from_web: false,
+            sent: Sent::default(),
+        }));
+    }
+    let rule = if line.rrule.is_empty() { None } else { Some(line.rrule.parse().map_err(|e| format!("{e}"))?) };
+    let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
+    if line.note == true || line.note == 1 {
+        let note = Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+        return Ok(Kind::Note(Box::new(note)));
+    }
+    let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;
+    if line.r#type.is_empty() {
+        return Ok(Kind::Plage(Box::new(series)));
+    }
+    let ids = line.available_interventions.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty());
+    let permits = Permits::only(ids.filter_map(|id| InterventionId::new(id.parse().ok()?)).collect());
+    Ok(Kind::Availability(Box::new(Availability { series, permits })))
+}
+
+/// One calendar with the line's events, its interventions public.
+fn root_of(line: &SlotsLine) -> Result<Root, String> {
+    let now = instant(&line.now_utc)?;
+    let group = Group::new(GroupId::new(1).expect("an id"), zone_name(&line.timezone)?, Instant(0));
+    let public = Name::new("public").expect("a name");
+    let mut catalogue = Catalogue::new(group);
+    let id = CalendarId::new(1).expect("an id");
+    let mut calendar = Calendar::new(id, now);
+    calendar.publicname = public.clone();
+    calendar.generate_interval = Bounded::new(line.calendar.generate_interval).map_err(|e| e.to_string())?;
+    calendar.mintime_rdv = Bounded::new(line.calendar.mintime_rdv).map_err(|e| e.to_string())?;
+    calendar.maxrdv_period = Bounded::new(line.calendar.maxrdv_period).map_err(|e| e.to_string())?;
+    catalogue.calendars.insert(id, calendar.into());
+    for leg in &line.chain {
+        let id = InterventionId::new(leg.intervention_id).ok_or("0 is no id")?;
+        let mut intervention = Intervention::new(id, now);
+        intervention.publicname = public.clone();
+        catalogue.interventions.insert(id, intervention.into());
+    }
+    let zone = catalogue.zone();
+    let mut root = Root::new(catalogue);
+    for (number, event) in (1..).zip(&line.calendar.vevents) {
+        if let Some(client) = FicheId::new(event.fiche_id) {
+            root.put_fiche(Fiche::new(client, now).into());
+        }
+        let row = Vevent {
+            id: VeventId::new(number).expect("an id"),
+            calendar_id: id,
+            kind: kind(event, zone)?,
+            deleted: event.deleted,
+            created_at: now,
+            updated_at: now,
+            rare: None,
+        };
+        root.put_vevent(row.into());
+    }
+    Ok(root)
+}
+
+#[test]
+fn slots_are_as_the_vectors_say() {
+    run_lines("slots.jsonl", |line: &SlotsLine| {
+        let root = root_of(line)?;
+        let leg = |leg: &ChainLine| {
+            let id = InterventionId::new(leg.intervention_id).ok_or("0 is no id")?;
+            Ok(Leg { intervention_id: id, length_seconds: leg.length * 60 })
+        };
+        let chain = Chain::new(line.chain.iter().map(leg).collect::<Result<_, String>>()?).ok_or("an empty chain")?;
+        let window = Interval { start: instant(&line.from_utc)?, end: instant(&line.to_utc)? };
+        let now = instant(&line.now_utc)?;
+        let view = root.calendars.values().next().expect("one calendar");
+        let zone = root.catalogue.zone();
+        let mut starts = Vec::new();
+        free_starts(&root.catalogue, view, &chain, window, now, Channel::Module, &mut starts);
+        let shown: Vec<_> = starts.iter().map(|start| written(zone.civil_of(*start))).collect();
+        compare("slots", &line.slots, &shown)?;
+
+        // The same by the rule of one point, minute by minute.
+        let minutes = (window.start.0.div_euclid(60)..=window.end.0.div_euclid(60)).map(|minute| Instant(minute * 60));
+        let within = minutes.filter(|start| window.start <= *start && *start < window.end);
+        let bookable: Vec<_> = within
+            .filter(|start| bookable(&root.catalogue, view, &chain, *start, now, Channel::Module).is_ok())
+            .map(|start| written(zone.civil_of(start)))
+            .collect();
+        compare("bookable starts", &line.slots, &bookable)
     });
 }

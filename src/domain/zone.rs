@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
+use super::interval_set::Interval;
 use super::time::{Civil, DAY, Instant};
 
 /// A time zone: the rule by which a shop's clocks follow UTC. Copies are free, and equal when their IANA names are.
@@ -79,6 +80,21 @@ impl Zone {
     pub fn names_itself(self, instant: Instant) -> bool {
         let span = self.0.at_instant(instant.0);
         instant.0.saturating_add(span.offset_seconds) >= span.civil_from
+    }
+
+    /// The stretches within `window`'s reach whose times the clocks have shown before: the second passes of repeated
+    /// hours, ascending. Contract 4, rule 5.
+    pub fn second_passes(self, window: Interval) -> impl Iterator<Item = Interval> {
+        let spans = &self.0.spans;
+        let first = spans.partition_point(|span| span.instant_from <= window.start.0);
+        spans[first.saturating_sub(1)..]
+            .windows(2)
+            .take_while(move |pair| pair[1].instant_from < window.end.0)
+            .filter(|pair| pair[1].offset_seconds < pair[0].offset_seconds)
+            .map(|pair| Interval {
+                start: Instant(pair[1].instant_from),
+                end: Instant(pair[1].civil_from - pair[1].offset_seconds),
+            })
     }
 
     /// Seconds that the zone's clocks are ahead of UTC at `instant`; negative west of Greenwich.

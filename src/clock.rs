@@ -1,0 +1,46 @@
+//! The only place that reads the OS clock.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::domain::time::Instant;
+
+/// Tells the time to whoever is handed it.
+pub trait Clock: Send + Sync + 'static {
+    /// The current moment, to the second.
+    fn now(&self) -> Instant;
+}
+
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the place")]
+    fn now(&self) -> Instant {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Instant(i64::try_from(since_epoch.as_secs()).expect("this century's seconds fit"))
+    }
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock standing at a moment.
+    #[must_use]
+    pub fn at(moment: Instant) -> Self {
+        Self(AtomicI64::new(moment.0))
+    }
+
+    /// Moves the hand, forwards or back.
+    pub fn set(&self, moment: Instant) {
+        self.0.store(moment.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        Instant(self.0.load(Ordering::SeqCst))
+    }
+}

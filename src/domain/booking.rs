@@ -1,0 +1,356 @@
+//! Deciding a booking: the client's rules first, then which calendar can take it. Contract 2 (order), 6.
+
+use std::collections::VecDeque;
+
+use super::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
+use super::catalogue::Catalogue;
+use super::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
+use super::customfield::{CustomKind, Customs, Model};
+use super::event::Event;
+use super::fiche::Fiche;
+use super::ids::{CalendarId, FicheId};
+use super::interval_set::Interval;
+use super::refusal::{Fault, Refusal, Refusals};
+use super::root::Root;
+use super::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
+use super::vevent::{Appointment, Kind, Rare, Sent, State, Vevent};
+
+/// A booking that nothing but the calendars can still refuse.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// When it would start.
+    pub start: Instant,
+    /// What would be done.
+    pub chain: Chain,
+    /// Which rules hold.
+    pub channel: Channel,
+    /// Calendars still to be asked, in the drawn order.
+    candidates: VecDeque<CalendarId>,
+    /// Whether the caller named the calendar.
+    named: bool,
+    /// The client, and the record to write where the booking makes or changes it.
+    fiche: (FicheId, Option<Box<Fiche>>),
+}
+
+/// By which door a booking or a search of this caller comes in.
+#[must_use]
+pub const fn channel(caller: Caller, from_web: bool) -> Channel {
+    match (caller, from_web) {
+        (Caller::Pro(_), false) => Channel::BackOffice,
+        (Caller::Pro(_), true) => Channel::ModuleByPro,
+        (Caller::Application, _) => Channel::Module,
+    }
+}
+
+/// Decides a booking on a state whose calendars answer at once.
+///
+/// # Errors
+/// Every refusal of spec 7, in the order of contract 2.
+pub fn decide(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Event, Refusals> {
+    let mut opening = open(root, command, draws, now)?;
+    let mut obstacles = Vec::new();
+    while let Some(calendar) = opening.next_candidate() {
+        let view = root.calendars.get(&calendar).expect("every calendar has a view");
+        match bookable(&root.catalogue, view, &opening.chain, opening.start, now, opening.channel) {
+            Ok(()) => return Ok(opening.booked_on(calendar, root, command, draws, now)),
+            Err(found) => obstacles = found,
+        }
+    }
+    Err(opening.not_available(obstacles))
+}
+
+/// Everything but the calendars' own word: rights, parameters, the client's rules, lead times.
+///
+/// # Errors
+/// As [`decide`], save NotAvailable where only a calendar can tell.
+pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Opening, Refusals> {
+    let catalogue = &root.catalogue;
+    let channel = channel(command.caller, command.from_web);
+    may_book(catalogue, command).map_err(|refusal| vec![refusal])?;
+    let chain = catalogue.chain(&command.intervention_ids, channel).map_err(invalid)?;
+    let start = start_of(catalogue, command.date, &chain).map_err(invalid)?;
+    if let Some(id) = command.calendar_id
+        && !catalogue.calendars.contains_key(&id)
+    {
+        return Err(invalid(Fault::new("calendar_id", format!("the group has no calendar {id}"))));
+    }
+    let fiche = fiche_for(root, command, draws, now)?;
+    let offering = offering(root, command.calendar_id, &chain, channel, now);
+    if channel.follows_module_rules() {
+        lead_times_allow(catalogue, &offering, start, now).map_err(|refusal| vec![refusal])?;
+    }
+    client_rules(root, fiche.0, chain.interval_from(start), chain.legs().len(), channel, now)?;
+    let mut candidates = offering;
+    candidates.sort_by_key(|id| scrambled(draws.order ^ id.number()));
+    let named = command.calendar_id.is_some();
+    Ok(Opening { start, chain, channel, candidates: candidates.into(), named, fiche })
+}
+
+impl Opening {
+    /// The next calendar to ask.
+    pub fn next_candidate(&mut self) -> Option<CalendarId> {
+        self.candidates.pop_front()
+    }
+
+    /// The refusal when no calendar can take it; with the obstacles where the caller named the calendar.
+    #[must_use]
+    pub fn not_available(&self, obstacles: Vec<Obstacle>) -> Refusals {
+        vec![Refusal::NotAvailable { obstacles: if self.named { obstacles } else { Vec::new() } }]
+    }
+
+    /// What has happened once a calendar has agreed.
+    #[must_use]
+    pub fn booked_on(
+        self,
+        calendar_id: CalendarId,
+        root: &Root,
+        command: &BookAppointment,
+        draws: &BookingDraws,
+        now: Instant,
+    ) -> Event {
+        let at = root.stamp_for(now);
+        let group = &root.catalogue.group;
+        let by_default = if command.from_web { group.check_sms_from_web } else { group.check_sms };
+        let rare = Rare {
+            comments: command.comments.clone(),
+            websource: command.websource.clone(),
+            customs: with_customs(Customs::default(), &command.customs),
+            ..Rare::default()
+        };
+        let zone = root.catalogue.zone();
+        let leg = |((leg, interval), (id, key)): ((super::bookable::Leg, Interval), &(_, _))| Vevent {
+            id: *id,
+            calendar_id,
+            kind: Kind::Appointment(Appointment {
+                civil_start: zone.civil_of(interval.start),
+                start: interval.start,
+                length_seconds: u32::try_from(leg.length_seconds).expect("an intervention is at most a day long"),
+                intervention_id: leg.intervention_id,
+                fiche_id: self.fiche.0,
+                key: *key,
+                state: State::default(),
+                smsreminder: command.smsreminder.unwrap_or(by_default),
+                from_web: command.from_web,
+                sent: Sent::default(),
+            }),
+            deleted: false,
+            created_at: at,
+            updated_at: at,
+            rare: rare.clone().boxed(),
+        };
+        let legs = self.chain.legs_from(self.start).zip(&draws.legs).map(leg).collect();
+        Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
+    }
+}
+
+fn invalid(fault: Fault) -> Refusals {
+    vec![Refusal::InvalidParameter(fault)]
+}
+
+/// Contract 6: what a key alone may not do.
+fn may_book(catalogue: &Catalogue, command: &BookAppointment) -> Result<(), Refusal> {
+    let needed = match command.caller {
+        Caller::Pro(_) => return Ok(()),
+        Caller::Application if !command.from_web => "from_web=0 is for professionals of the group",
+        Caller::Application if command.client.id.is_some() => {
+            "booking for an existing fiche is for professionals of the group"
+        }
+        Caller::Application if catalogue.group.validate_email || !catalogue.group.open_data => {
+            "this group takes bookings from confirmed accounts only: confirm an account first"
+        }
+        Caller::Application => return Ok(()),
+    };
+    Err(Refusal::Unauthorized { needed })
+}
+
+fn start_of(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<Instant, Fault> {
+    let start = catalogue.zone().instant_of(date);
+    if start < INSTANT_MIN || chain.interval_from(start).end > INSTANT_MAX {
+        return Err(Fault::new("date", "must lie in the years 1970 to 9999"));
+    }
+    Ok(start)
+}
+
+/// For whom the booking is: a fiche that is there, changed where a professional says so, or a new one. Contract 6.
+fn fiche_for(
+    root: &Root,
+    command: &BookAppointment,
+    draws: &BookingDraws,
+    now: Instant,
+) -> Result<(FicheId, Option<Box<Fiche>>), Refusals> {
+    let client = &command.client;
+    let mut faults = custom_faults(root, Model::Vevent, &command.customs, command, true);
+    let at = root.stamp_for(now);
+    if let Some(id) = client.id {
+        let fiche = root.fiches.get(&id);
+        let Some(fiche) = fiche else {
+            return Err(invalid(Fault::new("fiche.id", format!("the group has no fiche {id}"))));
+        };
+        if fiche.deleted {
+            return Err(invalid(Fault::new("fiche.id", format!("fiche {id} is deleted; restore it first"))));
+        }
+        faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, false));
+        refuse_faults(faults)?;
+        if client.fields.is_empty() && client.customs.is_empty() {
+            return Ok((id, None));
+        }
+        let mut changed = Fiche::clone(fiche);
+        client.fields.apply_to(&mut changed);
+        changed.customs = with_customs(changed.customs, &client.customs);
+        changed.updated_at = at;
+        return Ok((id, Some(Box::new(changed))));
+    }
+    let known = client.email.as_ref().filter(|_| command.from_web).map(super::text::Email::folded);
+    let known = known.and_then(|folded| root.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
+    match (&known, command.caller) {
+        (None, Caller::Application) if !root.catalogue.group.open => {
+            refuse_faults(faults)?;
+            return Err(vec![Refusal::EmailNotFound]);
+        }
+        (Some((folded, _)), Caller::Application) if root.accounts.contains_key(folded) => {
+            refuse_faults(faults)?;
+            return Err(vec![Refusal::EmailAlreadyExists]);
+        }
+        (Some((_, fiche)), _) => {
+            refuse_faults(faults)?;
+            return Ok((fiche.id, None));
+        }
+        (None, _) => {}
+    }
+    let mut made = Fiche::new(draws.fiche_id, at);
+    client.fields.apply_to(&mut made);
+    made.from_web = command.from_web;
+    made.deleted = false;
+    made.customs = with_customs(made.customs, &client.customs);
+    if made.lastname.is_blank() && made.firstname.is_blank() {
+        faults.push(Refusal::InvalidParameter(Fault::new("fiche.lastname", "a new client needs a last or first name")));
+    }
+    faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, true));
+    refuse_faults(faults)?;
+    Ok((made.id, Some(Box::new(made))))
+}
+
+fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// What is wrong with given customised attributes: unknown names, and required ones that are missing where the object
+/// is made. Web callers' values of attributes they may not see are ignored. Contract 9.
+fn custom_faults(
+    root: &Root,
+    model: Model,
+    given: &GivenCustoms,
+    command: &BookAppointment,
+    made: bool,
+) -> Vec<Refusal> {
+    let prefix = match model {
+        Model::Fiche => "fiche.",
+        Model::Vevent => "",
+    };
+    let fault = |name: String, rule: &str| Refusal::InvalidParameter(Fault::new(format!("{prefix}{name}"), rule));
+    let unknown = given
+        .iter()
+        .filter(|(name, value)| value.is_some() && root.catalogue.customfield(model, *name).is_none())
+        .map(|(name, _)| fault(name.to_string(), "the group has not defined this attribute"));
+    let pro = matches!(command.caller, Caller::Pro(_));
+    let demanded = root.catalogue.customfields.values().filter(|c| {
+        let required = if pro { c.pro_required } else { c.user_required };
+        made && required && c.model == model && !c.deleted && c.name.kind() != CustomKind::Boolean
+    });
+    let missing = demanded
+        .filter(|c| !given.iter().any(|(name, value)| *name == c.name && value.is_some()))
+        .map(|c| fault(c.name.to_string(), "this attribute is required"));
+    unknown.chain(missing).collect()
+}
+
+fn with_customs(mut customs: Customs, given: &GivenCustoms) -> Customs {
+    for (name, value) in given {
+        customs.set(*name, value.clone());
+    }
+    customs
+}
+
+/// The calendars that offer the chain: the named one whatever it offers, else every one that shows it and has an
+/// availability ahead for each leg. Contract 2, 4.
+fn offering(root: &Root, named: Option<CalendarId>, chain: &Chain, channel: Channel, now: Instant) -> Vec<CalendarId> {
+    if let Some(id) = named {
+        return vec![id];
+    }
+    let zone = root.catalogue.zone();
+    let offers = |id: &CalendarId| {
+        let view = root.calendars.get(id).expect("every calendar has a view");
+        root.catalogue.not_offered(*id, chain, channel).next().is_none()
+            && (!channel.follows_module_rules()
+                || chain.legs().iter().all(|leg| view.rules.offers(zone, leg.intervention_id, now)))
+    };
+    root.catalogue.calendars.keys().copied().filter(offers).collect()
+}
+
+/// Too soon or too far only where that holds on every calendar in question. Contract 2.
+fn lead_times_allow(
+    catalogue: &Catalogue,
+    offering: &[CalendarId],
+    start: Instant,
+    now: Instant,
+) -> Result<(), Refusal> {
+    let mut earliest_of_all = None;
+    let mut latest_of_all = None;
+    for id in offering {
+        match too_soon_or_far(catalogue, *id, start, now) {
+            Some(Obstacle::MintimeRdv { earliest }) => {
+                earliest_of_all = Some(earliest_of_all.map_or(earliest, |e: Instant| e.min(earliest)));
+            }
+            Some(Obstacle::MaxRdvPeriod { latest }) => {
+                latest_of_all = Some(latest_of_all.map_or(latest, |l: Instant| l.max(latest)));
+            }
+            Some(_) | None => return Ok(()),
+        }
+    }
+    match (earliest_of_all, latest_of_all) {
+        (Some(earliest), None) => Err(Refusal::MintimeRdv { earliest }),
+        (None, Some(latest)) => Err(Refusal::MaxRdvPeriod { latest }),
+        (None, None) | (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+/// SameTimeRdv, MintimeBetween, MaxRdvNumber: all that fail, together. The legs of one chain are not held against one
+/// another, and count one each. Contract 2, 6.
+fn client_rules(
+    root: &Root,
+    client: FicheId,
+    interval: Interval,
+    legs: usize,
+    channel: Channel,
+    now: Instant,
+) -> Result<(), Refusals> {
+    let group = &root.catalogue.group;
+    let upcoming = || root.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
+    let mut refusals: Refusals = Vec::new();
+    if let Some(other) = upcoming().find(|other| other.meets(interval)) {
+        refusals.push(Refusal::SameTimeRdv { other });
+    }
+    if channel.follows_module_rules() {
+        let minutes = group.mintime_between.number();
+        let apart = |other: &Interval| {
+            let gap = interval.start.seconds_since(other.end).max(other.start.seconds_since(interval.end));
+            (0..minutes * MINUTE).contains(&gap)
+        };
+        if upcoming().any(|other| apart(&other)) {
+            refusals.push(Refusal::MintimeBetween { minutes });
+        }
+        let most = group.maxrdv_number.number();
+        let would_have = upcoming().count() + legs;
+        if most > 0 && i64::try_from(would_have).is_ok_and(|n| n > most) {
+            refusals.push(Refusal::MaxRdvNumber { most });
+        }
+    }
+    refuse_faults(refusals)
+}
+
+/// A number that has nothing to do with `seed` but is always the same for it (the finaliser of splitmix64).
+const fn scrambled(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

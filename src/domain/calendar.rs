@@ -1,0 +1,107 @@
+//! Calendars and the sets that may hold them. Spec 2.2, 2.3.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{CalendarId, CalendarsetId};
+use super::text::{Bounded, Name, Text};
+use super::time::Instant;
+
+/// A display order; ties are broken by id.
+pub type Sort = Bounded<-2_147_483_648, 2_147_483_647>;
+
+/// Minutes of lead time, at most ten years. Contract 10.
+pub type LeadMinutes = Bounded<0, 5_256_000>;
+
+/// An agenda: one hour of it is given away once. Spec 2.2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.2, and bear its names")]
+pub struct Calendar {
+    pub id: CalendarId,
+    pub calendarset_id: Option<CalendarsetId>,
+    pub name: Name<255>,
+    pub address: Text<255>,
+    pub zipcode: Text<16>,
+    pub city: Text<64>,
+    pub sort: Sort,
+    pub deleted: bool,
+    pub publicname: Name<255>,
+    /// Minutes between two starts that the module proposes.
+    pub generate_interval: Bounded<1, 1_440>,
+    /// Minutes from now before which nothing is proposed.
+    pub mintime_rdv: LeadMinutes,
+    /// Minutes from now after which nothing is proposed.
+    pub maxrdv_period: LeadMinutes,
+    /// Minutes before an appointment up to which a client may cancel it.
+    pub mintime_annulation: LeadMinutes,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Calendar {
+    /// A calendar with the specification's defaults and no name.
+    #[must_use]
+    pub fn new(id: CalendarId, now: Instant) -> Self {
+        Self {
+            id,
+            calendarset_id: None,
+            name: Name::default(),
+            address: Text::default(),
+            zipcode: Text::default(),
+            city: Text::default(),
+            sort: const { Bounded::known(0) },
+            deleted: false,
+            publicname: Name::default(),
+            generate_interval: const { Bounded::known(15) },
+            mintime_rdv: const { Bounded::known(0) },
+            maxrdv_period: const { Bounded::known(131_400) },
+            mintime_annulation: const { Bounded::known(2_880) },
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// A category of calendars. Spec 2.3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.3, and bear its names")]
+pub struct Calendarset {
+    pub id: CalendarsetId,
+    pub name: Name<255>,
+    pub preposition: Text<255>,
+    pub address: Text<255>,
+    pub zipcode: Text<16>,
+    pub city: Text<64>,
+    pub sort: Sort,
+    pub externid: Text<32>,
+    pub hidden: bool,
+    pub publicname: Name<255>,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Calendarset {
+    /// A set with nothing but its id.
+    #[must_use]
+    pub fn new(id: CalendarsetId, now: Instant) -> Self {
+        Self {
+            id,
+            name: Name::default(),
+            preposition: Text::default(),
+            address: Text::default(),
+            zipcode: Text::default(),
+            city: Text::default(),
+            sort: const { Bounded::known(0) },
+            externid: Text::default(),
+            hidden: false,
+            publicname: Name::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// The name the module shows: the public one, else the name.
+    #[must_use]
+    pub fn shown_name(&self) -> &str {
+        if self.publicname.is_blank() { self.name.as_str() } else { self.publicname.as_str() }
+    }
+}

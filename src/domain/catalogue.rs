@@ -1,0 +1,136 @@
+//! What a group offers: its settings, calendars, interventions, their sets and its customised attributes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::bookable::{Chain, Channel, Leg, NotOffered};
+use super::calendar::{Calendar, Calendarset};
+use super::customfield::{CustomName, Customfield, Model};
+use super::group::Group;
+use super::ids::{CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId};
+use super::intervention::{Intervention, Interventionset};
+use super::refusal::Fault;
+use super::time::MINUTE;
+use super::zone::Zone;
+
+/// Everything of a group that changes seldom; replaced as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Catalogue {
+    /// The group's own fields.
+    pub group: Group,
+    /// Its calendars, deleted ones included.
+    pub calendars: BTreeMap<CalendarId, Arc<Calendar>>,
+    /// Its categories of calendars.
+    pub calendarsets: BTreeMap<CalendarsetId, Arc<Calendarset>>,
+    /// Its interventions, deleted ones included.
+    pub interventions: BTreeMap<InterventionId, Arc<Intervention>>,
+    /// Its categories of interventions.
+    pub interventionsets: BTreeMap<InterventionsetId, Arc<Interventionset>>,
+    /// Its customised attributes, deleted ones included.
+    pub customfields: BTreeMap<CustomfieldId, Arc<Customfield>>,
+}
+
+impl Catalogue {
+    /// A catalogue with nothing but the group.
+    #[must_use]
+    pub fn new(group: Group) -> Self {
+        Self {
+            group,
+            calendars: BTreeMap::new(),
+            calendarsets: BTreeMap::new(),
+            interventions: BTreeMap::new(),
+            interventionsets: BTreeMap::new(),
+            customfields: BTreeMap::new(),
+        }
+    }
+
+    /// The zone of the group's clock.
+    #[must_use]
+    pub fn zone(&self) -> Zone {
+        self.group.timezone.zone()
+    }
+
+    /// The live definition of a customised attribute.
+    #[must_use]
+    pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
+        self.customfields.values().map(Arc::as_ref).find(|c| c.model == model && c.name == name && !c.deleted)
+    }
+
+    /// The legs of a chain of interventions, in the order asked for. Contract 4.
+    ///
+    /// # Errors
+    /// No intervention at all, one that the group does not have, or, through the module, more than the group's
+    /// `max_multirdvs`; the fault names `intervention_ids`.
+    pub fn chain(&self, ids: &[InterventionId], channel: Channel) -> Result<Chain, Fault> {
+        let fault = |rule: String| Fault::new("intervention_ids", rule);
+        let most = self.group.max_multirdvs.number();
+        match channel {
+            Channel::Module | Channel::ModuleByPro if i64::try_from(ids.len()).is_ok_and(|n| n > most) => {
+                return Err(fault(format!("at most {most} can be booked in a row, not {}", ids.len())));
+            }
+            Channel::BackOffice if ids.len() > 100 => {
+                return Err(fault(format!("at most 100 can be booked in a row, not {}", ids.len())));
+            }
+            Channel::Module | Channel::ModuleByPro | Channel::BackOffice => {}
+        }
+        let leg = |id: &InterventionId| match self.interventions.get(id) {
+            Some(intervention) => {
+                Ok(Leg { intervention_id: *id, length_seconds: intervention.length.number() * MINUTE })
+            }
+            None => Err(fault(format!("the group has no intervention {id}"))),
+        };
+        let legs = ids.iter().map(leg).collect::<Result<Vec<_>, _>>()?;
+        Chain::new(legs).ok_or_else(|| fault("must name at least one intervention".into()))
+    }
+
+    /// Why the module does not show an intervention, if it does not: it is deleted, or it or its set has a blank
+    /// publicname. Contract 4, rule 6.
+    #[must_use]
+    pub fn intervention_hidden(&self, id: InterventionId) -> Option<NotOffered> {
+        let Some(intervention) = self.interventions.get(&id) else {
+            return Some(NotOffered::InterventionDeleted(id));
+        };
+        if intervention.deleted {
+            return Some(NotOffered::InterventionDeleted(id));
+        }
+        if intervention.publicname.is_blank() {
+            return Some(NotOffered::InterventionHidden(id));
+        }
+        let set = intervention.interventionset_id.and_then(|set| self.interventionsets.get(&set));
+        if set.is_some_and(|set| set.publicname.is_blank()) {
+            return Some(NotOffered::InterventionsetHidden(id));
+        }
+        None
+    }
+
+    /// Why the module does not show a calendar, if it does not: it is deleted or has a blank publicname.
+    #[must_use]
+    pub fn calendar_hidden(&self, id: CalendarId) -> Option<NotOffered> {
+        match self.calendars.get(&id) {
+            None => Some(NotOffered::CalendarDeleted(id)),
+            Some(calendar) if calendar.deleted => Some(NotOffered::CalendarDeleted(id)),
+            Some(calendar) if calendar.publicname.is_blank() => Some(NotOffered::CalendarHidden(id)),
+            Some(_) => None,
+        }
+    }
+
+    /// Everything of contract 4, rule 6, that keeps a chain from being offered on a calendar, whatever the time.
+    pub fn not_offered(
+        &self,
+        calendar: CalendarId,
+        chain: &Chain,
+        channel: Channel,
+    ) -> impl Iterator<Item = NotOffered> + '_ {
+        let inactive = (channel == Channel::Module && self.group.inactive).then_some(NotOffered::ModuleInactive);
+        let hidden = self.calendar_hidden(calendar);
+        let legs: Vec<NotOffered> =
+            chain.legs().iter().filter_map(|leg| self.intervention_hidden(leg.intervention_id)).collect();
+        let counts = move |why: &NotOffered| match channel {
+            Channel::Module | Channel::ModuleByPro => true,
+            Channel::BackOffice => {
+                matches!(why, NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_))
+            }
+        };
+        inactive.into_iter().chain(hidden).chain(legs).filter(counts)
+    }
+}

@@ -1,0 +1,135 @@
+//! What a caller wants of a group, with every field already legal.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::customfield::{CustomName, CustomValue};
+use super::fiche::Fiche;
+use super::ids::{CalendarId, FicheId, InterventionId, ProId, VeventId};
+use super::text::{Email, LongText, Text};
+use super::time::Civil;
+use super::vevent::Key;
+
+/// Who asks. Contract 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// An application by its key alone, on behalf of anybody.
+    Application,
+    /// A professional of the group.
+    Pro(ProId),
+}
+
+/// A change to make to a group.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each variant is the command of its name")]
+pub enum Command {
+    BookAppointment(Box<BookAppointment>),
+    CancelAppointment(CancelAppointment),
+}
+
+/// Book one or several interventions in a row. Spec 2.8, contract 6.
+#[derive(Clone, Debug)]
+pub struct BookAppointment {
+    /// Who asks.
+    pub caller: Caller,
+    /// Whether the module's rules hold.
+    pub from_web: bool,
+    /// The start, as the shop's clock shows it.
+    pub date: Civil,
+    /// What for, in order.
+    pub intervention_ids: Vec<InterventionId>,
+    /// On which calendar; `None` for no preference.
+    pub calendar_id: Option<CalendarId>,
+    /// For whom.
+    pub client: Client,
+    /// A comment on the appointment.
+    pub comments: LongText,
+    /// An origin label.
+    pub websource: Text<255>,
+    /// Whether an SMS reminder is wanted; `None` takes the group's setting.
+    pub smsreminder: Option<bool>,
+    /// Customised attributes of the appointment, as given; `None` for an empty value.
+    pub customs: GivenCustoms,
+}
+
+/// Customised attributes as a caller gave them; `None` for an empty value.
+pub type GivenCustoms = Vec<(CustomName, Option<CustomValue>)>;
+
+/// For whom a booking is.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The fiche named by the caller, if any.
+    pub id: Option<FicheId>,
+    /// The address given, by which a fiche may be found.
+    pub email: Option<Email>,
+    /// The plain fields given.
+    pub fields: Patch<Fiche>,
+    /// The customised attributes given.
+    pub customs: GivenCustoms,
+}
+
+/// Legal values for some fields of a record, to be put into whatever the record is by then.
+#[derive(Clone)]
+pub struct Patch<R>(Vec<Setter<R>>);
+
+/// Puts one legal value into a record.
+type Setter<R> = Arc<dyn Fn(&mut R) + Send + Sync>;
+
+impl<R> Patch<R> {
+    /// Adds one field's new value.
+    pub fn push(&mut self, set: impl Fn(&mut R) + Send + Sync + 'static) {
+        self.0.push(Arc::new(set));
+    }
+
+    /// Whether no field was given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts all values into the record, in the order given.
+    pub fn apply_to(&self, record: &mut R) {
+        self.0.iter().for_each(|set| set(record));
+    }
+}
+
+impl<R> Default for Patch<R> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<R> fmt::Debug for Patch<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Patch({} fields)", self.0.len())
+    }
+}
+
+/// Cancel an appointment. Spec 4.8.
+#[derive(Clone, Debug)]
+pub struct CancelAppointment {
+    /// Which.
+    pub id: VeventId,
+    /// By what right.
+    pub right: CancelRight,
+}
+
+/// By what right an appointment is cancelled or read.
+#[derive(Clone, Debug)]
+pub enum CancelRight {
+    /// A professional of the group: no lead time binds.
+    Pro,
+    /// Whoever knows the appointment's secret.
+    Secret(String),
+}
+
+/// What chance decides for a booking, drawn before it is decided.
+#[derive(Clone, Debug)]
+pub struct BookingDraws {
+    /// The id of the fiche, should one be made.
+    pub fiche_id: FicheId,
+    /// One id and one secret per intervention.
+    pub legs: Vec<(VeventId, Key)>,
+    /// Puts the candidate calendars in order, every order as likely as any other.
+    pub order: u64,
+}

@@ -1,0 +1,191 @@
+//! Customised attributes: their names, their definitions and their values. Spec 2.9, contract 9.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::CustomfieldId;
+use super::text::{LongText, Text};
+use super::time::{Civil, Instant};
+
+/// A system name such as `str0`. Spec 2.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CustomName {
+    kind: CustomKind,
+    index: u8,
+}
+
+/// The type of a customised attribute, given by its name. Spec 2.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CustomKind {
+    /// `bool0` to `bool9`.
+    Boolean,
+    /// `dt0` to `dt1`: a civil time, tied to no zone.
+    Datetime,
+    /// `num0` to `num3`: a decimal number.
+    Number,
+    /// `str0` to `str14`: at most 255 characters.
+    String,
+    /// `txt0` to `txt2`: at most 65,535 characters.
+    Text,
+}
+
+impl CustomKind {
+    const ALL: [(Self, &str, u8); 5] = [
+        (Self::Boolean, "bool", 10),
+        (Self::Datetime, "dt", 2),
+        (Self::Number, "num", 4),
+        (Self::String, "str", 15),
+        (Self::Text, "txt", 3),
+    ];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Boolean => "bool",
+            Self::Datetime => "dt",
+            Self::Number => "num",
+            Self::String => "str",
+            Self::Text => "txt",
+        }
+    }
+}
+
+impl CustomName {
+    /// The custom name of that spelling, or `None` where it is none.
+    ///
+    /// ```
+    /// use slotbook::domain::customfield::CustomName;
+    /// assert!(CustomName::new("str14").is_some());
+    /// assert!(CustomName::new("str15").is_none());
+    /// assert!(CustomName::new("str01").is_none());
+    /// ```
+    #[must_use]
+    pub fn new(name: &str) -> Option<Self> {
+        let (kind, prefix, count) = CustomKind::ALL.into_iter().find(|(_, prefix, _)| name.starts_with(prefix))?;
+        let digits = &name[prefix.len()..];
+        let index: u8 = digits.parse().ok()?;
+        (index < count && index.to_string() == digits).then_some(Self { kind, index })
+    }
+
+    /// The type of its values.
+    #[must_use]
+    pub const fn kind(self) -> CustomKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for CustomName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.kind.prefix(), self.index)
+    }
+}
+
+/// A value of a customised attribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "one variant per kind of name")]
+pub enum CustomValue {
+    Boolean(bool),
+    Datetime(Civil),
+    /// Always finite.
+    Number(f64),
+    String(Text<255>),
+    Text(LongText),
+}
+
+/// The values set on one fiche or vevent, in order of their names; an unset one is not there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Customs(Vec<(CustomName, CustomValue)>);
+
+impl Customs {
+    /// The value of a name, if it is set.
+    #[must_use]
+    pub fn value(&self, name: CustomName) -> Option<&CustomValue> {
+        self.0.binary_search_by_key(&name, |(n, _)| *n).ok().map(|at| &self.0[at].1)
+    }
+
+    /// Sets a value, or unsets it with `None`.
+    pub fn set(&mut self, name: CustomName, value: Option<CustomValue>) {
+        match (self.0.binary_search_by_key(&name, |(n, _)| *n), value) {
+            (Ok(at), Some(value)) => self.0[at].1 = value,
+            (Ok(at), None) => drop(self.0.remove(at)),
+            (Err(at), Some(value)) => self.0.insert(at, (name, value)),
+            (Err(_), None) => {}
+        }
+    }
+
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that is set, in order of names.
+    pub fn iter(&self) -> impl Iterator<Item = &(CustomName, CustomValue)> {
+        self.0.iter()
+    }
+}
+
+/// What a customised attribute belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the specification's two models")]
+pub enum Model {
+    Fiche,
+    Vevent,
+}
+
+impl Model {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fiche => "Fiche",
+            Self::Vevent => "Vevent",
+        }
+    }
+}
+
+/// The definition of a customised attribute. Spec 2.9.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.9, and bear its names")]
+pub struct Customfield {
+    pub id: CustomfieldId,
+    pub model: Model,
+    pub name: CustomName,
+    pub pro_label: Text<255>,
+    pub pro_inputex: LongText,
+    pub pro_position: i64,
+    pub pro_required: bool,
+    pub user_inputex: LongText,
+    pub user_label: Text<255>,
+    pub user_position: Option<i64>,
+    pub user_required: bool,
+    pub user_visible: bool,
+    pub deleted: bool,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Customfield {
+    /// A definition with the defaults, for one name of one model.
+    #[must_use]
+    pub fn new(id: CustomfieldId, model: Model, name: CustomName, now: Instant) -> Self {
+        Self {
+            id,
+            model,
+            name,
+            pro_label: Text::default(),
+            pro_inputex: LongText::default(),
+            pro_position: 0,
+            pro_required: false,
+            user_inputex: LongText::default(),
+            user_label: Text::default(),
+            user_position: None,
+            user_required: false,
+            user_visible: false,
+            deleted: false,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What stands above the groups: application keys, professionals, and which group has which ids. Contract 3.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{GroupId, ProId};
+use super::text::{Email, Name, Text};
+use super::time::Instant;
+
+/// Ids are given out in blocks of this many, so that an id leads to its group and groups never wait for one another.
+pub const BLOCK: u64 = 1_024;
+
+/// The state of the whole server that belongs to no group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directory {
+    /// Application keys by the SHA-256 of the key.
+    pub apikeys: BTreeMap<[u8; 32], Apikey>,
+    /// Professionals.
+    pub pros: BTreeMap<ProId, Pro>,
+    /// Who has which block of ids; a block filled by an import may have several owners.
+    pub blocks: BTreeMap<(IdKind, u64), Block>,
+    /// How many events have made this state.
+    pub sequence: u64,
+}
+
+/// An application that may ask.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Apikey {
+    /// What the operator calls it.
+    pub label: Text<255>,
+    /// The groups it covers, ascending; `None` for all.
+    pub groups: Option<Vec<GroupId>>,
+}
+
+impl Apikey {
+    /// Whether it covers a group.
+    #[must_use]
+    pub fn covers(&self, group: GroupId) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.binary_search(&group).is_ok())
+    }
+}
+
+/// A professional: one person per e-mail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pro {
+    /// Its id.
+    pub id: ProId,
+    /// The address it logs in with.
+    pub email: Email,
+    /// A PHC string over the lower-case SHA-1 hex of the password.
+    pub password_hash: Text<255>,
+    /// Last name.
+    pub lastname: Name<64>,
+    /// First name.
+    pub firstname: Name<64>,
+    /// Mobile phone.
+    pub cellphone: Text<25>,
+    /// Groups it works for, ascending.
+    pub groups: Vec<GroupId>,
+    /// The one of them that older paths mean.
+    pub main: GroupId,
+    /// When a client last synchronised for it.
+    pub synched_at: Option<Instant>,
+    /// When it was made.
+    pub created_at: Instant,
+    /// When it last changed.
+    pub updated_at: Instant,
+}
+
+/// Kinds of things whose ids are given out while the server runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the kinds of the specification")]
+pub enum IdKind {
+    Fiche,
+    Vevent,
+}
+
+/// A block of ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Block {
+    /// Given to one group, to use from the first to the last.
+    Granted(GroupId),
+    /// Filled by an import, by these groups, ascending; nobody is given ids from it.
+    Imported(Vec<GroupId>),
+}
+
+/// What has happened to the directory. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum DirectoryEvent {
+    /// A group may use a block of ids.
+    BlockGranted {
+        /// For what.
+        kind: IdKind,
+        /// Which block: ids from `block * BLOCK` on.
+        block: u64,
+        /// To whom.
+        group: GroupId,
+    },
+}
+
+impl Directory {
+    /// The professional of an address. Letter case does not matter.
+    #[must_use]
+    pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {
+        self.pros.values().find(|pro| *pro.email.folded() == *folded)
+    }
+
+    /// Grants a group the first block after all that are taken.
+    #[must_use]
+    pub fn grant(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
+        let last = self.blocks.range((kind, 0)..=(kind, u64::MAX)).next_back();
+        DirectoryEvent::BlockGranted { kind, block: last.map_or(0, |((_, block), _)| block + 1), group }
+    }
+
+    /// The ids a group was granted and has not used, ascending ranges. `spent` is the highest it ever used.
+    pub fn unused(&self, kind: IdKind, group: GroupId, spent: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+        self.blocks
+            .range((kind, 0)..=(kind, u64::MAX))
+            .filter(move |(_, owner)| **owner == Block::Granted(group))
+            .map(move |((_, block), _)| (block * BLOCK).max(spent + 1)..(block + 1) * BLOCK)
+            .filter(|ids| !ids.is_empty())
+    }
+
+    /// Notes that an import has filled an id's block.
+    pub fn claim(&mut self, kind: IdKind, id: u64, group: GroupId) {
+        let block = self.blocks.entry((kind, id / BLOCK)).or_insert_with(|| Block::Imported(Vec::new()));
+        match block {
+            Block::Granted(owner) if *owner == group => {}
+            Block::Granted(owner) => *block = Block::Imported(vec![(*owner).min(group), (*owner).max(group)]),
+            Block::Imported(owners) => {
+                if let Err(at) = owners.binary_search(&group) {
+                    owners.insert(at, group);
+                }
+            }
+        }
+    }
+
+    /// The state after an event. Never refuses.
+    ///
+    /// # Panics
+    /// Where a block is granted twice: then our journal is wrong.
+    #[must_use]
+    pub fn apply(&self, event: &DirectoryEvent) -> Self {
+        let mut next = self.clone();
+        next.sequence += 1;
+        match event {
+            DirectoryEvent::BlockGranted { kind, block, group } => {
+                let before = next.blocks.insert((*kind, *block), Block::Granted(*group));
+                assert!(before.is_none(), "a block is granted once");
+            }
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(id: u64) -> GroupId {
+        GroupId::new(id).expect("an id")
+    }
+
+    #[test]
+    fn blocks_are_granted_after_all_imported_ids() {
+        let mut directory = Directory::default();
+        directory.claim(IdKind::Fiche, 2_000, group(4));
+        directory.claim(IdKind::Fiche, 1_500, group(5));
+        let event = directory.grant(IdKind::Fiche, group(4));
+        assert_eq!(event, DirectoryEvent::BlockGranted { kind: IdKind::Fiche, block: 2, group: group(4) });
+        let directory = directory.apply(&event);
+        assert_eq!(directory.unused(IdKind::Fiche, group(4), 2_000).collect::<Vec<_>>(), [2_048..3_072]);
+        assert_eq!(directory.unused(IdKind::Fiche, group(4), 2_050).collect::<Vec<_>>(), [2_051..3_072]);
+        assert_eq!(directory.unused(IdKind::Fiche, group(5), 0).count(), 0);
+        assert_eq!(directory.unused(IdKind::Vevent, group(4), 0).count(), 0);
+    }
+}

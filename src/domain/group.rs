@@ -1,0 +1,184 @@
+//! The group: the shop itself, and the settings that all its calendars share. Spec 2.1.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::GroupId;
+use super::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
+use super::time::Instant;
+use super::zone_names::ZoneName;
+
+/// A company, shop or office. Contract 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.1, and bear its names")]
+pub struct Group {
+    pub id: GroupId,
+    pub name: Name<255>,
+    pub preposition: Text<255>,
+    pub phone: Text<20>,
+    pub fax: Text<20>,
+    pub address: Text<255>,
+    pub city: Text<64>,
+    pub zipcode: Text<16>,
+    pub country: Text<255>,
+    pub timezone: ZoneName,
+    pub sendmail: bool,
+    pub mailreminder: ReminderLead<2_880>,
+    pub country_code: Text<10>,
+    pub smsreminder: ReminderLead<1_440>,
+    pub sms_sender_name: Text<11>,
+    pub check_sms: bool,
+    pub check_sms_from_web: bool,
+    pub inactive: bool,
+    pub open: bool,
+    pub open_data: bool,
+    pub calendar_choice: i64,
+    pub any_calendar: bool,
+    /// Most interventions of one booking from the web, 1 to 100.
+    pub max_multirdvs: Bounded<1, 100>,
+    pub usercolors: Option<Usercolors>,
+    pub display_intervention_length: bool,
+    pub display_intervention_price: bool,
+    pub currency_code: Currency,
+    pub validate_email: bool,
+    /// A slug made from the name, unique in the store. Contract 6.
+    pub urlname: Text<255>,
+    /// Fewest minutes between two appointments of one client; 0 asks for none. Contract 6.
+    pub mintime_between: Bounded<0, 5_256_000>,
+    /// Most upcoming appointments of one client; 0 for no limit. Contract 6.
+    pub maxrdv_number: Bounded<0, 1_000_000>,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Group {
+    /// A group with the specification's defaults and nothing else.
+    #[must_use]
+    pub fn new(id: GroupId, timezone: ZoneName, now: Instant) -> Self {
+        Self {
+            id,
+            name: Name::default(),
+            preposition: Text::default(),
+            phone: Text::default(),
+            fax: Text::default(),
+            address: Text::default(),
+            city: Text::default(),
+            zipcode: Text::default(),
+            country: Text::default(),
+            timezone,
+            sendmail: true,
+            mailreminder: ReminderLead::default(),
+            country_code: Text::default(),
+            smsreminder: ReminderLead::default(),
+            sms_sender_name: Text::default(),
+            check_sms: true,
+            check_sms_from_web: true,
+            inactive: false,
+            open: true,
+            open_data: true,
+            calendar_choice: 2,
+            any_calendar: true,
+            max_multirdvs: const { Bounded::known(1) },
+            usercolors: None,
+            display_intervention_length: false,
+            display_intervention_price: false,
+            currency_code: Currency::Eur,
+            validate_email: true,
+            urlname: Text::default(),
+            mintime_between: const { Bounded::known(0) },
+            maxrdv_number: const { Bounded::known(0) },
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// The currency prices are shown in. Spec 2.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "ISO 4217 codes")]
+pub enum Currency {
+    Cad,
+    Eur,
+    Xpf,
+    Xaf,
+    Gbp,
+    Chf,
+    Usd,
+}
+
+impl Currency {
+    /// All of them, in the specification's order.
+    pub const ALL: [Self; 7] = [Self::Cad, Self::Eur, Self::Xpf, Self::Xaf, Self::Gbp, Self::Chf, Self::Usd];
+
+    /// Its ISO 4217 code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Cad => "CAD",
+            Self::Eur => "EUR",
+            Self::Xpf => "XPF",
+            Self::Xaf => "XAF",
+            Self::Gbp => "GBP",
+            Self::Chf => "CHF",
+            Self::Usd => "USD",
+        }
+    }
+
+    /// The currency of that code.
+    ///
+    /// # Errors
+    /// Any other code.
+    pub fn new(code: &str) -> Result<Self, Illegal> {
+        Self::ALL
+            .into_iter()
+            .find(|c| c.code() == code)
+            .ok_or_else(|| Illegal("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
+    }
+}
+
+/// Colours of the module, as the JSON text they were given in. Spec 2.1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Usercolors(Text<255>);
+
+impl Usercolors {
+    const KEYS: [&str; 7] =
+        ["content_bg", "content_text", "content_links", "main_bg", "main_text", "page_bg", "page_text"];
+
+    /// The colours, if the text is a JSON object of known keys with `#RRGGBB` values.
+    ///
+    /// # Errors
+    /// No JSON object, an unknown key, a value that is no colour, more than 255 characters.
+    pub fn new(text: &str) -> Result<Self, Illegal> {
+        let kept = Text::new(text)?;
+        let object: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(text).map_err(|_| Illegal("must be JSON text holding an object of colours".into()))?;
+        for (key, value) in &object {
+            if !Self::KEYS.contains(&key.as_str()) {
+                return Err(Illegal(format!("may only hold the keys {}", Self::KEYS.join(", "))));
+            }
+            let colour = value.as_str().ok_or_else(|| Illegal(format!("{key} must be a colour such as #1a2b3c")))?;
+            Colour::new(colour).map_err(|illegal| Illegal(format!("{key} {illegal}")))?;
+        }
+        Ok(Self(kept))
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usercolors_take_only_listed_keys_and_colours() {
+        assert!(Usercolors::new(r##"{"main_bg":"#ffffff","page_text":"#000000"}"##).is_ok());
+        assert!(Usercolors::new("{}").is_ok());
+        for bad in ["", "[]", "{", r##"{"other":"#ffffff"}"##, r#"{"main_bg":"white"}"#, r#"{"main_bg":1}"#] {
+            assert!(Usercolors::new(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Interventions and the sets that may hold them. Spec 2.4, 2.5.
+
+use serde::{Deserialize, Serialize};
+
+use super::calendar::Sort;
+use super::ids::{InterventionId, InterventionsetId};
+use super::text::{Bounded, Colour, LongText, Name, Text};
+use super::time::Instant;
+
+/// A service that clients book. Spec 2.4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.4, and bear its names")]
+pub struct Intervention {
+    pub id: InterventionId,
+    pub interventionset_id: Option<InterventionsetId>,
+    pub name: Name<255>,
+    pub abbr: Text<255>,
+    /// Minutes, as elapsed time.
+    pub length: Bounded<1, 1_440>,
+    pub colorref: Colour,
+    pub sort: Sort,
+    /// Cents.
+    pub price: Option<Bounded<0, 1_000_000_000>>,
+    pub deleted: bool,
+    pub publicname: Name<255>,
+    pub description: LongText,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Intervention {
+    /// An intervention with the specification's defaults and no name.
+    #[must_use]
+    pub fn new(id: InterventionId, now: Instant) -> Self {
+        Self {
+            id,
+            interventionset_id: None,
+            name: Name::default(),
+            abbr: Text::default(),
+            length: const { Bounded::known(15) },
+            colorref: Colour::DEFAULT,
+            sort: const { Bounded::known(0) },
+            price: None,
+            deleted: false,
+            publicname: Name::default(),
+            description: LongText::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// A category of interventions. Spec 2.5.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of the specification, section 2.5, and bear its names")]
+pub struct Interventionset {
+    pub id: InterventionsetId,
+    pub name: Name<255>,
+    pub sort: Sort,
+    pub publicname: Name<255>,
+    pub description: LongText,
+    pub created_at: Instant,
+    pub updated_at: Instant,
+}
+
+impl Interventionset {
+    /// A set with nothing but its id.
+    #[must_use]
+    pub fn new(id: InterventionsetId, now: Instant) -> Self {
+        Self {
+            id,
+            name: Name::default(),
+            sort: const { Bounded::known(0) },
+            publicname: Name::default(),
+            description: LongText::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}

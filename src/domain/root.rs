@@ -1,0 +1,197 @@
+//! A group's whole state at one moment: immutable, and cheap to make the next from.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::catalogue::Catalogue;
+use super::event::Event;
+use super::fiche::{Account, Fiche};
+use super::ids::{CalendarId, FicheId, VeventId};
+use super::open_time::CalendarView;
+use super::taken_time::Taken;
+use super::time::Instant;
+use super::vevent::Vevent;
+
+/// The state of a group. Each part shares with the state before whatever an event did not change.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// Settings, calendars, interventions, sets, customised attributes.
+    pub catalogue: Arc<Catalogue>,
+    /// What each calendar says of its time; one for every calendar of the catalogue.
+    pub calendars: OrdMap<CalendarId, Arc<CalendarView>>,
+    /// Every event of every calendar, deleted ones included.
+    pub rows: OrdMap<VeventId, Arc<Vevent>>,
+    /// Every client, deleted ones included.
+    pub fiches: OrdMap<FicheId, Arc<Fiche>>,
+    /// Accounts by their folded address.
+    pub accounts: OrdMap<Box<str>, Arc<Account>>,
+    /// Live fiches that have an address, by its folded form.
+    emails: OrdSet<(Box<str>, FicheId)>,
+    /// Each client's live appointments, ascending by start; a client without any is not there.
+    clients: OrdMap<FicheId, Arc<[Taken]>>,
+    /// How many events have made this state: the sequence of the last.
+    pub sequence: u64,
+    /// No stamp of an earlier event is later than this.
+    pub last_stamp: Instant,
+    /// Highest id ever used for a fiche and for a vevent, rows removed since included.
+    pub spent: Spent,
+}
+
+/// Highest ids used; 0 where none was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "one per kind that is made while the server runs")]
+pub struct Spent {
+    pub fiche: u64,
+    pub vevent: u64,
+}
+
+impl Root {
+    /// A group without fiches and events.
+    #[must_use]
+    pub fn new(catalogue: Catalogue) -> Self {
+        let view = |id: &CalendarId| (*id, Arc::new(CalendarView::new(*id)));
+        Self {
+            calendars: catalogue.calendars.keys().map(view).collect(),
+            last_stamp: catalogue.group.updated_at,
+            catalogue: Arc::new(catalogue),
+            rows: OrdMap::new(),
+            fiches: OrdMap::new(),
+            accounts: OrdMap::new(),
+            emails: OrdSet::new(),
+            clients: OrdMap::new(),
+            sequence: 0,
+            spent: Spent::default(),
+        }
+    }
+
+    /// The state after an event. Never refuses.
+    ///
+    /// # Panics
+    /// Where the event does not fit the state: then our journal is wrong, not a user.
+    #[must_use]
+    pub fn apply(&self, event: &Event) -> Self {
+        let mut next = self.clone();
+        next.sequence += 1;
+        match event {
+            Event::AppointmentsBooked { at, fiche, legs } => {
+                next.stamp(*at);
+                if let Some(fiche) = fiche {
+                    next.put_fiche(Arc::new(Fiche::clone(fiche)));
+                }
+                for leg in legs {
+                    assert!(!next.rows.contains_key(&leg.id), "a booked appointment is new");
+                    next.put_vevent(Arc::new(leg.clone()));
+                }
+            }
+            Event::AppointmentCancelled { at, id } => {
+                next.stamp(*at);
+                let mut row = Vevent::clone(next.rows.get(id).expect("a cancelled appointment exists"));
+                assert!(!row.deleted && row.appointment().is_some(), "only a live appointment is cancelled");
+                row.deleted = true;
+                row.updated_at = *at;
+                next.put_vevent(Arc::new(row));
+            }
+        }
+        next
+    }
+
+    /// The stamp of an event decided now: never earlier than one before it, so that clients that synchronise by
+    /// `updated_at` miss nothing.
+    #[must_use]
+    pub fn stamp_for(&self, now: Instant) -> Instant {
+        now.max(self.last_stamp)
+    }
+
+    fn stamp(&mut self, at: Instant) {
+        assert!(at >= self.last_stamp, "stamps never go back");
+        self.last_stamp = at;
+    }
+
+    /// The live fiche of an address with the lowest id. Letter case does not matter.
+    #[must_use]
+    pub fn fiche_of_email(&self, folded: &str) -> Option<&Arc<Fiche>> {
+        let first = FicheId::new(1).expect("1 is an id");
+        let (email, id) = self.emails.range((Box::from(folded), first)..).next()?;
+        if **email == *folded { self.fiches.get(id) } else { None }
+    }
+
+    /// A client's live appointments, ascending by start.
+    #[must_use]
+    pub fn appointments_of(&self, client: FicheId) -> &[Taken] {
+        self.clients.get(&client).map_or(&[], Arc::as_ref)
+    }
+
+    /// Puts a fiche in place of what stood under its id.
+    pub fn put_fiche(&mut self, fiche: Arc<Fiche>) {
+        self.spent.fiche = self.spent.fiche.max(fiche.id.number());
+        if let Some(old) = self.fiches.get(&fiche.id).cloned()
+            && let Some(entry) = email_entry(&old)
+        {
+            self.emails.remove(&entry);
+        }
+        if let Some(entry) = email_entry(&fiche) {
+            self.emails.insert(entry);
+        }
+        self.fiches.insert(fiche.id, fiche);
+    }
+
+    /// Puts an event in place of what stood under its id, and its time where it belongs.
+    ///
+    /// # Panics
+    /// Where its calendar or its fiche does not exist.
+    pub fn put_vevent(&mut self, row: Arc<Vevent>) {
+        self.spent.vevent = self.spent.vevent.max(row.id.number());
+        if let Some(old) = self.rows.get(&row.id).cloned() {
+            self.withdraw(&old);
+        }
+        let view = self.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+        let mut view = CalendarView::clone(view);
+        if let Some(appointment) = row.appointment() {
+            assert!(self.fiches.contains_key(&appointment.fiche_id), "an appointment's client exists");
+            if !row.deleted {
+                let taken = Taken { interval: appointment.interval(), id: row.id };
+                view.taken.add(taken);
+                self.change_client(appointment.fiche_id, |list| {
+                    list.insert(list.partition_point(|other| *other < taken), taken);
+                });
+            }
+        } else {
+            view.change_rules(|rules| rules.put(&row));
+        }
+        self.calendars.insert(row.calendar_id, Arc::new(view));
+        self.rows.insert(row.id, row);
+    }
+
+    /// Takes back what a row held: its hour, or its rule.
+    fn withdraw(&mut self, old: &Vevent) {
+        let view = self.calendars.get(&old.calendar_id).expect("an event's calendar exists");
+        let mut view = CalendarView::clone(view);
+        if let Some(appointment) = old.appointment() {
+            if old.deleted {
+                return;
+            }
+            let taken = Taken { interval: appointment.interval(), id: old.id };
+            view.taken.remove(taken);
+            self.change_client(appointment.fiche_id, |list| list.retain(|other| other.id != taken.id));
+        } else {
+            view.change_rules(|rules| rules.remove(old.id));
+        }
+        self.calendars.insert(old.calendar_id, Arc::new(view));
+    }
+
+    fn change_client(&mut self, client: FicheId, edit: impl FnOnce(&mut Vec<Taken>)) {
+        let mut list = self.appointments_of(client).to_vec();
+        edit(&mut list);
+        if list.is_empty() {
+            self.clients.remove(&client);
+        } else {
+            self.clients.insert(client, list.into());
+        }
+    }
+}
+
+fn email_entry(fiche: &Fiche) -> Option<(Box<str>, FicheId)> {
+    let email = fiche.email.as_ref()?;
+    (!fiche.deleted).then(|| (email.folded(), fiche.id))
+}

@@ -1,0 +1,183 @@
+//! Every start that may be given away, found by walking sorted intervals. Contract 4.
+//!
+//! The same rules as [`super::bookable::bookable`], read over a window instead of at one point; a property test holds
+//! the two together.
+
+use super::bookable::{Chain, Channel, lead_times};
+use super::catalogue::Catalogue;
+use super::interval_set::{Interval, IntervalSet, gaps};
+use super::open_time::{CalendarView, Lane, OpenTime};
+use super::taken_time::TakenTime;
+use super::time::{DAY, Instant, MINUTE};
+
+/// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending
+/// exactly when the next event begins is a fit. Lead times are measured from `now`, so a start can vanish between two
+/// calls. Spec 2.2, 2.7; contract 4.
+pub fn free_starts(
+    catalogue: &Catalogue,
+    view: &CalendarView,
+    chain: &Chain,
+    window: Interval,
+    now: Instant,
+    channel: Channel,
+    starts: &mut Vec<Instant>,
+) {
+    let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
+    if catalogue.not_offered(view.id, chain, channel).next().is_some() {
+        return;
+    }
+    let window = match lead_times(catalogue, view.id, now) {
+        Some((earliest, latest)) if channel.follows_module_rules() => {
+            Interval { start: window.start.max(earliest), end: window.end.min(latest.plus_seconds(1)) }
+        }
+        Some(_) | None => window,
+    };
+    if window.is_empty() {
+        return;
+    }
+    let zone = catalogue.zone();
+    let whole = Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
+    let open = view.open_time(zone, whole, now);
+    let step = calendar.generate_interval.number() * MINUTE;
+    let first_new = starts.len();
+    if channel.follows_module_rules() {
+        let anchors = open.lane(chain.legs()[0].intervention_id);
+        let mut grid = Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);
+        let lanes = chain.legs().iter().map(|leg| open.lane_number(leg.intervention_id));
+        if lanes.clone().eq(lanes.map(|_| open.lane_number(chain.legs()[0].intervention_id))) {
+            // Legs with the same open time are one long leg.
+            free_time(anchors, &view.taken, whole, |gap| grid.offer(fitting(gap, chain.length_seconds(), window)));
+        } else {
+            starts_of_legs(&open, &view.taken, chain, whole)
+                .as_slice()
+                .iter()
+                .for_each(|range| grid.offer(clip(*range, window)));
+        }
+        grid.finish(first_new);
+    } else {
+        let days = civil_days(catalogue, window);
+        let mut grid = Grid::new(&days, 2 * DAY, false, step, starts);
+        let free = IntervalSet::union_of(vec![whole]).minus(open.plages());
+        gaps(free.as_slice(), view.taken.around(whole).map(|t| t.interval), |gap| {
+            grid.offer(fitting(gap, chain.length_seconds(), window));
+        });
+        grid.finish(first_new);
+    }
+    for second_pass in zone.second_passes(window) {
+        let kept = |at: &Instant| !(second_pass.start <= *at && *at < second_pass.end);
+        let new = starts.split_off(first_new);
+        starts.extend(new.into_iter().filter(kept));
+    }
+}
+
+/// Calls `found` with each stretch within `span` that is open and that no appointment takes, ascending. Stretches may
+/// begin before `span` and end after it only where open time does.
+pub fn free_time(lane: &Lane, taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
+    let open = lane.open.as_slice();
+    let first = open.partition_point(|i| i.end <= span.start);
+    let last = first + open[first..].partition_point(|i| i.start < span.end);
+    let Some(reach) = open[first..last].last() else { return };
+    // Open time that begins inside the span may end after it: what is taken there counts too.
+    let asked = Interval { start: open[first].start.max(span.start), end: reach.end.min(span.end) };
+    gaps(&open[first..last], taken.around(asked).map(|t| t.interval), found);
+}
+
+/// The starts at which each leg lies in its own free time, one right after another.
+fn starts_of_legs(open: &OpenTime, taken: &TakenTime, chain: &Chain, whole: Interval) -> IntervalSet {
+    let mut starts: Option<IntervalSet> = None;
+    let mut offset = 0;
+    for leg in chain.legs() {
+        let mut free = Vec::new();
+        free_time(open.lane(leg.intervention_id), taken, whole, |gap| free.push(gap));
+        let fits = IntervalSet::union_of(free).starts_that_fit(leg.length_seconds).shifted(-offset);
+        starts = Some(match starts {
+            None => fits,
+            Some(before) => before.intersection(&fits),
+        });
+        offset += leg.length_seconds;
+    }
+    starts.unwrap_or_default()
+}
+
+/// The starts within `window` at which `length_seconds` fit into `gap`.
+fn fitting(gap: Interval, length_seconds: i64, window: Interval) -> Interval {
+    clip(Interval { start: gap.start, end: gap.end.plus_seconds(1 - length_seconds) }, window)
+}
+
+fn clip(range: Interval, window: Interval) -> Interval {
+    Interval { start: range.start.max(window.start), end: range.end.min(window.end) }
+}
+
+/// The civil days that meet a window, as instants: the back office counts its grid from midnight.
+fn civil_days(catalogue: &Catalogue, window: Interval) -> Vec<Interval> {
+    let zone = catalogue.zone();
+    let first = zone.civil_of(window.start).day().plus_days(-1);
+    let last = zone.civil_of(window.end).day().plus_days(1);
+    (first.0..=last.0)
+        .map(super::time::CivilDay)
+        .map(|day| Interval {
+            start: zone.instant_of(day.midnight()),
+            end: zone.instant_of(day.plus_days(1).midnight()),
+        })
+        .filter(|day| !day.is_empty())
+        .collect()
+}
+
+/// Writes down the points of the grids that lie in the ranges offered to it.
+struct Grid<'a> {
+    /// Ascending by start; each is an anchor and the reach of its grid.
+    anchors: &'a [Interval],
+    /// First anchor that may still matter.
+    at: usize,
+    /// Seconds of the longest anchor.
+    longest: i64,
+    /// Whether grids may mix, so that what is found must be sorted.
+    overlapping: bool,
+    /// Seconds between two points.
+    step: i64,
+    /// What has been found.
+    starts: &'a mut Vec<Instant>,
+}
+
+impl<'a> Grid<'a> {
+    fn new(anchors: &'a [Interval], longest: i64, overlapping: bool, step: i64, starts: &'a mut Vec<Instant>) -> Self {
+        Self { anchors, at: 0, longest, overlapping, step, starts }
+    }
+
+    /// Takes the points that lie in `range`. Ranges come ascending and disjoint.
+    fn offer(&mut self, range: Interval) {
+        if range.is_empty() {
+            return;
+        }
+        let out_of_reach = |anchor: &Interval| {
+            if self.overlapping {
+                anchor.start.plus_seconds(self.longest) <= range.start
+            } else {
+                anchor.end <= range.start
+            }
+        };
+        if self.at == 0 {
+            self.at = self.anchors.partition_point(out_of_reach);
+        } else {
+            self.at += self.anchors[self.at..].iter().take_while(|a| out_of_reach(a)).count();
+        }
+        for anchor in self.anchors[self.at..].iter().take_while(|a| a.start < range.end) {
+            let last = range.end.min(anchor.end);
+            let behind = range.start.seconds_since(anchor.start).max(0);
+            let mut point = anchor.start.plus_seconds((behind + self.step - 1) / self.step * self.step);
+            while point < last {
+                self.starts.push(point);
+                point = point.plus_seconds(self.step);
+            }
+        }
+    }
+
+    fn finish(self, first_new: usize) {
+        if self.overlapping {
+            let mut new = self.starts.split_off(first_new);
+            new.sort_unstable();
+            new.dedup();
+            self.starts.append(&mut new);
+        }
+    }
+}

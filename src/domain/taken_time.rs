@@ -1,0 +1,149 @@
+//! The time that live appointments take, by day, so that the next state shares all days it did not change.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::ids::VeventId;
+use super::interval_set::Interval;
+use super::time::{DAY, Instant};
+
+/// One live appointment's hold on a calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taken {
+    /// The time it takes.
+    pub interval: Interval,
+    /// Whose it is.
+    pub id: VeventId,
+}
+
+/// Days of a block: a block is what a change copies, a pointer a day.
+const BLOCK_DAYS: i64 = 32;
+
+type Day = Option<Arc<[Taken]>>;
+
+/// All live appointments of one calendar, found by time.
+#[derive(Clone, Debug, Default)]
+pub struct TakenTime {
+    /// Blocks of 32 UTC days by their number. Each day lists, ascending by start, every appointment that meets it, so
+    /// one that runs past midnight stands in several days.
+    blocks: OrdMap<i64, Arc<[Day; BLOCK_DAYS as usize]>>,
+}
+
+fn day_of(moment: Instant) -> i64 {
+    moment.0.div_euclid(DAY)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a remainder of 32 is small and positive")]
+fn place(day: i64) -> (i64, usize) {
+    (day.div_euclid(BLOCK_DAYS), day.rem_euclid(BLOCK_DAYS) as usize)
+}
+
+impl TakenTime {
+    fn day(&self, day: i64) -> &[Taken] {
+        let (block, at) = place(day);
+        self.blocks.get(&block).and_then(|b| b[at].as_deref()).unwrap_or_default()
+    }
+
+    fn change(&mut self, interval: Interval, mut edit: impl FnMut(&mut Vec<Taken>)) {
+        for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
+            let (block, at) = place(day);
+            let mut days = self.blocks.get(&block).map_or_else(|| Arc::new(Default::default()), Arc::clone);
+            let slots: &mut [Day; BLOCK_DAYS as usize] = Arc::make_mut(&mut days);
+            let mut list = slots[at].as_deref().unwrap_or_default().to_vec();
+            edit(&mut list);
+            slots[at] = if list.is_empty() { None } else { Some(list.into()) };
+            if slots.iter().all(Option::is_none) {
+                self.blocks.remove(&block);
+            } else {
+                self.blocks.insert(block, days);
+            }
+        }
+    }
+
+    /// Adds an appointment that takes some time.
+    pub fn add(&mut self, taken: Taken) {
+        assert!(!taken.interval.is_empty(), "an appointment takes time");
+        self.change(taken.interval, |day| {
+            let at = day.partition_point(|other| *other < taken);
+            day.insert(at, taken);
+        });
+    }
+
+    /// Takes out an appointment that was added with this very interval.
+    pub fn remove(&mut self, taken: Taken) {
+        self.change(taken.interval, |day| {
+            let at = day.binary_search(&taken).expect("an appointment stands in every day it meets");
+            day.remove(at);
+        });
+    }
+
+    /// Appointments from the first that may meet `interval`, ascending by start, each once; those that end before it
+    /// starts may come too, those that start at or after its end do not.
+    pub fn around(&self, interval: Interval) -> impl Iterator<Item = Taken> + '_ {
+        let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
+        (first..=last).flat_map(move |day| {
+            let list = self.day(day);
+            let seen = if day == first { 0 } else { list.partition_point(|t| t.interval.start.0 < day * DAY) };
+            list[seen..].iter().copied().take_while(move |t| t.interval.start < interval.end)
+        })
+    }
+
+    /// Appointments that meet `interval`, ascending by start.
+    pub fn meeting(&self, interval: Interval) -> impl Iterator<Item = Taken> + '_ {
+        self.around(interval).filter(move |t| t.interval.meets(interval))
+    }
+
+    /// Every live appointment, ascending by start.
+    pub fn iter(&self) -> impl Iterator<Item = Taken> + '_ {
+        self.blocks.iter().flat_map(|(block, days)| {
+            (block * BLOCK_DAYS..).zip(days.iter()).flat_map(|(day, list)| {
+                let starts_here = move |t: &&Taken| day_of(t.interval.start) == day;
+                list.as_deref().unwrap_or_default().iter().filter(starts_here).copied()
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn taken(id: u64, start: i64, length: i64) -> Taken {
+        let interval = Interval { start: Instant(start), end: Instant(start + length) };
+        Taken { interval, id: VeventId::new(id).expect("an id") }
+    }
+
+    proptest! {
+        #[test]
+        fn days_agree_with_a_plain_list(
+            rows in proptest::collection::vec((0..60 * DAY, 1..3 * DAY), 0..40),
+            gone in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
+            asked in (0..60 * DAY, 1..10 * DAY),
+        ) {
+            let mut list: Vec<Taken> = (1..).zip(&rows).map(|(id, &(s, l))| taken(id, s, l)).collect();
+            let mut time = TakenTime::default();
+            list.iter().for_each(|t| time.add(*t));
+            for index in gone {
+                if !list.is_empty() {
+                    time.remove(list.swap_remove(index.index(list.len())));
+                }
+            }
+            list.sort_unstable();
+            prop_assert_eq!(time.iter().collect::<Vec<_>>(), list.clone());
+            let asked = Interval { start: Instant(asked.0), end: Instant(asked.0 + asked.1) };
+            let met: Vec<Taken> = list.into_iter().filter(|t| t.interval.meets(asked)).collect();
+            prop_assert_eq!(time.meeting(asked).collect::<Vec<_>>(), met);
+        }
+    }
+
+    #[test]
+    fn an_emptied_calendar_holds_nothing() {
+        let mut time = TakenTime::default();
+        time.add(taken(1, 10, 2 * DAY));
+        time.remove(taken(1, 10, 2 * DAY));
+        assert!(time.blocks.is_empty());
+    }
+}

@@ -1,0 +1,257 @@
+//! Texts, numbers and colours that cannot hold what the specification forbids.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a value is not allowed, as a sentence that says what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Illegal(pub String);
+
+impl Illegal {
+    fn new(rule: impl Into<String>) -> Self {
+        Self(rule.into())
+    }
+}
+
+/// Text of at most `MAX` Unicode characters; newline and tab are its only control characters. Contract 10.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text<const MAX: usize>(Box<str>);
+
+/// A name: like [`Text`], without any control character. Contract 10.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Name<const MAX: usize>(Box<str>);
+
+/// A `text` of the specification.
+pub type LongText = Text<65_535>;
+
+fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<(), Illegal> {
+    if let Some(found) = text.chars().find(|&c| c.is_control() && !control_allowed(c)) {
+        return Err(Illegal::new(format!("must not hold the control character U+{:04X}", found as u32)));
+    }
+    // Bytes bound characters from above, so most texts are never counted.
+    if text.len() > max {
+        let length = text.chars().count();
+        if length > max {
+            return Err(Illegal::new(format!("must have at most {max} characters, not {length}")));
+        }
+    }
+    Ok(())
+}
+
+macro_rules! text {
+    ($name:ident, $allowed:expr) => {
+        impl<const MAX: usize> $name<MAX> {
+            /// The text, if it is one.
+            ///
+            /// # Errors
+            /// More than `MAX` characters, or a forbidden control character.
+            pub fn new(text: &str) -> Result<Self, Illegal> {
+                check(text, MAX, $allowed)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The text itself.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Whether nothing but white space stands in it: to the module, no name at all.
+            #[must_use]
+            pub fn is_blank(&self) -> bool {
+                self.0.trim().is_empty()
+            }
+        }
+
+        impl<const MAX: usize> fmt::Debug for $name<MAX> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+text!(Text, |c| c == '\n' || c == '\t' || c == '\r');
+text!(Name, |_| false);
+
+/// An e-mail address: one `@` with something around it, no white space or control character, at most 255 characters.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Email(Box<str>);
+
+impl Email {
+    /// The address, if it could be one.
+    ///
+    /// # Errors
+    /// What keeps it from being an address.
+    pub fn new(text: &str) -> Result<Self, Illegal> {
+        check(text, 255, |_| false)?;
+        let wrong = || Illegal::new("must be an e-mail address such as name@example.org");
+        let (local, domain) = text.rsplit_once('@').ok_or_else(wrong)?;
+        let bad = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | '"');
+        if local.is_empty() || local.contains('@') || domain.is_empty() || text.contains(bad) {
+            return Err(wrong());
+        }
+        if domain.starts_with('.') || domain.ends_with('.') || domain.contains("..") {
+            return Err(wrong());
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The address as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form in which two spellings of one address are equal.
+    #[must_use]
+    pub fn folded(&self) -> Box<str> {
+        self.0.to_lowercase().into()
+    }
+}
+
+impl fmt::Debug for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A colour, `#RRGGBB`, spelled as it was given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Colour([u8; 7]);
+
+impl Colour {
+    /// The colour of an intervention that was given none. Spec 2.4.
+    pub const DEFAULT: Self = Self(*b"#dddddd");
+
+    /// The colour, if it is one.
+    ///
+    /// # Errors
+    /// Anything but `#` and six hexadecimal digits.
+    pub fn new(text: &str) -> Result<Self, Illegal> {
+        match <[u8; 7]>::try_from(text.as_bytes()) {
+            Ok(bytes) if bytes[0] == b'#' && bytes[1..].iter().all(u8::is_ascii_hexdigit) => Ok(Self(bytes)),
+            Ok(_) | Err(_) => Err(Illegal::new("must be a colour such as #1a2b3c")),
+        }
+    }
+
+    /// Its seven characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a colour is ASCII")
+    }
+}
+
+impl fmt::Debug for Colour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bounded<const MIN: i64, const MAX: i64>(i64);
+
+impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
+    /// The number, if it lies within its bounds.
+    ///
+    /// # Errors
+    /// Outside `MIN` to `MAX`.
+    pub fn new(number: i64) -> Result<Self, Illegal> {
+        if (MIN..=MAX).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(Illegal::new(format!("must be from {MIN} to {MAX}, not {number}")))
+        }
+    }
+
+    /// A number known when the program is written; outside the bounds it does not compile when used in a `const`.
+    #[must_use]
+    pub const fn known(number: i64) -> Self {
+        assert!(MIN <= number && number <= MAX, "a constant must lie within its bounds");
+        Self(number)
+    }
+
+    /// The number itself.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// How long before an appointment a reminder goes out: 0 for never, or 60 to `MAX` minutes. Spec 2.1, 8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReminderLead<const MAX: i64>(i64);
+
+impl<const MAX: i64> ReminderLead<MAX> {
+    /// The lead, if it is one.
+    ///
+    /// # Errors
+    /// Neither 0 nor within 60 to `MAX`.
+    pub fn new(minutes: i64) -> Result<Self, Illegal> {
+        if minutes == 0 || (60..=MAX).contains(&minutes) {
+            Ok(Self(minutes))
+        } else {
+            Err(Illegal::new(format!("must be 0 or from 60 to {MAX} minutes, not {minutes}")))
+        }
+    }
+
+    /// Its minutes; `None` where no reminder is sent.
+    #[must_use]
+    pub const fn minutes(self) -> Option<i64> {
+        if self.0 == 0 { None } else { Some(self.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_counts_characters_not_bytes() {
+        assert!(Text::<4>::new("éééé").is_ok());
+        assert_eq!(Text::<4>::new("ééééé").expect_err("five").0, "must have at most 4 characters, not 5");
+    }
+
+    #[test]
+    fn a_name_takes_no_newline_and_a_text_does() {
+        assert!(Text::<9>::new("a\nb\tc").is_ok());
+        assert!(Text::<9>::new("a\u{0}").is_err());
+        assert!(Name::<9>::new("a\nb").is_err());
+    }
+
+    #[test]
+    fn an_address_needs_something_on_both_sides() {
+        for good in ["a@b", "Jean.Dupont+rdv@example.org", "é@exemple.fr"] {
+            assert!(Email::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a", "@b", "a@", "a b@c", "a@b@c", "a@.b", "a@b.", "a@b..c", "a@b\n", "a,b@c"] {
+            assert!(Email::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_colour_has_seven_characters() {
+        assert_eq!(Colour::new("#1A2b3c").expect("a colour").as_str(), "#1A2b3c");
+        for bad in ["", "#12345", "1234567", "#12345g", "#1234567"] {
+            assert!(Colour::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bounds_belong_to_the_range() {
+        type Length = Bounded<1, 1_440>;
+        assert!(Length::new(1).is_ok() && Length::new(1_440).is_ok());
+        assert!(Length::new(0).is_err() && Length::new(1_441).is_err());
+        assert!(ReminderLead::<1_440>::new(0).is_ok() && ReminderLead::<1_440>::new(59).is_err());
+        assert!(ReminderLead::<1_440>::new(60).is_ok() && ReminderLead::<1_440>::new(1_441).is_err());
+    }
+}

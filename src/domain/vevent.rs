@@ -1,0 +1,232 @@
+//! The events of a calendar, of four kinds. Spec 2.7.
+
+use serde::{Deserialize, Serialize};
+
+use super::customfield::Customs;
+use super::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use super::interval_set::Interval;
+use super::recurrence::Series;
+use super::text::{Colour, LongText, Text};
+use super::time::{Civil, Instant};
+
+/// An event of a calendar. Spec 2.7.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vevent {
+    /// Its id; an appointment's is the appointment's.
+    pub id: VeventId,
+    /// The calendar whose time it takes, opens or only annotates.
+    pub calendar_id: CalendarId,
+    /// What it is.
+    pub kind: Kind,
+    /// A deleted event neither takes nor opens time.
+    pub deleted: bool,
+    /// When it was made; never goes back within a group.
+    pub created_at: Instant,
+    /// When it last changed, deletion included; never goes back within a group.
+    pub updated_at: Instant,
+    /// What most events lack.
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What an event is, and what only that kind has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A client, an intervention, and time that nobody else may have.
+    Appointment(Appointment),
+    /// Time taken without a client: lunch, a holiday.
+    Plage(Box<Series>),
+    /// Time that the module may offer.
+    Availability(Box<Availability>),
+    /// A remark on a day; it takes no time.
+    Note(Box<Series>),
+}
+
+/// The part of an event that only an appointment has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Appointment {
+    /// What the shop's clock showed for the start when it was made or moved.
+    pub civil_start: Civil,
+    /// The instant that start meant, resolved then and never read from the wall again.
+    pub start: Instant,
+    /// Elapsed seconds, at least 1.
+    pub length_seconds: u32,
+    /// The intervention it is for.
+    pub intervention_id: InterventionId,
+    /// The client it is for.
+    pub fiche_id: FicheId,
+    /// The secret by which the client reads or cancels it.
+    pub key: Key,
+    /// Whether the client came.
+    pub state: State,
+    /// Whether an SMS reminder is wanted.
+    pub smsreminder: bool,
+    /// Whether the module made it.
+    pub from_web: bool,
+    /// Which reminders have left for this start.
+    pub sent: Sent,
+}
+
+impl Appointment {
+    /// The time it takes.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        Interval { start: self.start, end: self.start.plus_seconds(i64::from(self.length_seconds)) }
+    }
+}
+
+/// The part of an event that only an availability has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Availability {
+    /// When it opens.
+    pub series: Series,
+    /// For what.
+    pub permits: Permits,
+}
+
+/// Which interventions an availability may be used for. Spec 2.7 `availableInterventions`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Permits {
+    /// Every intervention.
+    All,
+    /// These only; ascending, each once, never empty.
+    Only(Box<[InterventionId]>),
+}
+
+impl Permits {
+    /// Only these interventions; all of them when the list is empty. Spec 2.7.
+    #[must_use]
+    pub fn only(mut ids: Vec<InterventionId>) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() { Self::All } else { Self::Only(ids.into()) }
+    }
+
+    /// Whether it may be used for an intervention.
+    #[must_use]
+    pub fn permits(&self, intervention: InterventionId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(ids) => ids.binary_search(&intervention).is_ok(),
+        }
+    }
+}
+
+/// What few events have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rare {
+    /// Who made it, where somebody said so.
+    pub taker: Text<255>,
+    /// Its colour in the Pro Interface.
+    pub colorref: Option<Colour>,
+    /// Its description; an appointment's is derived from the fiche instead.
+    pub text: LongText,
+    /// A comment on an appointment.
+    pub comments: LongText,
+    /// The origin label of a booking.
+    pub websource: Text<255>,
+    /// Values of customised attributes.
+    pub customs: Customs,
+}
+
+impl Rare {
+    /// `None` where everything is unset.
+    #[must_use]
+    pub fn boxed(self) -> Option<Box<Self>> {
+        if self == Self::default() { None } else { Some(Box::new(self)) }
+    }
+}
+
+/// Whether the client came. Spec 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum State {
+    /// 0: no value, in progress.
+    #[default]
+    InProgress,
+    /// 1: came.
+    Attended,
+    /// 2: did not come.
+    NoShow,
+    /// 3: pending.
+    Pending,
+}
+
+impl State {
+    /// All of them; each stands at its number.
+    pub const ALL: [Self; 4] = [Self::InProgress, Self::Attended, Self::NoShow, Self::Pending];
+
+    /// Its number, 0 to 3.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        match self {
+            Self::InProgress => 0,
+            Self::Attended => 1,
+            Self::NoShow => 2,
+            Self::Pending => 3,
+        }
+    }
+}
+
+/// Which reminders have left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The e-mail reminder.
+    pub mail: bool,
+    /// The SMS reminder.
+    pub sms: bool,
+}
+
+/// The secret of an appointment: 20 random letters and digits. Contract 6.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key([u8; Self::LENGTH]);
+
+impl Key {
+    /// Characters of a key.
+    pub const LENGTH: usize = 20;
+
+    /// The key of 20 ASCII letters and digits, or `None`.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let bytes = <[u8; Self::LENGTH]>::try_from(text.as_bytes()).ok()?;
+        bytes.iter().all(u8::is_ascii_alphanumeric).then_some(Self(bytes))
+    }
+
+    /// Its 20 characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a key is ASCII")
+    }
+
+    /// Whether `guess` is this key, in a time that does not depend on where they differ.
+    #[must_use]
+    pub fn matches(&self, guess: &str) -> bool {
+        let guess = guess.as_bytes();
+        guess.len() == Self::LENGTH && self.0.iter().zip(guess).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Vevent {
+    /// The appointment, if it is one.
+    #[must_use]
+    pub fn appointment(&self) -> Option<&Appointment> {
+        match &self.kind {
+            Kind::Appointment(appointment) => Some(appointment),
+            Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => None,
+        }
+    }
+
+    /// The series, if it is not an appointment.
+    #[must_use]
+    pub fn series(&self) -> Option<&Series> {
+        match &self.kind {
+            Kind::Appointment(_) => None,
+            Kind::Plage(series) | Kind::Note(series) => Some(series),
+            Kind::Availability(availability) => Some(&availability.series),
+        }
+    }
+}

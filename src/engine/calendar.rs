@@ -1,0 +1,111 @@
+//! A calendar's actor: the only one to say whether its time is free. Invariant 2.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
+
+use super::group;
+use super::link::{Link, Wiring};
+use crate::domain::bookable::{Chain, Channel, Obstacle, bookable};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::ids::CalendarId;
+use crate::domain::open_time::CalendarView;
+use crate::domain::time::Instant;
+
+/// What the group says to its calendar.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// May this start be given away?
+    Ask(Question),
+    /// From now on the calendar is this.
+    Hold(Arc<CalendarView>, Arc<Catalogue>, Instant),
+}
+
+/// One start, asked for by a booking.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// Tells this question's answer from any other's.
+    pub(super) number: u64,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) chain: Chain,
+    pub(super) start: Instant,
+    pub(super) now: Instant,
+    pub(super) channel: Channel,
+}
+
+/// The calendar's word.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub(super) number: u64,
+    pub(super) calendar: CalendarId,
+    /// `Err` where the question could not be decided: a bug of ours.
+    pub(super) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
+}
+
+struct Calendar;
+
+/// What the actor owns.
+struct State {
+    /// Its time: who has which hour, and when it is open, expanded for the days ahead.
+    view: Arc<CalendarView>,
+    /// The only one who asks.
+    group: Link<group::Message>,
+}
+
+impl Actor for Calendar {
+    type Msg = Message;
+    type State = State;
+    type Arguments = State;
+
+    async fn pre_start(&self, _: ActorRef<Message>, state: State) -> Result<State, ActorProcessingErr> {
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Message>,
+        message: Message,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            Message::Ask(question) => state.answer(&question),
+            Message::Hold(view, catalogue, now) => state.hold(view, &catalogue, now),
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn answer(&self, question: &Question) {
+        let Question { number, catalogue, chain, start, now, channel } = question;
+        let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            bookable(catalogue, &self.view, chain, *start, *now, *channel)
+        }));
+        self.group.send(group::Message::Word(Word {
+            number: *number,
+            calendar: self.view.id,
+            verdict: verdict.map_err(drop),
+        }));
+    }
+
+    /// Takes the next view, and expands its rules before a reader has to.
+    fn hold(&mut self, view: Arc<CalendarView>, catalogue: &Catalogue, now: Instant) {
+        view.prepare(catalogue.zone(), now);
+        self.view = view;
+    }
+}
+
+/// Starts the actor of a calendar under its group.
+pub(super) fn start(
+    view: Arc<CalendarView>,
+    group: Link<group::Message>,
+    wiring: &Wiring,
+    parent: ActorCell,
+) -> (ActorRef<Message>, Link<Message>) {
+    let state = State { view, group };
+    let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Calendar, state, parent)
+        .expect("an actor without a name is always started");
+    let link = wiring.link(actor.clone());
+    (actor, link)
+}

@@ -1,0 +1,50 @@
+//! Everything that chance decides, from one seeded source.
+
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use crate::domain::vevent::Key;
+
+/// A source of draws.
+#[derive(Debug)]
+pub struct Draws(StdRng);
+
+impl Draws {
+    /// The source of a seed: the same seed, the same draws.
+    #[must_use]
+    pub fn seeded(seed: [u8; 32]) -> Self {
+        Self(StdRng::from_seed(seed))
+    }
+
+    /// A source nobody can guess.
+    #[must_use]
+    pub fn from_os() -> Self {
+        Self(StdRng::try_from_rng(&mut rand::rngs::SysRng).expect("the OS has randomness"))
+    }
+
+    /// A source for somebody else, independent of what is drawn here later.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self::seeded(self.bytes())
+    }
+
+    /// 32 random bytes.
+    pub fn bytes(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.0.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// A random number, any as likely as any other.
+    pub fn number(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// The secret of an appointment: 20 letters and digits, each as likely as any other.
+    pub fn key(&mut self) -> Key {
+        const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        let text: String =
+            (0..Key::LENGTH).map(|_| char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())])).collect();
+        Key::new(&text).expect("20 letters and digits are a key")
+    }
+}

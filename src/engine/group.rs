@@ -1,0 +1,412 @@
+//! A group's actor: the one author of the group's history. It decides one command at a time, in the order they came,
+//! on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::calendar::{self, Question, Word};
+use super::draws::Draws;
+use super::journal::{Entry, Handle, Publish, Release};
+use super::link::{Link, Wiring};
+use super::published::Published;
+use super::{Done, Envelope, Rejection, supervisor};
+use crate::clock::Clock;
+use crate::domain::bookable::Obstacle;
+use crate::domain::booking::{self, Opening};
+use crate::domain::cancellation::{self, Cancellation};
+use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command};
+use crate::domain::directory::IdKind;
+use crate::domain::event::Event;
+use crate::domain::ids::{CalendarId, FicheId, GroupId, VeventId};
+use crate::domain::refusal::Refusals;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::store::{Record, Stream, codec};
+
+/// Below this many ids in hand, more are asked for.
+const IDS_LOW: u64 = 256;
+/// No command uses more ids of one kind than this.
+const IDS_PER_COMMAND: usize = 100;
+
+/// What reaches a group.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A command, to be decided in its turn.
+    Command(Envelope),
+    /// A calendar's answer to the open question.
+    Word(Word),
+    /// Ids to use.
+    Ids(IdKind, std::ops::Range<u64>),
+    /// The supervisor asks whether the group could stop; it has been sent so many commands.
+    AreYouIdle(u64),
+}
+
+/// What a group's actor starts from.
+pub(super) struct Parts {
+    pub(super) root: Arc<Root>,
+    pub(super) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
+    pub(super) published: Arc<Published>,
+    pub(super) journal: Handle,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) draws: Draws,
+    pub(super) wiring: Wiring,
+    pub(super) supervisor: Link<supervisor::Message>,
+}
+
+struct Group;
+
+/// What the actor owns.
+struct State {
+    id: GroupId,
+    /// The newest state: every command is decided on it. Never older than the published one.
+    root: Arc<Root>,
+    /// Commands that wait for their turn.
+    queue: VecDeque<Envelope>,
+    /// The booking that waits for a calendar's word; at most one.
+    open: Option<Open>,
+    /// Questions asked so far, so that a dead calendar's late word is not taken for another's.
+    questions: u64,
+    /// Commands received so far.
+    received: u64,
+    /// Calendars that have been asked something.
+    calendars: BTreeMap<CalendarId, (ActorRef<calendar::Message>, Link<calendar::Message>)>,
+    /// Ids that nobody has been given yet, ascending.
+    ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
+    /// Kinds for which more ids have been asked.
+    asked: Vec<IdKind>,
+    myself: Link<Message>,
+    cell: ActorCell,
+    published: Arc<Published>,
+    journal: Handle,
+    clock: Arc<dyn Clock>,
+    draws: Draws,
+    wiring: Wiring,
+    supervisor: Link<supervisor::Message>,
+}
+
+/// A booking between two questions.
+struct Open {
+    envelope: Envelope,
+    opening: Opening,
+    draws: BookingDraws,
+    /// The moment the booking is decided at, read once.
+    now: Instant,
+    /// What the calendar asked last said.
+    obstacles: Vec<Obstacle>,
+}
+
+impl Actor for Group {
+    type Msg = Message;
+    type State = State;
+    type Arguments = Parts;
+
+    async fn pre_start(&self, myself: ActorRef<Message>, parts: Parts) -> Result<State, ActorProcessingErr> {
+        Ok(State {
+            id: parts.root.catalogue.group.id,
+            root: parts.root,
+            queue: VecDeque::new(),
+            open: None,
+            questions: 0,
+            received: 0,
+            calendars: BTreeMap::new(),
+            ids: parts.ids,
+            asked: Vec::new(),
+            myself: parts.wiring.link(myself.clone()),
+            cell: myself.get_cell(),
+            published: parts.published,
+            journal: parts.journal,
+            clock: parts.clock,
+            draws: parts.draws,
+            wiring: parts.wiring,
+            supervisor: parts.supervisor,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Message>,
+        message: Message,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            Message::Command(envelope) => state.take(envelope),
+            Message::Word(word) => state.hear(word),
+            Message::Ids(kind, range) => state.stock(kind, range),
+            Message::AreYouIdle(sent) => state.say_whether_idle(sent),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Message>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, _, _) => {
+                state.calendar_died(&who);
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Starts a group's actor under the supervisor.
+pub(super) fn start(parts: Parts, parent: ActorCell) -> (ActorRef<Message>, Link<Message>) {
+    let wiring = parts.wiring.clone();
+    let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Group, parts, parent)
+        .expect("an actor without a name is always started");
+    let link = wiring.link(actor.clone());
+    (actor, link)
+}
+
+impl State {
+    fn take(&mut self, envelope: Envelope) {
+        self.received += 1;
+        self.queue.push_back(envelope);
+        self.advance();
+    }
+
+    /// Decides what waits, until a calendar has to be asked or ids have to come.
+    fn advance(&mut self) {
+        while self.open.is_none() {
+            if !self.has_ids() {
+                return;
+            }
+            let Some(envelope) = self.queue.pop_front() else { return };
+            if tokio::time::Instant::now() >= envelope.deadline {
+                envelope.answer(Err(Rejection::Expired));
+                continue;
+            }
+            let now = self.clock.now();
+            match envelope.command.clone() {
+                Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
+                Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
+            }
+        }
+    }
+
+    fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
+        let draws = self.draw(command.intervention_ids.len());
+        match guarded(|| booking::open(&self.root, command, &draws, now)) {
+            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(opening)) => {
+                self.open = Some(Open { envelope, opening, draws, now, obstacles: Vec::new() });
+                self.ask_next();
+            }
+        }
+    }
+
+    /// Asks the next candidate, or refuses when there is none left.
+    fn ask_next(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        let Some(candidate) = open.opening.next_candidate() else {
+            let refusals = open.opening.not_available(open.obstacles);
+            return self.refuse(open.envelope, refusals);
+        };
+        self.questions += 1;
+        let question = Question {
+            number: self.questions,
+            catalogue: Arc::clone(&self.root.catalogue),
+            chain: open.opening.chain.clone(),
+            start: open.opening.start,
+            now: open.now,
+            channel: open.opening.channel,
+        };
+        self.open = Some(open);
+        self.calendar(candidate).send(calendar::Message::Ask(question));
+    }
+
+    fn hear(&mut self, word: Word) {
+        if word.number != self.questions {
+            return;
+        }
+        let Some(mut open) = self.open.take() else { return };
+        match word.verdict {
+            Err(()) => open.envelope.answer(Err(Rejection::Failed)),
+            Ok(Err(obstacles)) => {
+                open.obstacles = obstacles;
+                self.open = Some(open);
+                self.ask_next();
+            }
+            Ok(Ok(())) => self.book(open, word.calendar),
+        }
+        self.advance();
+    }
+
+    fn book(&mut self, open: Open, calendar: CalendarId) {
+        let Command::BookAppointment(command) = &open.envelope.command else { return };
+        let Open { opening, draws, now, .. } = &open;
+        let decided = guarded(|| {
+            let event = opening.clone().booked_on(calendar, &self.root, command, draws, *now);
+            let next = Arc::new(self.root.apply(&event));
+            (event, next)
+        });
+        let legs = open.draws.legs.iter().map(|(id, _)| *id).collect();
+        self.commit(open.envelope, decided, legs, open.now);
+    }
+
+    fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
+        let decided = guarded(|| match cancellation::decide(&self.root, command, now) {
+            Err(refusal) => Err(refusal),
+            Ok(Cancellation::AlreadyCancelled) => Ok(None),
+            Ok(Cancellation::Cancelled(event)) => {
+                let next = Arc::new(self.root.apply(&event));
+                Ok(Some((event, next)))
+            }
+        });
+        match decided {
+            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Ok(Err(refusal)) => self.refuse(envelope, vec![refusal]),
+            Ok(Ok(None)) => {
+                let done = Done { root: Arc::clone(&self.root), appointments: vec![command.id] };
+                self.answer_when_durable(envelope, Ok(done));
+            }
+            Ok(Ok(Some(decided))) => self.commit(envelope, Ok(decided), vec![command.id], now),
+        }
+    }
+
+    /// Makes a decided event the newest state and hands it to the journal, which answers.
+    fn commit(
+        &mut self,
+        envelope: Envelope,
+        decided: Result<(Event, Arc<Root>), Panicked>,
+        appointments: Vec<VeventId>,
+        now: Instant,
+    ) {
+        // An event that cannot be applied or written never reaches the disk: the old root stands.
+        let prepared = decided.and_then(|(event, next)| {
+            let bytes = guarded(|| codec::encode(&event))?;
+            Ok((bytes, next))
+        });
+        let Ok((bytes, next)) = prepared else { return envelope.answer(Err(Rejection::Failed)) };
+        for (id, view) in &next.calendars {
+            let changed = !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
+            if changed && let Some((_, link)) = self.calendars.get(id) {
+                link.send(calendar::Message::Hold(Arc::clone(view), Arc::clone(&next.catalogue), now));
+            }
+        }
+        let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
+        self.root = Arc::clone(&next);
+        self.spend();
+        let done = Done { root: Arc::clone(&next), appointments };
+        self.journal.append(Entry {
+            record: Some(record),
+            publish: Publish::Group(self.id, next),
+            release: Some(Release::to_caller(envelope.reply, Ok(done), envelope.permit)),
+        });
+    }
+
+    fn refuse(&self, envelope: Envelope, refusals: Refusals) {
+        self.answer_when_durable(envelope, Err(Rejection::Refused(refusals)));
+    }
+
+    /// Answers at once where everything the decision saw is durable, else behind it in the journal.
+    fn answer_when_durable(&self, envelope: Envelope, answer: super::Answer) {
+        let durable = self.published.root(self.id).is_some_and(|root| root.sequence >= self.root.sequence);
+        let release = Release::to_caller(envelope.reply, answer, envelope.permit);
+        if durable {
+            release.go();
+        } else {
+            self.journal.append(Entry { record: None, publish: Publish::Nothing, release: Some(release) });
+        }
+    }
+
+    fn calendar(&mut self, id: CalendarId) -> Link<calendar::Message> {
+        if let Some((_, link)) = self.calendars.get(&id) {
+            return link.clone();
+        }
+        let view = Arc::clone(self.root.calendars.get(&id).expect("a candidate is a calendar of the group"));
+        let started = calendar::start(view, self.myself.clone(), &self.wiring, self.cell.clone());
+        let link = started.1.clone();
+        self.calendars.insert(id, started);
+        link
+    }
+
+    /// A calendar that died is started anew with its next question; the command that asked it gets a 500.
+    fn calendar_died(&mut self, who: &ActorCell) {
+        let dead = self.calendars.iter().find(|(_, (actor, _))| actor.get_id() == who.get_id()).map(|(id, _)| *id);
+        let Some(dead) = dead else { return };
+        self.calendars.remove(&dead);
+        tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
+        self.questions += 1;
+        if let Some(open) = self.open.take() {
+            open.envelope.answer(Err(Rejection::Failed));
+        }
+        self.advance();
+    }
+
+    fn say_whether_idle(&self, sent: u64) {
+        let durable = self.published.root(self.id).is_some_and(|root| root.sequence == self.root.sequence);
+        if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
+            self.supervisor.send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
+        }
+    }
+}
+
+/// Ids and other draws.
+impl State {
+    fn left(&self, kind: IdKind) -> u64 {
+        self.ids.get(&kind).map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
+    }
+
+    /// Whether any booking could be given its ids. Asks for more in good time.
+    fn has_ids(&mut self) -> bool {
+        let mut enough = true;
+        for kind in [IdKind::Fiche, IdKind::Vevent] {
+            let left = self.left(kind);
+            if left < IDS_LOW && !self.asked.contains(&kind) {
+                self.asked.push(kind);
+                self.supervisor.send(supervisor::Message::NeedIds { group: self.id, kind });
+            }
+            enough &= left >= IDS_PER_COMMAND as u64;
+        }
+        enough
+    }
+
+    fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
+        self.asked.retain(|asked| *asked != kind);
+        self.ids.entry(kind).or_default().push_back(range);
+        self.advance();
+    }
+
+    /// The ids that would be used next. They stay in hand until an event has used them, so a refusal costs none.
+    fn ids_ahead(&self, kind: IdKind) -> impl Iterator<Item = u64> + '_ {
+        self.ids.get(&kind).into_iter().flatten().cloned().flatten()
+    }
+
+    /// At most 100 legs: a longer chain is refused before it would need ids.
+    fn draw(&mut self, legs: usize) -> BookingDraws {
+        let fiche = self.ids_ahead(IdKind::Fiche).next().expect("no command is decided without ids in hand");
+        let vevents: Vec<u64> = self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
+        let leg = |id: u64| (VeventId::new(id).expect("granted ids are ids"), self.draws.key());
+        BookingDraws {
+            fiche_id: FicheId::new(fiche).expect("granted ids are ids"),
+            legs: vevents.into_iter().map(leg).collect(),
+            order: self.draws.number(),
+        }
+    }
+
+    /// Lets go of every id that has been used.
+    fn spend(&mut self) {
+        for (kind, spent) in [(IdKind::Fiche, self.root.spent.fiche), (IdKind::Vevent, self.root.spent.vevent)] {
+            let ranges = self.ids.entry(kind).or_default();
+            ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
+            ranges.retain(|range| !range.is_empty());
+        }
+    }
+}
+
+/// A decision panicked: a bug, whose caller alone pays.
+struct Panicked;
+
+/// Runs a part of the core on states it cannot have changed when it panics.
+fn guarded<T>(decide: impl FnOnce() -> T) -> Result<T, Panicked> {
+    std::panic::catch_unwind(AssertUnwindSafe(decide)).map_err(|_| Panicked)
+}

@@ -1,0 +1,164 @@
+//! Who decides, in what order, and when anybody is told: actors around the pure core.
+//!
+//! A write goes from its permit to the supervisor, to the group's actor, to one calendar after another, to the journal,
+//! and its answer comes from there. A read takes a published root and meets nobody.
+
+pub mod admission;
+mod calendar;
+pub mod draws;
+mod group;
+pub mod journal;
+pub mod link;
+pub mod published;
+mod supervisor;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use self::admission::{Admission, Bounds, Permit};
+use self::draws::Draws;
+use self::journal::Journal;
+use self::link::{Link, Wiring};
+use self::published::Published;
+use crate::clock::Clock;
+use crate::domain::command::Command;
+use crate::domain::directory::Directory;
+use crate::domain::ids::{GroupId, VeventId};
+use crate::domain::refusal::Refusals;
+use crate::domain::root::Root;
+use crate::store::Log;
+
+/// What a write comes to.
+pub type Answer = Result<Done, Rejection>;
+
+/// A command carried out, durable and visible.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// The group's state right after it: the answer is read from here.
+    pub root: Arc<Root>,
+    /// The appointments made, or the one cancelled.
+    pub appointments: Vec<VeventId>,
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug)]
+pub enum Rejection {
+    /// A rule says no.
+    Refused(Refusals),
+    /// Too much is under way, or the server is going down: nothing was done.
+    Overloaded,
+    /// It waited too long to be decided: nothing was done.
+    Expired,
+    /// There is no such group.
+    NoGroup,
+    /// A bug of ours; the group lives on as it was.
+    Failed,
+}
+
+/// A command on its way to its group.
+#[derive(Debug)]
+struct Envelope {
+    command: Command,
+    /// Undecided by then, it is dropped.
+    deadline: tokio::time::Instant,
+    reply: oneshot::Sender<Answer>,
+    permit: Permit,
+}
+
+impl Envelope {
+    fn answer(self, answer: Answer) {
+        journal::Release::to_caller(self.reply, answer, self.permit).go();
+    }
+}
+
+/// What an engine is made of.
+pub struct Parts {
+    /// The recovered directory.
+    pub directory: Directory,
+    /// The recovered groups.
+    pub roots: Vec<Root>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub draws: Draws,
+    /// How actors reach one another.
+    pub wiring: Wiring,
+    /// How much may be under way.
+    pub bounds: Bounds,
+    /// How long a command may wait to be decided.
+    pub patience: Duration,
+}
+
+/// The running engine. Clones are handles to the same one; when the last is gone and all is answered, it ends.
+#[derive(Clone)]
+pub struct Engine {
+    published: Arc<Published>,
+    admission: Arc<Admission>,
+    supervisor: Link<supervisor::Message>,
+    clock: Arc<dyn Clock>,
+    patience: Duration,
+}
+
+impl Engine {
+    /// Starts the actors over what was recovered. The journal returned is to be driven by the caller, on a thread of
+    /// its own or, in simulation, as a task.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start<L: Log>(parts: Parts, log: L) -> (Self, Journal<L>) {
+        let newest = Arc::new(parts.directory.clone());
+        let published = Arc::new(Published::new(parts.directory, parts.roots));
+        let (journal, handle) = Journal::new(log, Arc::clone(&published));
+        let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
+        let supervisor = supervisor::start(supervisor::Parts {
+            published: Arc::clone(&published),
+            directory: newest,
+            journal: handle,
+            clock: Arc::clone(&parts.clock),
+            draws: parts.draws,
+            wiring: parts.wiring,
+        })
+        .await;
+        let engine = Self { published, admission, supervisor, clock: parts.clock, patience: parts.patience };
+        (engine, journal)
+    }
+
+    /// What readers see.
+    #[must_use]
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// The time by the engine's clock.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// Has a group decide a command, and waits until the outcome is durable and visible. Dropping the future does not
+    /// take the command back.
+    ///
+    /// # Errors
+    /// Every [`Rejection`]; with any of them nothing has been changed.
+    pub async fn write(&self, group: GroupId, command: Command) -> Answer {
+        if self.published.root(group).is_none() {
+            return Err(Rejection::NoGroup);
+        }
+        let permit = self.admission.permit(group).ok_or(Rejection::Overloaded)?;
+        let (reply, answer) = oneshot::channel();
+        let deadline = tokio::time::Instant::now() + self.patience;
+        self.supervisor
+            .send(supervisor::Message::Write { group, envelope: Envelope { command, deadline, reply, permit } });
+        // A reply port dropped without an answer is an actor that died with the command undecided.
+        answer.await.unwrap_or(Err(Rejection::Failed))
+    }
+
+    /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends
+    /// after them.
+    pub async fn shut_down(self) {
+        self.admission.close().await;
+        self.supervisor.send(supervisor::Message::ShutDown);
+    }
+}

@@ -1,0 +1,55 @@
+//! What readers see: nothing that is not durable, and everything that has been answered. Invariants 4 and 5.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::domain::directory::Directory;
+use crate::domain::ids::GroupId;
+use crate::domain::root::Root;
+
+/// The published states. A reader takes one and keeps it to the end of its request.
+#[derive(Debug)]
+pub struct Published {
+    /// Keys, professionals, blocks of ids.
+    directory: ArcSwap<Directory>,
+    /// Every group of the store.
+    groups: BTreeMap<GroupId, ArcSwap<Root>>,
+}
+
+impl Published {
+    /// Publishes what was recovered.
+    #[must_use]
+    pub fn new(directory: Directory, roots: impl IntoIterator<Item = Root>) -> Self {
+        let slot = |root: Root| (root.catalogue.group.id, ArcSwap::from_pointee(root));
+        Self { directory: ArcSwap::from_pointee(directory), groups: roots.into_iter().map(slot).collect() }
+    }
+
+    /// The directory as of now.
+    #[must_use]
+    pub fn directory(&self) -> Arc<Directory> {
+        self.directory.load_full()
+    }
+
+    /// A group's state as of now, or `None` where there is no such group.
+    #[must_use]
+    pub fn root(&self, group: GroupId) -> Option<Arc<Root>> {
+        self.groups.get(&group).map(ArcSwap::load_full)
+    }
+
+    /// Every group's id, ascending.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
+        self.groups.keys().copied()
+    }
+
+    pub(super) fn show(&self, group: GroupId, root: Arc<Root>) {
+        if let Some(slot) = self.groups.get(&group) {
+            slot.store(root);
+        }
+    }
+
+    pub(super) fn show_directory(&self, directory: Arc<Directory>) {
+        self.directory.store(directory);
+    }
+}
