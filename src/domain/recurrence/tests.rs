@@ -302,8 +302,10 @@ proptest! {
         let rule = Rule::new(pattern, interval, end).expect("a rule");
         let utc = zone(Tz::UTC);
         let series = Series::new(utc, start, start.plus_seconds(HOUR), Some(rule), Exceptions::default()).expect("a series");
-        // The crate gives no occurrence on a DTSTART that the rule does not fall on.
-        if !(Model { series: &series, tz: Tz::UTC }).falls_on(&rule, start.day()) {
+        // The crate refuses the fifth weekday from the end, and gives no occurrence on a DTSTART that the rule does not
+        // fall on.
+        let refused = matches!(pattern, Pattern::Monthly(Some(on)) if on.nth() == -5);
+        if refused || !(Model { series: &series, tz: Tz::UTC }).falls_on(&rule, start.day()) {
             return Ok(());
         }
         let stamp = DateTime::from_timestamp(start.0, 0).expect("a time").format("%Y%m%dT%H%M%SZ");
