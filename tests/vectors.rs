@@ -28,7 +28,7 @@ use slotbook::domain::zone_names::ZoneName;
 const SHOWN_MAX: usize = 20;
 
 /// Runs `check` on every line of a vector file. `check` returns what is different, or an error in the line itself.
-fn run_lines<'a, L: for<'l> Deserialize<'l>>(file: &str, check: impl Fn(&L) -> Result<(), String> + 'a) {
+fn run_lines<L: for<'l> Deserialize<'l>>(file: &str, check: impl Fn(&L) -> Result<(), String>) {
     let folder = std::env::var_os("SLOTBOOK_VECTORS_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/vectors"), PathBuf::from);
     let path = folder.join(file);

@@ -10,6 +10,8 @@ use crate::domain::time::{CivilDay, days_in_month};
 pub(super) const DAY_MAX: i64 = 2_932_896;
 /// December 9999, in months since year 0.
 const MONTH_MAX: i64 = 9_999 * 12 + 11;
+/// More days than there are: with this interval or a longer one, nothing follows the first occurrence.
+const INTERVAL_MAX: i64 = 4_000_000;
 
 /// The days of a pattern, without end: the first, and then those its step gives.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +79,7 @@ impl Plan {
         let weekday = first.weekday() as u8;
         let first = i64::from(first.0);
         let Some(rule) = rule else { return Self { first, step: Step::Once } };
-        let every = i64::from(rule.interval().get());
+        let every = i64::from(rule.interval().get()).min(INTERVAL_MAX);
         let step = match rule.pattern() {
             Pattern::Daily => Step::Days { from: first + every, days: every },
             Pattern::Weekly(on) => {

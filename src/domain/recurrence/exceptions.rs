@@ -22,7 +22,7 @@ pub const EXCEPTIONS_MAX: usize = 3_000;
 /// assert_eq!(exceptions.to_string(), "2025-05-01 00:00:00,2025-12-25 00:00:00");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Vec<CivilDay>", into = "Vec<CivilDay>")]
+#[serde(try_from = "Vec<CivilDay>")]
 pub struct Exceptions(Arc<[CivilDay]>);
 
 /// What is wrong with the text of `repeat_exceptions`.
@@ -42,8 +42,13 @@ impl Exceptions {
     /// # Errors
     ///
     /// [`ExceptionsError::TooMany`] for more than [`EXCEPTIONS_MAX`] days, repeated ones included.
-    pub fn on(days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
-        if days.len() > EXCEPTIONS_MAX { Err(ExceptionsError::TooMany(days.len())) } else { Ok(Self::from(days)) }
+    pub fn on(mut days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
+        if days.len() > EXCEPTIONS_MAX {
+            return Err(ExceptionsError::TooMany(days.len()));
+        }
+        days.sort_unstable();
+        days.dedup();
+        Ok(Self(days.into()))
     }
 
     /// The days, ascending.
@@ -53,18 +58,11 @@ impl Exceptions {
     }
 }
 
-impl From<Vec<CivilDay>> for Exceptions {
-    /// Sorts what the store holds; its number was checked when it was made.
-    fn from(mut days: Vec<CivilDay>) -> Self {
-        days.sort_unstable();
-        days.dedup();
-        Self(days.into())
-    }
-}
+impl TryFrom<Vec<CivilDay>> for Exceptions {
+    type Error = ExceptionsError;
 
-impl From<Exceptions> for Vec<CivilDay> {
-    fn from(exceptions: Exceptions) -> Self {
-        exceptions.0.to_vec()
+    fn try_from(days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
+        Self::on(days)
     }
 }
 
@@ -73,6 +71,10 @@ impl FromStr for Exceptions {
 
     /// The exceptions that `text` lists. Spaces around a date and empty entries are passed over; so is a date given
     /// twice.
+    ///
+    /// # Errors
+    ///
+    /// [`ExceptionsError`]: too many entries, else the first that is not a date.
     fn from_str(text: &str) -> Result<Self, ExceptionsError> {
         let entries = || text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let number = entries().count();
@@ -82,7 +84,7 @@ impl FromStr for Exceptions {
         let days: Result<Vec<_>, _> = entries()
             .map(|entry| day(entry).ok_or_else(|| ExceptionsError::NotADate(entry.chars().take(20).collect())))
             .collect();
-        Ok(Self::from(days?))
+        Self::on(days?)
     }
 }
 
