@@ -120,6 +120,18 @@ impl Database {
         Entries { path: &self.path, entries: Some(db.range::<&[u8], _>((Bound::Excluded(key), Bound::Unbounded))) }
     }
 
+    /// Makes every later sync fail, as a dying disk would: nothing can be synced to this device.
+    #[cfg(test)]
+    pub(super) fn break_syncs(&mut self) -> File {
+        std::mem::replace(&mut self.file, File::open("/dev/null").expect("every unix has it"))
+    }
+
+    /// Undoes [`Database::break_syncs`]; what failed stays failed.
+    #[cfg(test)]
+    pub(super) fn mend_syncs(&mut self, file: File) {
+        self.file = file;
+    }
+
     /// Ends the use of the database; all in it is on disk already.
     pub(super) fn close(mut self) -> Result<(), StoreError> {
         if self.failed {

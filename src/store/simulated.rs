@@ -228,3 +228,78 @@ fn simulated_path() -> PathBuf {
 fn injected(doing: &'static str) -> StoreError {
     StoreError::io(doing, &simulated_path())(io::Error::other("injected fault"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Stream;
+
+    fn record(sequence: u64) -> Record {
+        Record::new(Stream::Directory, 0, sequence, vec![7; 3000])
+    }
+
+    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<Cut>) {
+        let mut sequences = Vec::new();
+        let (log, cut) = disk
+            .recover(|_, record| {
+                sequences.push(record.sequence);
+                Ok(())
+            })
+            .unwrap();
+        (log, sequences, cut)
+    }
+
+    #[test]
+    fn a_crash_loses_only_what_was_not_synced() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.append(&[record(1)]).unwrap();
+        log.write(&[record(2)]).unwrap();
+        disk.crash(Tail::Lost);
+        let (mut log, sequences, cut) = open(&disk);
+        assert_eq!((sequences, cut), (vec![1], None));
+        assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
+        disk.crash(Tail::Lost);
+        assert_eq!(open(&disk).1, [1, 2]);
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_and_its_number_given_again() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.append(&[record(1)]).unwrap();
+        log.write(&[record(2), record(3), record(4)]).unwrap();
+        disk.crash(Tail::Torn(9));
+        let (mut log, sequences, cut) = open(&disk);
+        assert_eq!((sequences, cut), (vec![1], Some(Cut { batch: BatchNumber(2), chunks: 2 })));
+        assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
+        disk.crash(Tail::Lost);
+        assert_eq!(open(&disk).1, [1, 2]);
+    }
+
+    #[test]
+    fn a_batch_may_be_durable_though_nobody_was_answered() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.write(&[record(1)]).unwrap();
+        disk.crash(Tail::Whole);
+        assert_eq!(open(&disk).1, [1]);
+    }
+
+    #[test]
+    fn after_a_fault_the_log_refuses_everything() {
+        for (fault, kept) in [(Fault::Write, vec![1]), (Fault::Sync, vec![1]), (Fault::SyncAfterAll, vec![1, 2])] {
+            let disk = SimulatedDisk::new();
+            disk.fail_append(2, fault);
+            let (mut log, ..) = open(&disk);
+            log.append(&[record(1)]).unwrap();
+            assert!(matches!(log.append(&[record(2)]), Err(StoreError::Io { .. })), "{fault:?}");
+            assert!(matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })), "{fault:?}");
+            assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
+            assert!(log.close().is_err());
+            disk.crash(Tail::Lost);
+            assert_eq!(open(&disk).1, kept, "{fault:?}");
+            assert_eq!(disk.appends(), 2);
+        }
+    }
+}

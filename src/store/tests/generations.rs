@@ -1,0 +1,213 @@
+//! Snapshots and generations over real files: import, its interruptions, and what replaces what.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::batch::{self, chunk_key};
+use crate::store::generation::{self, Generation};
+use crate::store::journal;
+use crate::store::mark::Mark;
+
+const AT: Position = Position { epoch: 2, sequence: 40 };
+
+fn filled(generation: &mut NewGeneration, stream: Stream, frames: &[Vec<u8>]) {
+    let mut writer = generation.snapshot(stream, AT);
+    for frame in frames {
+        writer.frame(frame).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn frames(sizes: &[usize]) -> Vec<Vec<u8>> {
+    sizes.iter().zip(1..).map(|(size, byte)| vec![byte; *size]).collect()
+}
+
+/// A store of the directory and two groups.
+fn imported() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mut generation = NewGeneration::create(directory.path()).unwrap();
+    filled(&mut generation, Stream::Directory, &frames(&[100]));
+    filled(&mut generation, group(1), &frames(&[65_536, 10, 20_000]));
+    filled(&mut generation, group(7), &frames(&[5000]));
+    generation.publish().unwrap();
+    directory
+}
+
+fn snapshots_path(directory: &TempDir) -> PathBuf {
+    directory.path().join("snapshots-000001")
+}
+
+fn snapshot_key(stream: u64, value: u32) -> Vec<u8> {
+    let mut key = stream.to_be_bytes().to_vec();
+    key.extend_from_slice(&value.to_be_bytes());
+    key
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn snapshots_come_back_as_they_went(
+        streams in prop::collection::btree_map(0..1000_u64, prop::collection::vec(0..70_000_usize, 0..6), 0..6),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut generation = NewGeneration::create(directory.path()).unwrap();
+        let mut expected = BTreeMap::new();
+        // Written downwards, read upwards.
+        for (id, sizes) in streams.iter().rev() {
+            let stream = GroupId::new(*id).map_or(Stream::Directory, Stream::Group);
+            filled(&mut generation, stream, &frames(sizes));
+            expected.insert(stream, (AT, frames(sizes)));
+        }
+        let mut seen = Seen::default();
+        let recovered = generation.publish().unwrap().recover(&mut seen).unwrap();
+        prop_assert_eq!(&seen.snapshots, &expected);
+        prop_assert_eq!(recovered.report().snapshots, expected.len() as u64);
+        prop_assert!(recovered.report().clean);
+    }
+}
+
+#[test]
+fn records_go_on_right_after_the_snapshot() {
+    let directory = imported();
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    let next = Record { epoch: 2, ..record(1, 41, 5) };
+    log.append(&[next.clone(), record(9, 1, 5)]).unwrap();
+    drop(log);
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(seen.records, [(BatchNumber(1), next), (BatchNumber(1), record(9, 1, 5))]);
+    let mut log = recovered.into_log().unwrap();
+    assert!(matches!(log.append(&[record(7, 40, 5)]), Err(StoreError::Gap { expected: 41, found: 40, .. })));
+}
+
+#[test]
+fn records_that_the_snapshot_holds_are_skipped() {
+    let directory = imported();
+    let records: Vec<Record> = (38..=42).map(|sequence| Record { epoch: 2, ..record(1, sequence, 5) }).collect();
+    let encoded = batch::encode(BatchNumber(1), &records);
+    change(&journal_path(&directory), vec![(chunk_key(BatchNumber(1), 0).to_vec(), encoded.chunks.first().cloned())]);
+    let (seen, _) = recovered(directory.path()).unwrap();
+    assert_eq!(seen.records.iter().map(|(_, record)| record.sequence).collect::<Vec<_>>(), [41, 42]);
+}
+
+#[test]
+fn journals_after_the_current_generation_are_replayed_in_turn() {
+    let directory = written(&[vec![record(1, 1, 5)]], false);
+    let second = directory.path().join("journal-000002");
+    journal::create(&second, 2, BatchNumber(2)).unwrap();
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    assert_eq!(log.journal.path(), second);
+    assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
+    drop(log);
+    let (seen, _) = recovered(directory.path()).unwrap();
+    assert_eq!(seen.records, [(BatchNumber(1), record(1, 1, 5)), (BatchNumber(2), record(1, 2, 5))]);
+    fs::remove_dir_all(&second).unwrap();
+    assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
+    journal::create(&second, 2, BatchNumber(3)).unwrap();
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+}
+
+#[test]
+fn damage_in_a_snapshot_is_refused_with_its_place() {
+    for (stream, value, byte) in [(0, 1, 50), (1, 0, 1), (1, 3, 7), (1, 17, 3), (7, 2, 100)] {
+        let directory = imported();
+        flipped(&snapshots_path(&directory), &snapshot_key(stream, value), byte);
+        let error = refusal(directory.path());
+        let StoreError::Damaged { place: Place::Snapshot { stream: found, .. }, .. } = error else { panic!("{error}") };
+        assert_eq!(found, GroupId::new(stream).map_or(Stream::Directory, Stream::Group));
+    }
+}
+
+#[test]
+fn a_missing_part_of_a_snapshot_is_refused() {
+    for missing in [snapshot_key(1, 0), snapshot_key(1, 4), snapshot_key(7, 2), snapshot_key(0, 1), vec![0]] {
+        let directory = imported();
+        change(&snapshots_path(&directory), vec![(missing.clone(), None)]);
+        let error = refusal(directory.path());
+        assert!(matches!(error, StoreError::Damaged { .. }), "{missing:?}: {error}");
+    }
+    let directory = imported();
+    change(&snapshots_path(&directory), (0..=2).map(|value| (snapshot_key(7, value), None)).collect());
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+}
+
+#[test]
+fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
+    struct Picky;
+    impl Visitor for Picky {
+        fn snapshot(&mut self, _: Stream, _: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+            let frame = frames.next()?.expect("each has one");
+            Ok(codec::decode::<(u64, String)>(&frame).map(|_| ())?)
+        }
+        fn record(&mut self, _: BatchNumber, _: Record) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+    let directory = imported();
+    let error = Store::open(directory.path()).unwrap().recover(&mut Picky).unwrap_err();
+    let StoreError::Damaged { path, place, .. } = error else { panic!("{error}") };
+    assert_eq!((path, place), (snapshots_path(&directory), Place::Snapshot { stream: Stream::Directory, value: 0 }));
+}
+
+#[test]
+fn an_interrupted_creation_leaves_an_empty_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    assert!(Store::is_empty(&path).unwrap());
+    let mut generation = NewGeneration::create(&path).unwrap();
+    filled(&mut generation, group(1), &frames(&[2_000_000]));
+    generation.snapshot(group(2), AT).frame(&[1; 100]).unwrap();
+    drop(generation);
+    assert!(Store::is_empty(&path).unwrap());
+    assert!(matches!(Store::open(&path), Err(StoreError::Empty { .. })));
+
+    // As far as it can come without being complete.
+    NewGeneration::create(&path).unwrap().publish().unwrap();
+    fs::remove_file(path.join("CURRENT")).unwrap();
+    assert!(Store::is_empty(&path).unwrap());
+
+    let mut generation = NewGeneration::create(&path).unwrap();
+    filled(&mut generation, group(3), &frames(&[10]));
+    generation.publish().unwrap();
+    let (seen, _) = recovered(&path).unwrap();
+    assert_eq!(seen.snapshots.keys().copied().collect::<Vec<_>>(), [group(3)]);
+    assert!(matches!(NewGeneration::create(&path), Err(StoreError::Occupied { .. })));
+}
+
+#[test]
+fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
+    let directory = written(&[vec![record(1, 1, 5)], vec![record(1, 2, 5)]], false);
+    let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
+    filled(&mut replacement, group(1), &frames(&[10]));
+    let mut seen = Seen::default();
+    let recovered = replacement.publish().unwrap().recover(&mut seen).unwrap();
+    assert_eq!(generation::current(directory.path()).unwrap(), Some(Generation(2)));
+    assert_eq!(seen.snapshots.len(), 1);
+    assert_eq!(seen.records, []);
+    let mut log = recovered.into_log().unwrap();
+    assert_eq!(log.append(&[Record { epoch: 2, ..record(1, 41, 5) }]).unwrap(), BatchNumber(3));
+    assert_eq!(Mark::open(directory.path()).unwrap().marked().batch, BatchNumber(3));
+}
+
+#[test]
+fn an_interrupted_replacement_leaves_the_old_content() {
+    let directory = written(&[vec![record(1, 1, 5)]], false);
+    let before = recovered(directory.path()).unwrap().0;
+    let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
+    filled(&mut replacement, group(1), &frames(&[10]));
+    drop(replacement);
+    assert_eq!(recovered(directory.path()).unwrap().0, before);
+
+    let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
+    filled(&mut replacement, group(1), &frames(&[10]));
+    replacement.publish().unwrap();
+    generation::set_current(directory.path(), Generation(1)).unwrap();
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(seen, before);
+    let mut log = recovered.into_log().unwrap();
+    assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
+    log.close().unwrap();
+    assert_eq!(self::recovered(directory.path()).unwrap().0.records.len(), 2);
+}

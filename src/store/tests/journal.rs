@@ -1,0 +1,257 @@
+//! The journal over real files.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::batch::{self, chunk_key};
+use crate::store::mark::{Mark, Marked};
+
+fn three_batches() -> Vec<Vec<Record>> {
+    vec![vec![record(1, 1, 10)], vec![record(1, 2, 9000), record(2, 1, 10)], vec![record(2, 2, 9000)]]
+}
+
+fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
+    (chunk_key(BatchNumber(batch), chunk).to_vec(), None)
+}
+
+fn chunks(batch: u64, records: &[Record]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let encoded = batch::encode(BatchNumber(batch), records);
+    let keys = (0..).map(|index| chunk_key(BatchNumber(batch), index).to_vec());
+    keys.zip(encoded.chunks.into_iter().map(Some)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn batches_come_back_as_they_went(
+        batches in prop::collection::vec(prop::collection::vec((1..4_u64, 0..6000_usize), 1..6), 0..8),
+        close in any::<bool>(),
+        reopened in 0..8_usize,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
+        let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+        let mut sequences = BTreeMap::new();
+        let mut expected = Vec::new();
+        for (index, batch) in batches.iter().enumerate() {
+            if index == reopened {
+                if close { log.close().unwrap() } else { drop(log) }
+                log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+            }
+            let next = |&(id, bytes): &(u64, usize)| {
+                let sequence = sequences.entry(id).or_insert(0);
+                *sequence += 1;
+                record(id, *sequence, bytes)
+            };
+            let records: Vec<Record> = batch.iter().map(next).collect();
+            let number = log.append(&records).unwrap();
+            expected.extend(records.into_iter().map(|record| (number, record)));
+        }
+        if close { log.close().unwrap() } else { drop(log) }
+        let (seen, recovered) = recovered(directory.path()).unwrap();
+        prop_assert_eq!(seen.records, expected);
+        prop_assert_eq!(recovered.report().clean, close);
+        prop_assert_eq!(recovered.report().last, BatchNumber(batches.len() as u64));
+        prop_assert_eq!(recovered.report().cut, None);
+    }
+}
+
+#[test]
+fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
+    for torn in 0..3 {
+        let directory = written(&three_batches(), false);
+        let mut tail = chunks(4, &[record(1, 3, 9000)]);
+        assert_eq!(tail.len(), 3);
+        tail.remove(torn);
+        change(&journal_path(&directory), tail);
+        let (seen, recovered) = recovered(directory.path()).unwrap();
+        assert_eq!(seen.records.len(), 4);
+        assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(4), chunks: 2 }));
+        let mut log = recovered.into_log().unwrap();
+        assert_eq!(log.append(&[record(1, 3, 1)]).unwrap(), BatchNumber(4));
+        log.close().unwrap();
+        let (seen, recovered) = self::recovered(directory.path()).unwrap();
+        assert_eq!(seen.records.last(), Some(&(BatchNumber(4), record(1, 3, 1))));
+        assert_eq!(recovered.report().cut, None);
+    }
+}
+
+#[test]
+fn a_whole_batch_after_the_mark_is_kept() {
+    let directory = written(&three_batches(), false);
+    change(&journal_path(&directory), chunks(4, &[record(1, 3, 9000)]));
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(seen.records.len(), 5);
+    assert_eq!(recovered.into_log().unwrap().append(&[record(1, 4, 1)]).unwrap(), BatchNumber(5));
+}
+
+#[test]
+fn a_tear_that_a_crash_cannot_leave_is_refused() {
+    let four = |_: &TempDir| chunks(4, &[record(1, 3, 9000)])[..2].to_vec();
+    let before_the_mark = |_: &TempDir| vec![removal(3, 2)];
+    let in_the_middle = |_: &TempDir| vec![removal(2, 0)];
+    let after_a_clean_end: (_, fn(&TempDir) -> _, _) = (true, four, 4);
+    for (close, changes, place) in [after_a_clean_end, (false, before_the_mark, 3), (false, in_the_middle, 2)] {
+        let directory = written(&three_batches(), close);
+        change(&journal_path(&directory), changes(&directory));
+        let error = refusal(directory.path());
+        let StoreError::Damaged { path, place: Place::Batch(found), .. } = &error else { panic!("{error}") };
+        assert_eq!((path, *found), (&journal_path(&directory), BatchNumber(place)), "{error}");
+    }
+}
+
+#[test]
+fn a_torn_batch_that_others_follow_is_refused() {
+    let directory = written(&three_batches(), false);
+    let mut tail = chunks(4, &[record(1, 3, 9000)])[..1].to_vec();
+    tail.extend(chunks(5, &[record(1, 4, 1)]));
+    change(&journal_path(&directory), tail);
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(4)), .. }));
+}
+
+#[test]
+fn a_journal_that_ends_before_its_mark_is_refused() {
+    for close in [false, true] {
+        let directory = written(&three_batches(), close);
+        change(&journal_path(&directory), (0..3).map(|chunk| removal(3, chunk)).collect());
+        let error = refusal(directory.path());
+        assert!(
+            matches!(error, StoreError::JournalShort { ends: BatchNumber(2), mark: BatchNumber(3), .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_batch_is_refused() {
+    let directory = written(&three_batches(), false);
+    change(&journal_path(&directory), (0..3).map(|chunk| removal(2, chunk)).collect());
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }));
+}
+
+#[test]
+fn a_flipped_byte_is_refused_with_its_place() {
+    for (batch, chunk, byte) in [(1, 0, 9), (2, 1, 100), (3, 2, 0), (3, 0, 5)] {
+        let directory = written(&three_batches(), true);
+        flipped(&journal_path(&directory), &chunk_key(BatchNumber(batch), chunk), byte);
+        let error = refusal(directory.path());
+        let StoreError::Damaged { place, .. } = error else { panic!("{error}") };
+        assert_eq!(place, Place::Batch(BatchNumber(batch)));
+    }
+}
+
+#[test]
+fn a_batch_that_the_mark_does_not_know_is_refused() {
+    let directory = written(&three_batches(), true);
+    let mut mark = Mark::open(directory.path()).unwrap();
+    mark.put(Marked { crc: mark.marked().crc ^ 1, ..mark.marked() }).unwrap();
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }));
+}
+
+#[test]
+fn a_gap_in_a_group_is_refused() {
+    let directory = written(&three_batches(), false);
+    change(&journal_path(&directory), chunks(4, &[record(2, 4, 1)]));
+    let error = refusal(directory.path());
+    let StoreError::Gap { batch, stream, expected, found, .. } = error else { panic!("{error}") };
+    assert_eq!((batch, stream, expected, found), (BatchNumber(4), group(2), 3, 4));
+}
+
+#[test]
+fn a_gap_is_never_written() {
+    let directory = written(&three_batches(), false);
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    assert!(matches!(log.append(&[record(1, 4, 1)]), Err(StoreError::Gap { expected: 3, found: 4, .. })));
+    assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
+    drop(log);
+    assert_eq!(recovered(directory.path()).unwrap().0.records.len(), 4);
+}
+
+#[test]
+fn after_a_failed_sync_everything_is_refused() {
+    let directory = written(&three_batches(), false);
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    let file = log.journal.break_syncs();
+    assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Io { doing: "sync", .. })));
+    log.journal.mend_syncs(file);
+    assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
+    assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })));
+    assert!(matches!(log.close(), Err(StoreError::Poisoned { .. })));
+    let mark = Mark::open(directory.path()).unwrap().marked();
+    assert_eq!((mark.batch, mark.clean), (BatchNumber(3), false));
+}
+
+#[test]
+fn a_second_holder_is_refused_by_name() {
+    let directory = written(&[], true);
+    let _held = Store::open(directory.path()).unwrap();
+    let error = Store::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains(&directory.path().display().to_string()), "{error}");
+    assert!(error.contains(&std::process::id().to_string()), "{error}");
+    assert!(matches!(NewGeneration::create(directory.path()), Err(StoreError::Locked { .. })));
+}
+
+#[test]
+fn a_half_written_page_table_of_sled_is_removed() {
+    let directory = written(&three_batches(), false);
+    let leftover = journal_path(&directory).join("snap.00000000000FFFFF.generating");
+    fs::write(&leftover, b"cut sho").unwrap();
+    assert_eq!(recovered(directory.path()).unwrap().0.records.len(), 4);
+    assert!(!leftover.exists());
+}
+
+#[test]
+fn a_missing_file_is_never_made_anew() {
+    for name in ["journal-000001/db", "journal-000001/conf", "snapshots-000001/db", "mark", "journal-000001"] {
+        let directory = written(&three_batches(), true);
+        let path = directory.path().join(name);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
+        }
+        let _error = refusal(directory.path());
+        assert!(!path.exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_lost_current_is_not_an_empty_store() {
+    let directory = written(&three_batches(), true);
+    fs::remove_file(directory.path().join("CURRENT")).unwrap();
+    assert!(matches!(Store::is_empty(directory.path()), Err(StoreError::Damaged { .. })));
+    assert!(matches!(NewGeneration::create(directory.path()), Err(StoreError::Damaged { .. })));
+    assert!(journal_path(&directory).exists());
+}
+
+#[test]
+fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
+    let batches: Vec<Vec<Record>> = (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
+    let (mut refused, mut whole) = (0, 0);
+    for step in 0..80_u64 {
+        let directory = written(&batches, true);
+        let path = journal_path(&directory).join("db");
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        // The log is some 120 KiB; a prime stride visits headers and bodies alike.
+        let offset = step * 1_493;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, offset).unwrap();
+        file.write_all_at(&[byte[0] ^ (1 << (step % 8))], offset).unwrap();
+        match recovered(directory.path()) {
+            Ok((seen, _)) => {
+                assert_eq!(seen.records.len(), batches.len(), "bit {} of byte {offset}", step % 8);
+                assert!(seen.records.iter().map(|(_, record)| vec![record.clone()]).eq(batches.iter().cloned()));
+                whole += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("journal-000001"), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "some flips hit what matters ({whole} did not)");
+}

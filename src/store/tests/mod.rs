@@ -1,0 +1,86 @@
+//! The store as a whole, over real files: what comes back, what is refused, and where damage is found.
+
+mod generations;
+mod journal;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::database::Database;
+use super::*;
+use crate::domain::ids::GroupId;
+
+/// Everything a recovery handed out.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    snapshots: BTreeMap<Stream, (Position, Vec<Vec<u8>>)>,
+    records: Vec<(BatchNumber, Record)>,
+}
+
+impl Visitor for Seen {
+    fn snapshot(&mut self, stream: Stream, at: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+        let mut all = Vec::new();
+        while let Some(frame) = frames.next()? {
+            all.push(frame);
+        }
+        assert_eq!(self.snapshots.insert(stream, (at, all)), None);
+        Ok(())
+    }
+
+    fn record(&mut self, batch: BatchNumber, record: Record) -> Result<(), StoreError> {
+        self.records.push((batch, record));
+        Ok(())
+    }
+}
+
+fn group(id: u64) -> Stream {
+    Stream::Group(GroupId::new(id).unwrap())
+}
+
+fn record(id: u64, sequence: u64, bytes: usize) -> Record {
+    Record::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
+}
+
+/// A new store with one batch for each list, dropped as a killed process would drop it, or closed.
+fn written(batches: &[Vec<Record>], close: bool) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
+    let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+    for batch in batches {
+        log.append(batch).unwrap();
+    }
+    if close {
+        log.close().unwrap();
+    }
+    directory
+}
+
+fn recovered(directory: &Path) -> Result<(Seen, Recovered), StoreError> {
+    let mut seen = Seen::default();
+    let recovered = Store::open(directory)?.recover(&mut seen)?;
+    Ok((seen, recovered))
+}
+
+fn refusal(directory: &Path) -> StoreError {
+    recovered(directory).expect_err("the store is not to be believed")
+}
+
+fn journal_path(directory: &TempDir) -> PathBuf {
+    directory.path().join("journal-000001")
+}
+
+fn change(path: &Path, changes: Vec<(Vec<u8>, Option<Vec<u8>>)>) {
+    let mut database = Database::open(path).unwrap();
+    database.write(changes).unwrap();
+    database.close().unwrap();
+}
+
+fn flipped(path: &Path, key: &[u8], byte: usize) {
+    let database = Database::open(path).unwrap();
+    let mut value = database.value(key).unwrap().unwrap();
+    value[byte] ^= 0x10;
+    database.close().unwrap();
+    change(path, vec![(key.to_vec(), Some(value))]);
+}
