@@ -1,5 +1,6 @@
 //! The time that live appointments take, by day, so that the next state shares all days it did not change.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -59,6 +60,24 @@ impl TakenTime {
                 self.blocks.insert(block, days);
             }
         }
+    }
+
+    /// All of these appointments, in any order. The same as adding one after another.
+    #[must_use]
+    pub fn of(mut all: Vec<Taken>) -> Self {
+        all.sort_unstable();
+        let mut days: BTreeMap<i64, Vec<Taken>> = BTreeMap::new();
+        for taken in all {
+            for day in day_of(taken.interval.start)..=day_of(taken.interval.end.plus_seconds(-1)) {
+                days.entry(day).or_default().push(taken);
+            }
+        }
+        let mut blocks: BTreeMap<i64, [Day; BLOCK_DAYS as usize]> = BTreeMap::new();
+        for (day, list) in days {
+            let (block, at) = place(day);
+            blocks.entry(block).or_default()[at] = Some(list.into());
+        }
+        Self { blocks: blocks.into_iter().map(|(block, days)| (block, Arc::new(days))).collect() }
     }
 
     /// Adds an appointment that takes some time.
@@ -126,6 +145,7 @@ mod tests {
             let mut list: Vec<Taken> = (1..).zip(&rows).map(|(id, &(s, l))| taken(id, s, l)).collect();
             let mut time = TakenTime::default();
             list.iter().for_each(|t| time.add(*t));
+            prop_assert!(TakenTime::of(list.clone()).iter().eq(time.iter()));
             for index in gone {
                 if !list.is_empty() {
                     time.remove(list.swap_remove(index.index(list.len())));

@@ -10,6 +10,7 @@ mod group;
 pub mod journal;
 pub mod link;
 pub mod published;
+pub mod recovery;
 mod supervisor;
 
 use std::sync::Arc;

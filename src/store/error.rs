@@ -180,6 +180,12 @@ impl StoreError {
         Self::Damaged { path: path.to_owned(), place, what: what.into() }
     }
 
+    /// What a visitor says of bytes it cannot make sense of; the store adds the place.
+    #[must_use]
+    pub fn rejected(what: impl Into<String>) -> Self {
+        Self::Rejected { what: what.into() }
+    }
+
     /// Gives a visitor's [`StoreError::Rejected`] the path and place it could not know; other errors stay as they are.
     pub(super) fn located(self, path: &Path, place: Place) -> Self {
         if let Self::Rejected { what } = self { Self::damaged(path, place, what) } else { self }

@@ -48,6 +48,7 @@ mod recovery;
 mod replay;
 mod simulated;
 mod snapshot;
+pub mod state;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,183 @@
+//! States as frames of a snapshot, in one canonical order, and back.
+//!
+//! Equal states give equal frames, so the hash over them tells whether two states are the same.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::codec::{self, DecodeError};
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::customfield::Customfield;
+use crate::domain::directory::{Apikey, Block, Directory, IdKind, Pro};
+use crate::domain::fiche::{Account, Fiche};
+use crate::domain::group::Group;
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::root::{Root, Spent};
+use crate::domain::time::Instant;
+use crate::domain::vevent::Vevent;
+use crate::domain::zone::tzdata_version;
+
+/// Rows of one frame.
+const FRAME_ROWS: usize = 256;
+
+/// A part of a group's state. The order of the variants is the format on disk.
+#[derive(Serialize, Deserialize)]
+enum GroupFrame {
+    /// First, and once.
+    Head(Box<GroupHead>),
+    Calendars(Vec<Arc<Calendar>>),
+    Calendarsets(Vec<Arc<Calendarset>>),
+    Interventions(Vec<Arc<Intervention>>),
+    Interventionsets(Vec<Arc<Interventionset>>),
+    Customfields(Vec<Arc<Customfield>>),
+    Fiches(Vec<Arc<Fiche>>),
+    Accounts(Vec<Arc<Account>>),
+    Vevents(Vec<Arc<Vevent>>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct GroupHead {
+    /// The release of the zone database by which instants were resolved.
+    tzdata: String,
+    group: Group,
+    last_stamp: Instant,
+    spent: Spent,
+}
+
+/// A part of the directory. The order of the variants is the format on disk.
+#[derive(Serialize, Deserialize)]
+enum DirectoryFrame {
+    Apikeys(Vec<([u8; 32], Apikey)>),
+    Pros(Vec<Pro>),
+    Blocks(Vec<((IdKind, u64), Block)>),
+}
+
+fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
+    rows: impl Iterator<Item = &'a T>,
+    frame: impl Fn(Vec<T>) -> F,
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut rows = rows.cloned().peekable();
+    while rows.peek().is_some() {
+        write(&codec::encode(&frame(rows.by_ref().take(FRAME_ROWS).collect())))?;
+    }
+    Ok(())
+}
+
+/// Hands every frame of a group's state to `write`, in order.
+///
+/// # Errors
+/// What `write` returns.
+pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let catalogue = &root.catalogue;
+    write(&codec::encode(&GroupFrame::Head(Box::new(GroupHead {
+        tzdata: tzdata_version().to_owned(),
+        group: catalogue.group.clone(),
+        last_stamp: root.last_stamp,
+        spent: root.spent,
+    }))))?;
+    frames_of(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
+    frames_of(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
+    frames_of(catalogue.interventions.values(), GroupFrame::Interventions, &mut write)?;
+    frames_of(catalogue.interventionsets.values(), GroupFrame::Interventionsets, &mut write)?;
+    frames_of(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
+    frames_of(root.fiches.values(), GroupFrame::Fiches, &mut write)?;
+    frames_of(root.accounts.values(), GroupFrame::Accounts, &mut write)?;
+    frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)
+}
+
+/// Puts a group's state together again, frame by frame.
+#[derive(Default)]
+pub struct GroupReader {
+    head: Option<Box<GroupHead>>,
+    calendars: Vec<Arc<Calendar>>,
+    calendarsets: Vec<Arc<Calendarset>>,
+    interventions: Vec<Arc<Intervention>>,
+    interventionsets: Vec<Arc<Interventionset>>,
+    customfields: Vec<Arc<Customfield>>,
+    fiches: Vec<Arc<Fiche>>,
+    accounts: Vec<Arc<Account>>,
+    vevents: Vec<Arc<Vevent>>,
+}
+
+impl GroupReader {
+    /// Takes the next frame.
+    ///
+    /// # Errors
+    /// Bytes that are no frame.
+    pub fn frame(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        match codec::decode(bytes)? {
+            GroupFrame::Head(head) => self.head = Some(head),
+            GroupFrame::Calendars(rows) => self.calendars.extend(rows),
+            GroupFrame::Calendarsets(rows) => self.calendarsets.extend(rows),
+            GroupFrame::Interventions(rows) => self.interventions.extend(rows),
+            GroupFrame::Interventionsets(rows) => self.interventionsets.extend(rows),
+            GroupFrame::Customfields(rows) => self.customfields.extend(rows),
+            GroupFrame::Fiches(rows) => self.fiches.extend(rows),
+            GroupFrame::Accounts(rows) => self.accounts.extend(rows),
+            GroupFrame::Vevents(rows) => self.vevents.extend(rows),
+        }
+        Ok(())
+    }
+
+    /// The state, standing at `sequence`; `None` where its head is missing.
+    #[must_use]
+    pub fn root(self, sequence: u64) -> Option<Root> {
+        let head = *self.head?;
+        let catalogue = Catalogue {
+            group: head.group,
+            calendars: self.calendars.into_iter().map(|row| (row.id, row)).collect(),
+            calendarsets: self.calendarsets.into_iter().map(|row| (row.id, row)).collect(),
+            interventions: self.interventions.into_iter().map(|row| (row.id, row)).collect(),
+            interventionsets: self.interventionsets.into_iter().map(|row| (row.id, row)).collect(),
+            customfields: self.customfields.into_iter().map(|row| (row.id, row)).collect(),
+        };
+        let mut root = Root::assembled(catalogue, self.fiches, self.accounts, self.vevents);
+        root.sequence = sequence;
+        root.last_stamp = head.last_stamp;
+        root.spent = head.spent;
+        Some(root)
+    }
+}
+
+/// Hands every frame of the directory's state to `write`, in order.
+///
+/// # Errors
+/// What `write` returns.
+pub fn write_directory<E>(directory: &Directory, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let apikeys: Vec<_> = directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())).collect();
+    let blocks: Vec<_> = directory.blocks.iter().map(|(place, block)| (*place, block.clone())).collect();
+    frames_of(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
+    frames_of(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
+    frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)
+}
+
+/// Adds a frame of the directory's state to what was read before.
+///
+/// # Errors
+/// Bytes that are no frame.
+pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), DecodeError> {
+    match codec::decode(bytes)? {
+        DirectoryFrame::Apikeys(rows) => directory.apikeys.extend(rows),
+        DirectoryFrame::Pros(rows) => directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro))),
+        DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
+    }
+    Ok(())
+}
+
+/// SHA-256 over a group's frames and its sequence: equal for equal states, and for nothing else.
+#[must_use]
+pub fn hash(root: &Root) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(root.sequence.to_be_bytes());
+    let written: Result<(), std::convert::Infallible> = write_group(root, |frame| {
+        hasher.update(frame);
+        Ok(())
+    });
+    match written {
+        Ok(()) => hasher.finalize().into(),
+    }
+}
