@@ -82,11 +82,17 @@ impl Database {
         K: Into<sled::IVec>,
         V: Into<sled::IVec>,
     {
+        let mut changes = changes.into_iter().map(|(key, value)| (key.into(), value.map(Into::into)));
+        let Some(first) = changes.next() else { return self.sync() };
+        let Some(second) = changes.next() else {
+            // One change is atomic by itself. A batch would write a second message, and wait for it apart.
+            return self.durably(|db| apply_one(db, first));
+        };
         let mut batch = sled::Batch::default();
-        for (key, value) in changes {
+        for (key, value) in [first, second].into_iter().chain(changes) {
             match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
+                Some(value) => batch.insert::<sled::IVec, sled::IVec>(key, value),
+                None => batch.remove::<sled::IVec>(key),
             }
         }
         self.durably(|db| db.apply_batch(batch))
@@ -175,6 +181,13 @@ impl Iterator for Entries<'_> {
                 Some(Err(error))
             }
         }
+    }
+}
+
+fn apply_one(db: &sled::Db, (key, value): (sled::IVec, Option<sled::IVec>)) -> sled::Result<()> {
+    match value {
+        Some(value) => db.insert(key, value).map(|_| ()),
+        None => db.remove(key).map(|_| ()),
     }
 }
 
