@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
 use super::catalogue::Catalogue;
 use super::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
-use super::customfield::{CustomKind, Customs, Model};
+use super::customfield::{Customs, Model};
 use super::event::Event;
 use super::fiche::Fiche;
 use super::ids::{CalendarId, FicheId};
@@ -114,7 +114,7 @@ impl Opening {
         let rare = Rare {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
-            customs: with_customs(Customs::default(), &command.customs),
+            customs: with_customs(root, Model::Vevent, Customs::default(), &command.customs, command.caller),
             ..Rare::default()
         };
         let zone = root.catalogue.zone();
@@ -196,7 +196,7 @@ fn fiche_for(
         }
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
-        changed.customs = with_customs(changed.customs, &client.customs);
+        changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, command.caller);
         changed.updated_at = at;
         return Ok((id, Some(Box::new(changed))));
     }
@@ -221,7 +221,7 @@ fn fiche_for(
     client.fields.apply_to(&mut made);
     made.from_web = command.from_web;
     made.deleted = false;
-    made.customs = with_customs(made.customs, &client.customs);
+    made.customs = with_customs(root, Model::Fiche, made.customs, &client.customs, command.caller);
     if made.lastname.is_blank() && made.firstname.is_blank() {
         faults.push(Refusal::InvalidParameter(Fault::new("fiche.lastname", "a new client needs a last or first name")));
     }
@@ -235,7 +235,7 @@ fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
 }
 
 /// What is wrong with given customised attributes: unknown names, and required ones that are missing where the object
-/// is made. Web callers' values of attributes they may not see are ignored. Contract 9.
+/// is made. Contract 9.
 fn custom_faults(
     root: &Root,
     model: Model,
@@ -255,7 +255,7 @@ fn custom_faults(
     let pro = matches!(command.caller, Caller::Pro(_));
     let demanded = root.catalogue.customfields.values().filter(|c| {
         let required = if pro { c.pro_required } else { c.user_required };
-        made && required && c.model == model && !c.deleted && c.name.kind() != CustomKind::Boolean
+        made && required && c.model == model && !c.deleted
     });
     let missing = demanded
         .filter(|c| !given.iter().any(|(name, value)| *name == c.name && value.is_some()))
@@ -263,9 +263,16 @@ fn custom_faults(
     unknown.chain(missing).collect()
 }
 
-fn with_customs(mut customs: Customs, given: &GivenCustoms) -> Customs {
+/// Customised attributes with the given values set, where the caller may set them. Contract 9.
+fn with_customs(root: &Root, model: Model, mut customs: Customs, given: &GivenCustoms, caller: Caller) -> Customs {
     for (name, value) in given {
-        customs.set(*name, value.clone());
+        let settable = root.catalogue.customfield(model, *name).is_some_and(|field| match caller {
+            Caller::Pro(_) => true,
+            Caller::Application => field.user_visible,
+        });
+        if settable {
+            customs.set(*name, value.clone());
+        }
     }
     customs
 }

@@ -1,0 +1,283 @@
+//! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
+
+use slotbook::domain::bookable::{NotOffered, Obstacle};
+use slotbook::domain::customfield::{CustomName, CustomValue, Customfield, Model};
+use slotbook::domain::fiche::Account;
+use slotbook::domain::ids::{CustomfieldId, FicheId};
+use slotbook::domain::refusal::Refusal;
+use slotbook::domain::text::{Bounded, Email, Name, Text};
+use slotbook::domain::vevent::Permits;
+
+use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
+
+#[test]
+fn a_booked_start_is_gone_and_the_client_is_known() {
+    let mut shop = Shop::open_on_tuesday();
+    let made = shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
+    let row = shop.root.rows.get(&made[0]).expect("it is there");
+    let appointment = row.appointment().expect("an appointment");
+    assert_eq!(appointment.civil_start, civil("2026-03-03 09:30"));
+    assert_eq!(appointment.length_seconds, 1_800);
+    assert!(appointment.from_web && appointment.smsreminder, "check_sms_from_web is on by default");
+    let fiche = shop.root.fiche_of_email("ada@example.org").expect("a new fiche");
+    assert!(fiche.from_web && fiche.id == appointment.fiche_id);
+    assert!(matches!(
+        shop.refusal_of(&booking_of("Bob", "2026-03-03 09:30")),
+        Refusal::NotAvailable { obstacles } if matches!(obstacles[..], [Obstacle::Taken { .. }])
+    ));
+    shop.book(&booking_of("Bob", "2026-03-03 10:00")).expect("touching is not meeting");
+}
+
+#[test]
+fn a_failed_booking_leaves_no_fiche_behind() {
+    let mut shop = Shop::open_on_tuesday();
+    shop.book(&booking_of("Ada", "2026-03-03 13:00")).expect_err("closed");
+    assert!(shop.root.fiches.is_empty() && shop.events.is_empty());
+}
+
+#[test]
+fn a_known_address_books_for_its_fiche_and_changes_nothing_in_it() {
+    let mut shop = Shop::open_on_tuesday();
+    let known = shop.knows("Lovelace", "ADA@example.org");
+    shop.knows("Later", "ada@example.org");
+    let made = shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
+    let row = shop.root.rows.get(&made[0]).expect("it is there");
+    assert_eq!(row.appointment().expect("one").fiche_id, known);
+    assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Lovelace");
+    assert_eq!(shop.root.fiches.len(), 2);
+}
+
+#[test]
+fn a_chain_is_booked_whole_or_not_at_all() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut chain = booking_of("Ada", "2026-03-03 10:30");
+    chain.intervention_ids = vec![intervention(1), intervention(2)];
+    let made = shop.book(&chain).expect("10:30 to 12:00 fits exactly");
+    assert_eq!(made.len(), 2);
+    let starts: Vec<_> = shop.root.rows.values().filter_map(|row| row.appointment()).map(|a| a.civil_start).collect();
+    assert_eq!(starts, [civil("2026-03-03 10:30"), civil("2026-03-03 11:00")]);
+    chain.client = somebody("Bob");
+    chain.date = civil("2026-03-03 09:30");
+    shop.refusal_of(&chain);
+    assert_eq!(shop.root.rows.len(), 3, "the availability and Ada's two");
+}
+
+#[test]
+fn a_chain_longer_than_the_group_allows_is_a_wrong_parameter() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut chain = booking_of("Ada", "2026-03-03 09:00");
+    chain.intervention_ids = vec![intervention(3); 4];
+    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+    chain.intervention_ids = vec![];
+    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+    chain.intervention_ids = vec![intervention(9)];
+    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+}
+
+#[test]
+fn lead_times_are_named_before_anything_else_that_is_wrong() {
+    let early = |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let mut shop = Shop::open_on_tuesday().with_calendar(1, early);
+    assert!(matches!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::MintimeRdv { .. }));
+    shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("exactly 26 hours ahead is in time");
+    let late = |c: &mut slotbook::domain::calendar::Calendar| c.maxrdv_period = Bounded::known(25 * 60);
+    let mut shop = Shop::open_on_tuesday().with_calendar(1, late);
+    assert!(matches!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::MaxRdvPeriod { .. }));
+    shop.book(&booking_of("Ada", "2026-03-03 09:00")).expect("exactly 25 hours ahead is near enough");
+}
+
+#[test]
+fn without_a_calendar_lead_times_refuse_only_where_they_hold_on_every_calendar() {
+    let early = |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let shop = Shop::open_on_tuesday().with_calendar(1, early);
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.calendar_id = None;
+    assert!(matches!(shop.clone().refusal_of(&command), Refusal::MintimeRdv { .. }), "calendar 2 offers nothing");
+    let mut both = shop.opened(2, "2026-03-03 14:00", "2026-03-03 16:00", "", Permits::All);
+    assert_eq!(both.refusal_of(&command), Refusal::NotAvailable { obstacles: vec![] });
+    command.date = civil("2026-03-03 14:00");
+    let made = both.book(&command).expect("calendar 2 is free");
+    assert_eq!(both.root.rows.get(&made[0]).expect("there").calendar_id, calendar(2));
+}
+
+#[test]
+fn no_preference_takes_any_free_calendar_and_each_is_as_likely() {
+    let mut counts = [0; 2];
+    let shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.calendar_id = None;
+    let mut drawn = shop.clone();
+    for _ in 0..400 {
+        let mut story = drawn.clone();
+        let made = story.book(&command).expect("both are free");
+        counts[usize::from(story.root.rows.get(&made[0]).expect("there").calendar_id == calendar(2))] += 1;
+        drawn.knows("another draw", "draw@example.org");
+    }
+    assert!(counts.iter().all(|count| (140..=260).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn a_client_cannot_be_in_two_places_at_once() {
+    let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
+    let mut second = booking_of("Ada", "2026-03-03 09:30");
+    second.calendar_id = Some(calendar(2));
+    assert!(matches!(shop.refusal_of(&second), Refusal::SameTimeRdv { .. }));
+    assert!(matches!(shop.refusal_of(&by_pro_for_ada(&shop, second)), Refusal::SameTimeRdv { .. }));
+}
+
+fn by_pro_for_ada(
+    shop: &Shop,
+    command: slotbook::domain::command::BookAppointment,
+) -> slotbook::domain::command::BookAppointment {
+    let mut command = by_pro(command, false);
+    command.client.id = Some(shop.root.fiche_of_email("ada@example.org").expect("known").id);
+    command
+}
+
+#[test]
+fn the_clients_rules_are_named_together() {
+    let mut shop = Shop::open_on_tuesday().with_group(|group| {
+        group.mintime_between = Bounded::known(60);
+        group.maxrdv_number = Bounded::known(2);
+    });
+    shop.book(&booking_of("Ada", "2026-03-03 09:00")).expect("the first");
+    assert_eq!(
+        shop.refusal_of(&booking_of("Ada", "2026-03-03 10:00")),
+        Refusal::MintimeBetween { minutes: 60 },
+        "30 minutes apart"
+    );
+    shop.book(&booking_of("Ada", "2026-03-03 11:30")).expect("two hours apart");
+    let refusals = shop.book(&booking_of("Ada", "2026-03-03 11:30")).expect_err("all of them");
+    assert!(matches!(refusals[..], [Refusal::SameTimeRdv { .. }, Refusal::MaxRdvNumber { most: 2 }]), "{refusals:?}");
+    let mut shop = shop.at("2026-03-03 09:30");
+    shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("the first is over, the other an hour away");
+}
+
+#[test]
+fn a_group_that_is_not_open_serves_known_clients_only() {
+    let mut shop = Shop::open_on_tuesday().with_group(|group| group.open = false);
+    assert_eq!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::EmailNotFound);
+    shop.knows("Ada", "ada@example.org");
+    shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("known now");
+    let stranger = by_pro(booking_of("Bob", "2026-03-03 10:00"), true);
+    shop.book(&stranger).expect("professionals are not bound");
+}
+
+#[test]
+fn an_address_with_an_account_must_log_in() {
+    let mut shop = Shop::open_on_tuesday();
+    let fiche_id = shop.knows("Ada", "ada@example.org");
+    let email = Email::new("Ada@example.org").expect("an address");
+    let account = Account { email: email.clone(), fiche_id, password_hash: Text::default() };
+    shop.root.accounts.insert(email.folded(), account.into());
+    assert_eq!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::EmailAlreadyExists);
+    shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:30"), true)).expect("a professional may");
+}
+
+#[test]
+fn what_a_key_alone_may_not_do_is_forbidden_before_parameters_are_read() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.intervention_ids.clear();
+    let mut back_office = command.clone();
+    back_office.from_web = false;
+    assert!(matches!(shop.refusal_of(&back_office), Refusal::Unauthorized { .. }));
+    let mut known = command.clone();
+    known.client.id = FicheId::new(1);
+    assert!(matches!(shop.refusal_of(&known), Refusal::Unauthorized { .. }));
+    let mut shop = shop.with_group(|group| group.validate_email = true);
+    assert!(matches!(shop.refusal_of(&command), Refusal::Unauthorized { .. }));
+    let mut shop = shop.with_group(|group| (group.validate_email, group.open_data) = (false, false));
+    assert!(matches!(shop.refusal_of(&command), Refusal::Unauthorized { .. }));
+}
+
+#[test]
+fn the_back_office_books_over_anything_but_taken_time() {
+    let mut shop = Shop::open_on_tuesday()
+        .closed(1, "2026-03-03 15:00", "2026-03-03 16:00")
+        .with_group(|group| group.inactive = true)
+        .with_calendar(1, |c| c.publicname = Name::default());
+    let pro = |name: &str, date: &str| by_pro(booking_of(name, date), false);
+    shop.book(&pro("Ada", "2026-03-01 03:07")).expect("in the past, off the grid, closed, hidden, inactive");
+    shop.book(&pro("Bob", "2026-03-03 15:30")).expect_err("a plage takes it");
+    shop.book(&pro("Bob", "2026-03-03 14:30")).expect("touching the plage");
+    shop.book(&pro("Cleo", "2026-03-03 14:45")).expect_err("Bob is there");
+    assert!(matches!(
+        shop.refusal_of(&booking_of("Cleo", "2026-03-03 09:30")),
+        Refusal::NotAvailable { obstacles }
+            if obstacles == [
+                Obstacle::NotOffered(NotOffered::ModuleInactive),
+                Obstacle::NotOffered(NotOffered::CalendarHidden(calendar(1))),
+            ]
+    ));
+}
+
+#[test]
+fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
+    let mut shop = Shop::open_on_tuesday();
+    let known = shop.knows("Lovelace", "ada@example.org");
+    let mut command = by_pro(booking_of("Byron", "2026-03-03 09:30"), true);
+    command.client.id = Some(known);
+    shop.book(&command).expect("free");
+    assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Byron");
+    assert!(shop.root.fiche_of_email("ada@example.org").is_none(), "the address changed too");
+    let mut fiche = slotbook::domain::fiche::Fiche::clone(shop.root.fiches.get(&known).expect("there"));
+    fiche.deleted = true;
+    shop.root.put_fiche(fiche.into());
+    command.date = civil("2026-03-03 10:30");
+    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id"));
+    command.client.id = FicheId::new(999);
+    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id"));
+}
+
+#[test]
+fn a_new_client_needs_a_name() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.client.fields = slotbook::domain::command::Patch::default();
+    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname"));
+}
+
+#[test]
+fn customised_attributes_must_be_defined_and_required_ones_given() {
+    let name = CustomName::new("str0").expect("a name");
+    let value = CustomValue::String(Text::new("blue").expect("a text"));
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.customs.push((name, Some(value.clone())));
+    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "str0"));
+    command.customs[0].1 = None;
+    let mut shop = shop.with(|catalogue| {
+        for (id, model) in [(1, Model::Vevent), (2, Model::Fiche)] {
+            let id = CustomfieldId::new(id).expect("an id");
+            let mut field = Customfield::new(id, model, name, slotbook::domain::time::Instant(0));
+            (field.user_required, field.user_visible) = (true, model == Model::Vevent);
+            catalogue.customfields.insert(id, field.into());
+        }
+    });
+    let fields: Vec<String> = shop.book(&command).expect_err("both are missing").iter().map(field_of).collect();
+    assert_eq!(fields, ["str0", "fiche.str0"]);
+    command.customs[0].1 = Some(value.clone());
+    command.client.customs.push((name, Some(value.clone())));
+    let made = shop.book(&command).expect("both are given");
+    let row = shop.root.rows.get(&made[0]).expect("there");
+    assert_eq!(row.rare.as_ref().expect("customs are rare").customs.value(name), Some(&value));
+    let fiche = shop.root.fiche_of_email("ada@example.org").expect("made");
+    assert_eq!(fiche.customs.value(name), None, "a web caller does not set what it may not see");
+}
+
+fn field_of(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::InvalidParameter(fault) => fault.field.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_appointment_booked_in_the_spring_gap_is_shown_an_hour_later() {
+    let mut shop = Shop::in_zone("Paris", "2026-03-28 08:00");
+    let made = shop.book(&by_pro(booking_of("Ada", "2026-03-29 02:30"), false)).expect("free");
+    let row = shop.root.rows.get(&made[0]).expect("there");
+    assert_eq!(row.appointment().expect("one").civil_start, civil("2026-03-29 03:30"));
+}

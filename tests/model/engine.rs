@@ -1,0 +1,250 @@
+//! The engine in simulated time: seeded delays between actors, a disk that loses power, one story per seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotbook::clock::ManualClock;
+use slotbook::domain::command::{CancelAppointment, CancelRight, Command};
+use slotbook::domain::directory::{Directory, DirectoryEvent, IdKind};
+use slotbook::domain::event::Event;
+use slotbook::domain::ids::{GroupId, VeventId};
+use slotbook::domain::root::Root;
+use slotbook::domain::vevent::Permits;
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts, Rejection};
+use slotbook::store::{Fault, SimulatedDisk, Stream, Tail, codec, state};
+use tokio::time::sleep;
+
+use super::shop::{SECRET, Shop, booking_of, calendar};
+
+fn group() -> GroupId {
+    GroupId::new(1).expect("an id")
+}
+
+fn parts(shop: &Shop, directory: Directory, root: Root, seed: u8) -> Parts {
+    Parts {
+        directory,
+        roots: vec![root],
+        clock: Arc::new(ManualClock::at(shop.now)),
+        draws: Draws::seeded([seed; 32]),
+        wiring: Wiring::delayed(u64::from(seed)),
+        bounds: Bounds::default(),
+        patience: Duration::from_secs(10),
+    }
+}
+
+fn simulated<F: Future>(story: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(story)
+}
+
+/// The directory of a shop that was imported.
+fn imported(shop: &Shop) -> Directory {
+    let mut directory = Directory::default();
+    for id in shop.root.rows.keys() {
+        directory.claim(IdKind::Vevent, id.number(), group());
+    }
+    directory
+}
+
+/// What the disk holds, replayed from the first state.
+fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, Root) {
+    let (mut directory, mut root) = (imported(shop), shop.root.clone());
+    disk.recover(|_, record| {
+        match record.stream {
+            Stream::Directory => directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?),
+            Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
+        }
+        Ok(())
+    })
+    .expect("what was written is read");
+    (directory, root)
+}
+
+fn two_open_calendars() -> Shop {
+    Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All)
+}
+
+/// One client's wish.
+fn wish(client: usize, half_hour: i64, on: Option<u64>) -> Command {
+    let mut command = booking_of(&format!("client{client}"), "2026-03-03 09:00");
+    command.date = command.date.plus_seconds(half_hour * 1_800);
+    command.calendar_id = on.map(calendar);
+    Command::BookAppointment(Box::new(command))
+}
+
+/// Tells a story on a disk that loses power after some time; what each client was told, in the order of their wishes.
+fn story(shop: &Shop, disk: &SimulatedDisk, seed: u8, power: Duration) -> Vec<Option<Result<Vec<VeventId>, String>>> {
+    simulated(async {
+        let (directory, root) = recovered(shop, disk);
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
+        let (engine, journal) = Engine::start(parts(shop, directory, root, seed), log).await;
+        tokio::spawn(journal.run_simulated(Duration::from_millis(3)));
+        let clients: Vec<_> = (0..60)
+            .map(|client| {
+                let engine = engine.clone();
+                let on = [None, Some(1), Some(2)][client % 3];
+                let half_hour = i64::try_from(client).expect("small") * 7 % 6;
+                tokio::spawn(async move {
+                    sleep(Duration::from_micros(u64::try_from(client).expect("small") * 700)).await;
+                    let done = engine.write(group(), wish(client % 20, half_hour, on)).await?;
+                    // Whoever has been answered sees the effect in every later read.
+                    let published = engine.published().root(group()).expect("the group");
+                    assert!(done.appointments.iter().all(|id| published.rows.contains_key(id)));
+                    Ok::<_, Rejection>(done.appointments)
+                })
+            })
+            .collect();
+        let mut told = Vec::new();
+        let deadline = tokio::time::Instant::now() + power;
+        for client in clients {
+            let answer = tokio::time::timeout_at(deadline, client).await.ok();
+            told.push(
+                answer.map(|joined| joined.expect("no client panics").map_err(|rejection| format!("{rejection:?}"))),
+            );
+        }
+        told
+    })
+}
+
+#[test]
+fn what_was_answered_survives_a_power_cut_at_any_moment() {
+    for seed in 0..40_u8 {
+        let shop = two_open_calendars();
+        let disk = SimulatedDisk::new();
+        let mut answered: Vec<VeventId> = Vec::new();
+        for life in 0..3_u8 {
+            let power = Duration::from_millis(5 + u64::from(seed) * 3 + u64::from(life) * 11);
+            let told = story(&shop, &disk, seed.wrapping_mul(3).wrapping_add(life), power);
+            answered.extend(told.into_iter().flatten().filter_map(Result::ok).flatten());
+            disk.crash([Tail::Lost, Tail::Torn(1), Tail::Whole][usize::from(seed % 3)]);
+            let (_, root) = recovered(&shop, &disk);
+            for id in &answered {
+                let row = root.rows.get(id).unwrap_or_else(|| panic!("{id} was answered and is lost, seed {seed}"));
+                let client = row.appointment().expect("an appointment").fiche_id;
+                assert!(root.fiches.contains_key(&client), "an appointment never comes without its client");
+            }
+            for view in root.calendars.values() {
+                let all: Vec<_> = view.taken.iter().collect();
+                assert!(
+                    all.windows(2).all(|p| p[0].interval.end <= p[1].interval.start),
+                    "no hour is given away twice"
+                );
+            }
+        }
+        assert!(!answered.is_empty(), "seed {seed} answered nobody");
+    }
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    let tell = |seed| {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let told = story(&shop, &disk, seed, Duration::from_secs(60));
+        (told, state::hash(&recovered(&shop, &disk).1))
+    };
+    assert_eq!(tell(7), tell(7));
+    assert_ne!(tell(7).1, tell(8).1, "keys are drawn anew");
+}
+
+#[test]
+fn everybody_is_answered_once_and_nobody_gets_a_taken_start() {
+    let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+    let told = story(&shop, &disk, 1, Duration::from_secs(60));
+    let booked = told.iter().flatten().filter(|answer| answer.is_ok()).count();
+    assert!(told.iter().all(Option::is_some));
+    let (directory, root) = recovered(&shop, &disk);
+    assert_eq!(root.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(), booked);
+    assert_eq!(directory.blocks.len(), 3, "the import's and one block of ids per kind, however many refusals");
+}
+
+#[test]
+fn after_a_failed_write_nobody_is_answered_any_more() {
+    for fault in [Fault::Write, Fault::Sync, Fault::SyncAfterAll] {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        disk.fail_append(2, fault);
+        let told = story(&shop, &disk, 3, Duration::from_secs(60));
+        let booked: Vec<_> = told.iter().flatten().flatten().flatten().copied().collect();
+        assert!(told.iter().any(Option::is_none), "those whose batch failed wait for ever");
+        disk.crash(Tail::Lost);
+        let (_, root) = recovered(&shop, &disk);
+        assert!(booked.iter().all(|id| root.rows.contains_key(id)));
+    }
+}
+
+#[test]
+fn over_the_bound_and_after_the_deadline_nothing_is_done() {
+    simulated(async {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let mut parts = parts(&shop, imported(&shop), shop.root.clone(), 1);
+        parts.bounds = Bounds { whole: 10, group: 2 };
+        parts.patience = Duration::ZERO;
+        let (engine, journal) = Engine::start(parts, log).await;
+        let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        let writes: Vec<_> = (0..3)
+            .map(|n| {
+                let engine = engine.clone();
+                tokio::spawn(async move { engine.write(group(), wish(n, 0, Some(1))).await })
+            })
+            .collect();
+        let mut told = Vec::new();
+        for write in writes {
+            told.push(write.await.expect("no panic").expect_err("nothing is done"));
+        }
+        assert!(matches!(told[..], [Rejection::Expired, Rejection::Expired, Rejection::Overloaded]), "{told:?}");
+        let group_less = engine.write(GroupId::new(9).expect("an id"), wish(0, 0, None)).await;
+        assert!(matches!(group_less, Err(Rejection::NoGroup)));
+        engine.shut_down().await;
+        journal.await.expect("no panic").expect("the log closes");
+        assert_eq!(recovered(&shop, &disk).1.sequence, 0);
+    });
+}
+
+#[test]
+fn shutting_down_answers_all_that_was_let_in_and_ends_the_journal() {
+    simulated(async {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        let booked = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.write(group(), wish(0, 0, Some(1))).await }
+        });
+        tokio::task::yield_now().await;
+        let late = engine.clone();
+        engine.shut_down().await;
+        let id = booked.await.expect("no panic").expect("it was let in").appointments[0];
+        let refused = late.write(group(), wish(1, 1, Some(1))).await;
+        assert!(matches!(refused, Err(Rejection::Overloaded)));
+        drop(late);
+        journal.await.expect("no panic").expect("the log closes");
+        assert!(recovered(&shop, &disk).1.rows.contains_key(&id));
+    });
+}
+
+#[test]
+fn a_cancel_gives_the_start_back_to_the_next_search() {
+    simulated(async {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        let done = engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
+        let row = done.root.rows.get(&done.appointments[0]).expect("there");
+        let key = row.appointment().expect("one").key.as_str().to_owned();
+        assert_ne!(key, SECRET);
+        let cancel = |right| Command::CancelAppointment(CancelAppointment { id: row.id, right });
+        let wrong = engine.write(group(), cancel(CancelRight::Secret(SECRET.into()))).await;
+        assert!(matches!(wrong, Err(Rejection::Refused(_))));
+        for _ in 0..2 {
+            let done = engine.write(group(), cancel(CancelRight::Secret(key.clone()))).await.expect("its own key");
+            assert!(done.root.rows.get(&row.id).expect("kept").deleted);
+        }
+        engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
+        assert_eq!(recovered(&shop, &disk).1.sequence, 3, "the second cancel was no event");
+    });
+}

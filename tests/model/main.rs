@@ -1,0 +1,8 @@
+//! The rules, told as scripts and held against naive models; then the engine around them, in simulated time.
+
+mod bookings;
+mod cancellations;
+mod engine;
+mod replay;
+mod shop;
+mod slots;

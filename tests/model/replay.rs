@@ -1,0 +1,96 @@
+//! The events alone make the state again, bit for bit; so does a snapshot.
+
+use proptest::prelude::*;
+use slotbook::domain::bookable::Channel;
+use slotbook::domain::command::CancelRight;
+use slotbook::domain::event::Event;
+use slotbook::domain::ids::VeventId;
+use slotbook::domain::root::Root;
+use slotbook::domain::vevent::Permits;
+use slotbook::store::{codec, state};
+
+use super::shop::{Shop, booking_of, by_pro, calendar};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Book { client: u8, half_hour: i64, calendar: Option<u64>, pro: bool },
+    Cancel(prop::sample::Index),
+    Wait(i64),
+}
+
+fn a_step() -> impl Strategy<Value = Step> {
+    let calendars = prop_oneof![Just(None), (1..3_u64).prop_map(Some)];
+    prop_oneof![
+        4 => (0..6_u8, 0..10_i64, calendars, any::<bool>())
+            .prop_map(|(client, half_hour, calendar, pro)| Step::Book { client, half_hour, calendar, pro }),
+        2 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        // Clocks go back, too.
+        1 => (-600..3_600_i64).prop_map(Step::Wait),
+    ]
+}
+
+fn again(root: &Root) -> Root {
+    let mut reader = state::GroupReader::default();
+    state::write_group(root, |frame| reader.frame(frame)).expect("what was written is read");
+    reader.root(root.sequence).expect("it has a head")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn replay_and_snapshot_give_the_live_state(steps in proptest::collection::vec(a_step(), 1..60)) {
+        let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
+        let first = shop.root.clone();
+        let mut made: Vec<VeventId> = Vec::new();
+        let mut last_stamp = first.last_stamp;
+        for step in steps {
+            match step {
+                Step::Book { client, half_hour, calendar: on, pro } => {
+                    let mut command = booking_of(&format!("client{client}"), "2026-03-03 09:00");
+                    command.date = command.date.plus_seconds(half_hour * 1_800);
+                    command.calendar_id = on.map(calendar);
+                    let command = if pro { by_pro(command, false) } else { command };
+                    made.extend(shop.book(&command).unwrap_or_default());
+                }
+                Step::Cancel(which) if !made.is_empty() => {
+                    let id = made[which.index(made.len())];
+                    prop_assert!(shop.cancel(id, CancelRight::Pro).is_ok());
+                }
+                Step::Cancel(_) => {}
+                Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
+            }
+            prop_assert!(shop.root.last_stamp >= last_stamp, "stamps never go back");
+            last_stamp = shop.root.last_stamp;
+        }
+        let replayed = shop.events.iter().fold(first, |root, event| {
+            let event: Event = codec::decode(&codec::encode(event)).expect("what was written is read");
+            root.apply(&event)
+        });
+        let hash = state::hash(&shop.root);
+        prop_assert_eq!(state::hash(&replayed), hash);
+        let snapshot = again(&shop.root);
+        prop_assert_eq!(state::hash(&snapshot), hash);
+        let all_day = |root: &Root| {
+            let mut shop = shop.clone();
+            shop.root = root.clone();
+            [1, 2].map(|on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00"))
+        };
+        prop_assert_eq!(all_day(&replayed), all_day(&shop.root));
+        prop_assert_eq!(all_day(&snapshot), all_day(&shop.root));
+        for (fiche, _) in &shop.root.fiches {
+            prop_assert_eq!(replayed.appointments_of(*fiche), shop.root.appointments_of(*fiche));
+            prop_assert_eq!(snapshot.appointments_of(*fiche), shop.root.appointments_of(*fiche));
+        }
+        never_overlaps(&shop.root)?;
+    }
+}
+
+/// No calendar has given an hour away twice.
+fn never_overlaps(root: &Root) -> Result<(), TestCaseError> {
+    for view in root.calendars.values() {
+        let all: Vec<_> = view.taken.iter().collect();
+        prop_assert!(all.windows(2).all(|pair| pair[0].interval.end <= pair[1].interval.start));
+    }
+    Ok(())
+}

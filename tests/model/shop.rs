@@ -1,0 +1,234 @@
+//! A small shop to tell stories about.
+
+use std::sync::Arc;
+
+use slotbook::domain::bookable::Channel;
+use slotbook::domain::booking;
+use slotbook::domain::calendar::Calendar;
+use slotbook::domain::cancellation::{self, Cancellation};
+use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::command::{BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch};
+use slotbook::domain::event::Event;
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
+use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
+use slotbook::domain::interval_set::Interval;
+use slotbook::domain::intervention::Intervention;
+use slotbook::domain::recurrence::{Exceptions, Series};
+use slotbook::domain::refusal::{Refusal, Refusals};
+use slotbook::domain::root::Root;
+use slotbook::domain::slots::free_starts;
+use slotbook::domain::text::{Bounded, Email, LongText, Name, Text};
+use slotbook::domain::time::{Civil, Instant};
+use slotbook::domain::vevent::{Availability, Key, Kind, Permits, Vevent};
+use slotbook::domain::zone_names::ZoneName;
+
+/// The group's state, the shop's clock, and everything that has happened.
+#[derive(Clone)]
+pub(crate) struct Shop {
+    pub(crate) root: Root,
+    pub(crate) now: Instant,
+    pub(crate) events: Vec<Event>,
+    next_id: u64,
+}
+
+pub(crate) fn calendar(id: u64) -> CalendarId {
+    CalendarId::new(id).expect("an id")
+}
+
+pub(crate) fn intervention(id: u64) -> InterventionId {
+    InterventionId::new(id).expect("an id")
+}
+
+/// `YYYY-MM-DD HH:MM` as a wall clock shows it.
+pub(crate) fn civil(text: &str) -> Civil {
+    let numbers: Vec<u32> = text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
+    let year = i32::try_from(numbers[0]).expect("a year");
+    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0).expect("a civil time")
+}
+
+impl Shop {
+    /// Calendars 1 and 2, interventions 1 (30 minutes), 2 (60 minutes) and 3 (15 minutes), all shown; a slot every 30
+    /// minutes; nothing open yet. It is `now`, and bookings need no account.
+    pub(crate) fn in_zone(zone: &str, now: &str) -> Self {
+        let zone = ZoneName::from_name(zone).expect("a zone");
+        let now = zone.zone().instant_of(civil(now));
+        let mut group = Group::new(GroupId::new(1).expect("an id"), zone, now);
+        group.validate_email = false;
+        group.max_multirdvs = Bounded::known(3);
+        let mut catalogue = Catalogue::new(group);
+        let shown = Name::new("shown").expect("a name");
+        for id in [1, 2] {
+            let mut row = Calendar::new(calendar(id), now);
+            row.publicname = shown.clone();
+            row.generate_interval = Bounded::known(30);
+            row.mintime_annulation = Bounded::known(120);
+            catalogue.calendars.insert(row.id, row.into());
+        }
+        for (id, minutes) in [(1, 30), (2, 60), (3, 15)] {
+            let mut row = Intervention::new(intervention(id), now);
+            row.publicname = shown.clone();
+            row.length = Bounded::new(minutes).expect("a length");
+            catalogue.interventions.insert(row.id, row.into());
+        }
+        Self { root: Root::new(catalogue), now, events: Vec::new(), next_id: 1 }
+    }
+
+    /// In Paris on the Monday before, with calendar 1 open on Tuesday 3 March 2026 from 9 to 12.
+    pub(crate) fn open_on_tuesday() -> Self {
+        Self::in_zone("Paris", "2026-03-02 08:00").opened(1, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All)
+    }
+
+    pub(crate) fn at(mut self, now: &str) -> Self {
+        self.now = self.root.catalogue.zone().instant_of(civil(now));
+        self
+    }
+
+    /// Changes the settings, as an administrator would.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Catalogue)) -> Self {
+        change(Arc::make_mut(&mut self.root.catalogue));
+        self
+    }
+
+    pub(crate) fn with_group(self, change: impl FnOnce(&mut Group)) -> Self {
+        self.with(|catalogue| change(&mut catalogue.group))
+    }
+
+    pub(crate) fn with_calendar(self, id: u64, change: impl FnOnce(&mut Calendar)) -> Self {
+        self.with(|c| change(Arc::make_mut(c.calendars.get_mut(&calendar(id)).expect("a calendar"))))
+    }
+
+    pub(crate) fn opened(mut self, on: u64, from: &str, to: &str, rrule: &str, permits: Permits) -> Self {
+        let series = self.series(from, to, rrule);
+        self.put(on, Kind::Availability(Box::new(Availability { series, permits })));
+        self
+    }
+
+    pub(crate) fn closed(mut self, on: u64, from: &str, to: &str) -> Self {
+        let series = self.series(from, to, "");
+        self.put(on, Kind::Plage(Box::new(series)));
+        self
+    }
+
+    fn series(&self, from: &str, to: &str, rrule: &str) -> Series {
+        let rule = if rrule.is_empty() { None } else { Some(rrule.parse().expect("a rule")) };
+        let zone = self.root.catalogue.zone();
+        Series::new(zone, civil(from), civil(to), rule, Exceptions::default()).expect("a series")
+    }
+
+    pub(crate) fn put(&mut self, on: u64, kind: Kind) {
+        let row = Vevent {
+            id: VeventId::new(self.id()).expect("an id"),
+            calendar_id: calendar(on),
+            kind,
+            deleted: false,
+            created_at: self.now,
+            updated_at: self.now,
+            rare: None,
+        };
+        self.root.put_vevent(row.into());
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// A client that is already known.
+    pub(crate) fn knows(&mut self, name: &str, email: &str) -> FicheId {
+        let id = FicheId::new(self.id()).expect("an id");
+        let mut fiche = Fiche::new(id, self.now);
+        fiche.lastname = Name::new(name).expect("a name");
+        fiche.email = Some(Email::new(email).expect("an address"));
+        self.root.put_fiche(fiche.into());
+        id
+    }
+
+    /// Carries a decided event out.
+    pub(crate) fn carry_out(&mut self, event: Event) {
+        self.root = self.root.apply(&event);
+        self.events.push(event);
+    }
+
+    /// Books as the command says; the appointments made, or every refusal.
+    pub(crate) fn book(&mut self, command: &BookAppointment) -> Result<Vec<VeventId>, Refusals> {
+        let legs = command.intervention_ids.len();
+        let draws = BookingDraws {
+            fiche_id: FicheId::new(self.id()).expect("an id"),
+            legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
+            order: self.id(),
+        };
+        let event = booking::decide(&self.root, command, &draws, self.now)?;
+        self.carry_out(event);
+        Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// The one refusal of a booking that has exactly one.
+    pub(crate) fn refusal_of(&mut self, command: &BookAppointment) -> Refusal {
+        let mut refusals = self.book(command).expect_err("it is refused");
+        assert_eq!(refusals.len(), 1, "{refusals:?}");
+        refusals.remove(0)
+    }
+
+    pub(crate) fn cancel(&mut self, id: VeventId, right: CancelRight) -> Result<bool, Refusal> {
+        match cancellation::decide(&self.root, &CancelAppointment { id, right }, self.now)? {
+            Cancellation::AlreadyCancelled => Ok(false),
+            Cancellation::Cancelled(event) => {
+                self.carry_out(event);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The starts that the search offers on a calendar for one intervention, on the wall clock.
+    pub(crate) fn offers(&self, on: u64, interventions: &[u64], channel: Channel, from: &str, to: &str) -> Vec<Civil> {
+        let zone = self.root.catalogue.zone();
+        let ids: Vec<InterventionId> = interventions.iter().map(|id| intervention(*id)).collect();
+        let chain = self.root.catalogue.chain(&ids, channel).expect("a chain");
+        let window = Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
+        let view = self.root.calendars.get(&calendar(on)).expect("a calendar");
+        let mut starts = Vec::new();
+        free_starts(&self.root.catalogue, view, &chain, window, self.now, channel, &mut starts);
+        starts.into_iter().map(|start| zone.civil_of(start)).collect()
+    }
+}
+
+pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";
+
+fn key() -> Key {
+    Key::new(SECRET).expect("20 letters")
+}
+
+/// A web booking of intervention 1 on calendar 1 by somebody of that name.
+pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
+    BookAppointment {
+        caller: Caller::Application,
+        from_web: true,
+        date: civil(date),
+        intervention_ids: vec![intervention(1)],
+        calendar_id: Some(calendar(1)),
+        client: somebody(name),
+        comments: LongText::default(),
+        websource: Text::default(),
+        smsreminder: None,
+        customs: Vec::new(),
+    }
+}
+
+/// A client described by a name and the address made from it.
+pub(crate) fn somebody(name: &str) -> Client {
+    let mut fields = Patch::default();
+    let lastname = Name::new(name).expect("a name");
+    let email = Email::new(&format!("{}@example.org", name.to_lowercase())).expect("an address");
+    let shown = email.clone();
+    fields.push(move |fiche: &mut Fiche| fiche.lastname = lastname.clone());
+    fields.push(move |fiche: &mut Fiche| fiche.email = Some(shown.clone()));
+    Client { id: None, email: Some(email), fields, customs: Vec::new() }
+}
+
+/// The same booking asked for by a professional.
+pub(crate) fn by_pro(mut command: BookAppointment, from_web: bool) -> BookAppointment {
+    command.caller = Caller::Pro(ProId::new(1).expect("an id"));
+    command.from_web = from_web;
+    command
+}

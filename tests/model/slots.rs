@@ -1,0 +1,283 @@
+//! Offered = bookable = what a naive search finds, minute by minute. Contract 4.
+
+use proptest::prelude::*;
+use slotbook::domain::bookable::{Channel, Obstacle, bookable};
+use slotbook::domain::ids::FicheId;
+use slotbook::domain::interval_set::Interval;
+use slotbook::domain::refusal::Refusal;
+use slotbook::domain::slots::free_starts;
+use slotbook::domain::text::Bounded;
+use slotbook::domain::time::{DAY, Instant, MINUTE};
+use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Sent, State};
+use slotbook::domain::zone::Zone;
+
+use super::shop::{SECRET, Shop, booking_of, by_pro, calendar, intervention};
+
+/// Minutes from the story's first midnight, and a length.
+type Span = (i64, i64);
+
+#[derive(Clone, Debug)]
+struct Story {
+    zone: &'static str,
+    midnight: &'static str,
+    /// When, how long, for which intervention only, and whether on three days in a row.
+    open: Vec<(Span, Option<u64>, bool)>,
+    plages: Vec<Span>,
+    appointments: Vec<Span>,
+    chain: Vec<u64>,
+    generate_interval: i64,
+    mintime_rdv: i64,
+    maxrdv_period: i64,
+    now: i64,
+    window: Span,
+    channel: Channel,
+}
+
+fn a_story() -> impl Strategy<Value = Story> {
+    let span = || (0..3 * 1_440_i64, prop_oneof![5..120_i64, 5..900_i64]);
+    let place = prop_oneof![
+        Just(("Paris", "2026-03-28 00:00")),
+        Just(("Paris", "2026-10-24 00:00")),
+        Just(("London", "2026-10-23 00:00")),
+        Just(("Newfoundland", "2026-03-07 00:00")),
+        Just(("UTC", "2026-06-01 00:00")),
+    ];
+    let channel = prop_oneof![Just(Channel::Module), Just(Channel::ModuleByPro), Just(Channel::BackOffice)];
+    let opened = (span(), prop_oneof![Just(None), (1..4_u64).prop_map(Some)], any::<bool>());
+    (
+        (place, channel, proptest::collection::vec(1..4_u64, 1..4)),
+        proptest::collection::vec(opened, 0..6),
+        (proptest::collection::vec(span(), 0..3), proptest::collection::vec(span(), 0..6)),
+        (prop_oneof![Just(7), Just(15), Just(30), Just(60)], 0..600_i64, 1_000..4_000_i64, -600..1_440_i64, span()),
+    )
+        .prop_map(|(((zone, midnight), channel, chain), open, (plages, appointments), numbers)| {
+            let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
+            Story {
+                zone,
+                midnight,
+                open,
+                plages,
+                appointments,
+                chain,
+                generate_interval,
+                mintime_rdv,
+                maxrdv_period,
+                now,
+                window,
+                channel,
+            }
+        })
+}
+
+impl Story {
+    fn shop(&self) -> Shop {
+        let mut shop = Shop::in_zone(self.zone, self.midnight).with_calendar(1, |calendar| {
+            calendar.generate_interval = Bounded::new(self.generate_interval).expect("an interval");
+            calendar.mintime_rdv = Bounded::new(self.mintime_rdv).expect("minutes");
+            calendar.maxrdv_period = Bounded::new(self.maxrdv_period).expect("minutes");
+        });
+        let first = shop.now;
+        let zone = shop.root.catalogue.zone();
+        for (span, only, daily) in &self.open {
+            let Some(series) = series(zone, first, *span, *daily) else { continue };
+            let permits = Permits::only(only.iter().map(|id| intervention(*id)).collect());
+            shop.put(1, Kind::Availability(Box::new(Availability { series, permits })));
+        }
+        for span in &self.plages {
+            if let Some(series) = series(zone, first, *span, false) {
+                shop.put(1, Kind::Plage(Box::new(series)));
+            }
+        }
+        let fiche_id = shop.knows("Somebody else", "else@example.org");
+        for (start, length) in &self.appointments {
+            shop.put(1, appointment(zone, first.plus_minutes(*start), *length, fiche_id));
+        }
+        shop.now = first.plus_minutes(self.now);
+        shop
+    }
+}
+
+fn series(zone: Zone, first: Instant, span: Span, daily: bool) -> Option<slotbook::domain::recurrence::Series> {
+    let start = zone.civil_of(first).plus_seconds(span.0 * MINUTE);
+    let rule = daily.then(|| "FREQ=DAILY;COUNT=3".parse().expect("a rule"));
+    let end = start.plus_seconds(span.1 * MINUTE);
+    slotbook::domain::recurrence::Series::new(zone, start, end, rule, Default::default()).ok()
+}
+
+fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> Kind {
+    Kind::Appointment(Appointment {
+        civil_start: zone.civil_of(start),
+        start,
+        length_seconds: u32::try_from(minutes * MINUTE).expect("short"),
+        intervention_id: intervention(1),
+        fiche_id,
+        key: Key::new(SECRET).expect("20 letters"),
+        state: State::default(),
+        smsreminder: false,
+        from_web: false,
+        sent: Sent::default(),
+    })
+}
+
+/// The rules read plainly: lists of occurrences, and every minute of every leg looked at.
+struct Naive {
+    story: Story,
+    zone: Zone,
+    now: Instant,
+    open: Vec<(Interval, Option<u64>)>,
+    taken: Vec<Interval>,
+}
+
+impl Naive {
+    fn new(story: &Story, shop: &Shop) -> Self {
+        let zone = shop.root.catalogue.zone();
+        let first = zone.instant_of(super::shop::civil(story.midnight));
+        let on_the_wall = |span: Span, day: i64| {
+            let start = zone.civil_of(first).plus_seconds(span.0 * MINUTE + day * DAY);
+            Interval { start: zone.instant_of(start), end: zone.instant_of(start.plus_seconds(span.1 * MINUTE)) }
+        };
+        // An event whose own end is not after its start cannot be made at all.
+        let makeable = |span: &Span| !on_the_wall(*span, 0).is_empty();
+        let days = |daily: bool| if daily { 0..3 } else { 0..1 };
+        let open = story.open.iter().filter(|(span, ..)| makeable(span));
+        let open = open.flat_map(|(span, only, daily)| days(*daily).map(|day| (on_the_wall(*span, day), *only)));
+        let plages = story.plages.iter().filter(|span| makeable(span)).map(|span| on_the_wall(*span, 0));
+        let appointments = story.appointments.iter().map(|(start, minutes)| {
+            let start = first.plus_minutes(*start);
+            Interval { start, end: start.plus_minutes(*minutes) }
+        });
+        let taken = plages.chain(appointments).filter(|i| !i.is_empty()).collect();
+        let open = open.filter(|(i, _)| !i.is_empty()).collect();
+        Self { story: story.clone(), zone, now: shop.now, open, taken }
+    }
+
+    fn length(intervention: u64) -> i64 {
+        [30, 60, 15][usize::try_from(intervention).expect("small") - 1]
+    }
+
+    fn permitting(&self, intervention: u64) -> impl Iterator<Item = Interval> + '_ {
+        self.open.iter().filter(move |(_, only)| only.is_none_or(|only| only == intervention)).map(|(i, _)| *i)
+    }
+
+    /// The names of all rules that stand in the way.
+    fn obstacles(&self, start: Instant) -> Vec<&'static str> {
+        let story = &self.story;
+        let mut found = Vec::new();
+        let holds = |interval: &Interval, moment: Instant| interval.start <= moment && moment < interval.end;
+        if story.channel != Channel::BackOffice {
+            if start < self.now.plus_minutes(story.mintime_rdv) {
+                found.push("MintimeRdv");
+            } else if start > self.now.plus_minutes(story.maxrdv_period) {
+                found.push("MaxRdvPeriod");
+            }
+            let mut anchors = self.permitting(story.chain[0]).filter(|o| holds(o, start)).peekable();
+            let on_grid = |o: Interval| start.seconds_since(o.start) % (story.generate_interval * MINUTE) == 0;
+            if anchors.peek().is_some() && !anchors.any(on_grid) {
+                found.push("off_grid");
+            }
+            let mut at = start;
+            let open_throughout = story.chain.iter().all(|id| {
+                let leg = at;
+                at = at.plus_minutes(Self::length(*id));
+                (0..Self::length(*id)).all(|m| self.permitting(*id).any(|o| holds(&o, leg.plus_minutes(m))))
+            });
+            if !open_throughout {
+                found.push("outside_availability");
+            }
+        }
+        let whole: i64 = story.chain.iter().map(|id| Self::length(*id)).sum();
+        if (0..whole).any(|m| self.taken.iter().any(|t| holds(t, start.plus_minutes(m)))) {
+            found.push("taken");
+        }
+        // The second pass: the clock has shown this before.
+        let shown = self.zone.civil_of(start);
+        if (1..180).any(|m| self.zone.civil_of(start.plus_minutes(-m)) == shown) {
+            found.push("repeated_hour");
+        }
+        found
+    }
+
+    /// Whether the back office's grid from midnight has a start.
+    fn on_midnight_grid(&self, start: Instant) -> bool {
+        let midnight = self.zone.instant_of(self.zone.civil_of(start).day().midnight());
+        start.seconds_since(midnight) % (self.story.generate_interval * MINUTE) == 0
+    }
+}
+
+fn name(obstacle: &Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::NotOffered(_) => "not_offered",
+        Obstacle::MintimeRdv { .. } => "MintimeRdv",
+        Obstacle::MaxRdvPeriod { .. } => "MaxRdvPeriod",
+        Obstacle::OffGrid { .. } => "off_grid",
+        Obstacle::OutsideAvailability { .. } => "outside_availability",
+        Obstacle::Taken { .. } => "taken",
+        Obstacle::RepeatedHour => "repeated_hour",
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_offered_start_books_and_every_other_is_refused_for_what_explain_names(story in a_story()) {
+        let shop = story.shop();
+        let naive = Naive::new(&story, &shop);
+        let ids: Vec<_> = story.chain.iter().map(|id| intervention(*id)).collect();
+        let chain = shop.root.catalogue.chain(&ids, story.channel).expect("a chain");
+        let first = naive.zone.instant_of(super::shop::civil(story.midnight));
+        let start = first.plus_minutes(story.window.0);
+        let window = Interval { start, end: start.plus_minutes(story.window.1) };
+        let view = shop.root.calendars.get(&calendar(1)).expect("a calendar");
+        let mut offered = Vec::new();
+        free_starts(&shop.root.catalogue, view, &chain, window, shop.now, story.channel, &mut offered);
+        let mut expected = Vec::new();
+        for minute in 0..story.window.1 {
+            let start = window.start.plus_minutes(minute);
+            let obstacles = naive.obstacles(start);
+            if obstacles.is_empty() && (story.channel != Channel::BackOffice || naive.on_midnight_grid(start)) {
+                expected.push(start);
+            }
+            let found = bookable(&shop.root.catalogue, view, &chain, start, shop.now, story.channel);
+            let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(name).collect();
+            names.dedup();
+            prop_assert_eq!(&names, &obstacles, "at {:?}", naive.zone.civil_of(start));
+            if minute % 13 == 0 || obstacles.is_empty() {
+                books_as_offered(&story, &shop, &naive, start)?;
+            }
+        }
+        prop_assert_eq!(offered, expected);
+    }
+}
+
+/// A booking of a new client at `start` goes through exactly where nothing stands in the way.
+fn books_as_offered(story: &Story, shop: &Shop, naive: &Naive, start: Instant) -> Result<(), TestCaseError> {
+    let mut command = booking_of("Ada", "2026-01-01 00:00");
+    command.date = naive.zone.civil_of(start);
+    if naive.zone.instant_of(command.date) != start {
+        // The second pass cannot be asked for: its wall clock names the first.
+        return Ok(());
+    }
+    command.intervention_ids = story.chain.iter().map(|id| intervention(*id)).collect();
+    if story.channel != Channel::Module {
+        command = by_pro(command, story.channel == Channel::ModuleByPro);
+    }
+    let names = naive.obstacles(start);
+    match shop.clone().book(&command) {
+        Ok(_) => prop_assert!(names.is_empty(), "booked in spite of {:?}", names),
+        Err(refusals) => {
+            let named = match &refusals[..] {
+                [Refusal::MintimeRdv { .. }] => vec!["MintimeRdv"],
+                [Refusal::MaxRdvPeriod { .. }] => vec!["MaxRdvPeriod"],
+                [Refusal::NotAvailable { obstacles }] => {
+                    let mut named: Vec<_> = obstacles.iter().map(name).collect();
+                    named.dedup();
+                    named
+                }
+                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            };
+            prop_assert!(!named.is_empty() && named.iter().all(|n| names.contains(n)), "{:?} for {:?}", named, names);
+        }
+    }
+    Ok(())
+}
