@@ -91,7 +91,7 @@ impl IntervalSet {
             return self.clone();
         }
         let mut left = Vec::with_capacity(self.0.len());
-        gaps(&self.0, other.0.iter().copied(), |gap| left.push(gap));
+        gaps(&self.0, &other.0, |gap| left.push(gap));
         Self(left)
     }
 
@@ -130,32 +130,53 @@ impl IntervalSet {
     }
 }
 
+/// Hands out each stretch of open time that nothing takes, ascending.
+pub(super) struct Gaps<'a, F> {
+    /// Open time after `rest`: ascending and disjoint.
+    open: std::slice::Iter<'a, Interval>,
+    /// What is left of the interval being walked.
+    rest: Interval,
+    found: F,
+}
+
+impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
+    /// The gaps of `open`, ascending and disjoint; `None` where nothing is open.
+    pub(super) fn of(open: &'a [Interval], found: F) -> Option<Self> {
+        let mut open = open.iter();
+        Some(Self { rest: *open.next()?, open, found })
+    }
+
+    /// Walks past a time that is taken. Their starts ascend; they may overlap. `None` once no open time is left.
+    #[inline]
+    pub(super) fn take(&mut self, busy: Interval) -> Option<()> {
+        while self.rest.end <= busy.start {
+            (self.found)(self.rest);
+            self.rest = *self.open.next()?;
+        }
+        if self.rest.start < busy.start {
+            (self.found)(Interval { start: self.rest.start, end: busy.start });
+        }
+        while self.rest.end <= busy.end {
+            self.rest = *self.open.next()?;
+        }
+        self.rest.start = self.rest.start.max(busy.end);
+        Some(())
+    }
+
+    /// Hands out what lies behind all that is taken.
+    pub(super) fn finish(mut self) {
+        (self.found)(self.rest);
+        self.open.copied().for_each(self.found);
+    }
+}
+
 /// Calls `found` with each stretch of `open` that no interval of `taken` meets, ascending. `open` is ascending and
 /// disjoint; `taken` ascends by start and may overlap itself.
-pub fn gaps(open: &[Interval], taken: impl IntoIterator<Item = Interval>, mut found: impl FnMut(Interval)) {
-    let mut open = open.iter().copied();
-    let Some(mut rest) = open.next() else { return };
-    for busy in taken {
-        while rest.end <= busy.start {
-            found(rest);
-            match open.next() {
-                Some(next) => rest = next,
-                None => return,
-            }
-        }
-        if rest.start < busy.start {
-            found(Interval { start: rest.start, end: busy.start });
-        }
-        while rest.end <= busy.end {
-            match open.next() {
-                Some(next) => rest = next,
-                None => return,
-            }
-        }
-        rest.start = rest.start.max(busy.end);
+fn gaps(open: &[Interval], taken: &[Interval], found: impl FnMut(Interval)) {
+    let Some(mut gaps) = Gaps::of(open, found) else { return };
+    if taken.iter().try_for_each(|busy| gaps.take(*busy)).is_some() {
+        gaps.finish();
     }
-    found(rest);
-    open.for_each(found);
 }
 
 #[cfg(test)]
@@ -211,7 +232,7 @@ mod tests {
             taken.sort_by_key(|i| i.start);
             let (x, y) = (bits(&open), bits(&taken));
             let mut left = Vec::new();
-            gaps(IntervalSet::union_of(open).as_slice(), taken, |gap| left.push(gap));
+            gaps(IntervalSet::union_of(open).as_slice(), &taken, |gap| left.push(gap));
             prop_assert!(left.iter().all(|gap| !gap.is_empty()));
             prop_assert!(left.is_sorted());
             prop_assert_eq!(bits(&left), std::array::from_fn(|i| x[i] && !y[i]));

@@ -5,7 +5,7 @@
 
 use super::bookable::{Chain, Channel, lead_times};
 use super::catalogue::Catalogue;
-use super::interval_set::{Interval, IntervalSet, gaps};
+use super::interval_set::{Gaps, Interval, IntervalSet};
 use super::open_time::{CalendarView, Lane, OpenTime};
 use super::taken_time::TakenTime;
 use super::time::{DAY, Instant, MINUTE};
@@ -58,9 +58,7 @@ pub fn free_starts(
         let days = civil_days(catalogue, window);
         let mut grid = Grid::new(&days, 2 * DAY, false, step, starts);
         let free = IntervalSet::union_of(vec![whole]).minus(open.plages());
-        gaps(free.as_slice(), view.taken.around(whole).map(|t| t.interval), |gap| {
-            grid.offer(fitting(gap, chain.length_seconds(), window));
-        });
+        walk(free.as_slice(), &view.taken, whole, |gap| grid.offer(fitting(gap, chain.length_seconds(), window)));
         grid.finish(first_new);
     }
     for second_pass in zone.second_passes(window) {
@@ -70,16 +68,25 @@ pub fn free_starts(
     }
 }
 
-/// Calls `found` with each stretch within `span` that is open and that no appointment takes, ascending. Stretches may
-/// begin before `span` and end after it only where open time does.
+/// Calls `found` with each stretch that is open and that no appointment takes, ascending, of the open time that meets
+/// `span`. What a stretch says of moments before and after `span` is not to be relied on.
 pub fn free_time(lane: &Lane, taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
     let open = lane.open.as_slice();
     let first = open.partition_point(|i| i.end <= span.start);
     let last = first + open[first..].partition_point(|i| i.start < span.end);
-    let Some(reach) = open[first..last].last() else { return };
-    // Open time that begins inside the span may end after it: what is taken there counts too.
-    let asked = Interval { start: open[first].start.max(span.start), end: reach.end.min(span.end) };
-    gaps(&open[first..last], taken.around(asked).map(|t| t.interval), found);
+    walk(&open[first..last], taken, span, found);
+}
+
+fn walk(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
+    let Some(mut gaps) = Gaps::of(open, found) else { return };
+    for day in taken.days(span) {
+        for taken in day {
+            if gaps.take(taken.interval).is_none() {
+                return;
+            }
+        }
+    }
+    gaps.finish();
 }
 
 /// The starts at which each leg lies in its own free time, one right after another.

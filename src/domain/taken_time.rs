@@ -41,11 +41,6 @@ fn place(day: i64) -> (i64, usize) {
 }
 
 impl TakenTime {
-    fn day(&self, day: i64) -> &[Taken] {
-        let (block, at) = place(day);
-        self.blocks.get(&block).and_then(|b| b[at].as_deref()).unwrap_or_default()
-    }
-
     fn change(&mut self, interval: Interval, mut edit: impl FnMut(&mut Vec<Taken>)) {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
             let (block, at) = place(day);
@@ -97,20 +92,35 @@ impl TakenTime {
         });
     }
 
-    /// Appointments from the first that may meet `interval`, ascending by start, each once; those that end before it
-    /// starts may come too, those that start at or after its end do not.
-    pub fn around(&self, interval: Interval) -> impl Iterator<Item = Taken> + '_ {
+    /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each appointment once. Some
+    /// may end before it starts or start after it ends, but only within its first and last day.
+    pub(super) fn days(&self, interval: Interval) -> impl Iterator<Item = &[Taken]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
-        (first..=last).flat_map(move |day| {
-            let list = self.day(day);
-            let seen = if day == first { 0 } else { list.partition_point(|t| t.interval.start.0 < day * DAY) };
-            list[seen..].iter().copied().take_while(move |t| t.interval.start < interval.end)
-        })
+        // One look-up a block, not a day: the look-ups cost more than the lists.
+        (place(first).0..=place(last).0).filter_map(|block| Some((block, self.blocks.get(&block)?))).flat_map(
+            move |(block, days)| {
+                let from = if block == place(first).0 { place(first).1 } else { 0 };
+                let to = if block == place(last).0 { place(last).1 } else { days.len() - 1 };
+                let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to + 1).skip(from);
+                numbered.map(move |(day, list)| {
+                    let list = list.as_deref().unwrap_or_default();
+                    // What began on an earlier day stood in that day's list.
+                    let begun_here = |t: &Taken| t.interval.start.0 >= day * DAY;
+                    let seen = match list.first() {
+                        Some(earliest) if day > first && !begun_here(earliest) => {
+                            list.partition_point(|t| !begun_here(t))
+                        }
+                        Some(_) | None => 0,
+                    };
+                    &list[seen..]
+                })
+            },
+        )
     }
 
     /// Appointments that meet `interval`, ascending by start.
     pub fn meeting(&self, interval: Interval) -> impl Iterator<Item = Taken> + '_ {
-        self.around(interval).filter(move |t| t.interval.meets(interval))
+        self.days(interval).flatten().copied().filter(move |t| t.interval.meets(interval))
     }
 
     /// Every live appointment, ascending by start.
