@@ -22,20 +22,21 @@ pub struct Taken {
 const BLOCK_DAYS: i64 = 32;
 
 type Day = Option<Arc<[Taken]>>;
+type Block = [Day; 32];
 
 /// All live appointments of one calendar, found by time.
 #[derive(Clone, Debug, Default)]
 pub struct TakenTime {
     /// Blocks of 32 UTC days by their number. Each day lists, ascending by start, every appointment that meets it, so
     /// one that runs past midnight stands in several days.
-    blocks: OrdMap<i64, Arc<[Day; BLOCK_DAYS as usize]>>,
+    blocks: OrdMap<i64, Arc<Block>>,
 }
 
 fn day_of(moment: Instant) -> i64 {
     moment.0.div_euclid(DAY)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a remainder of 32 is small and positive")]
+#[expect(clippy::cast_possible_truncation, reason = "a remainder of 32 is small and positive")]
 fn place(day: i64) -> (i64, usize) {
     (day.div_euclid(BLOCK_DAYS), day.rem_euclid(BLOCK_DAYS) as usize)
 }
@@ -45,7 +46,7 @@ impl TakenTime {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
             let (block, at) = place(day);
             let mut days = self.blocks.get(&block).map_or_else(|| Arc::new(Default::default()), Arc::clone);
-            let slots: &mut [Day; BLOCK_DAYS as usize] = Arc::make_mut(&mut days);
+            let slots: &mut Block = Arc::make_mut(&mut days);
             let mut list = slots[at].as_deref().unwrap_or_default().to_vec();
             edit(&mut list);
             slots[at] = if list.is_empty() { None } else { Some(list.into()) };
@@ -67,7 +68,7 @@ impl TakenTime {
                 days.entry(day).or_default().push(taken);
             }
         }
-        let mut blocks: BTreeMap<i64, [Day; BLOCK_DAYS as usize]> = BTreeMap::new();
+        let mut blocks: BTreeMap<i64, Block> = BTreeMap::new();
         for (day, list) in days {
             let (block, at) = place(day);
             blocks.entry(block).or_default()[at] = Some(list.into());

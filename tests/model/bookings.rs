@@ -268,10 +268,8 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
 }
 
 fn field_of(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::InvalidParameter(fault) => fault.field.clone(),
-        other => panic!("{other:?}"),
-    }
+    let Refusal::InvalidParameter(fault) = refusal else { panic!("{refusal:?}") };
+    fault.field.clone()
 }
 
 #[test]

@@ -1,0 +1,8 @@
+//! The program as people run it: a process of its own, a store on a real disk, HTTP over loopback.
+
+mod bursts;
+mod commands;
+mod kill;
+mod power_cut;
+mod server;
+mod witness;

@@ -1,0 +1,135 @@
+//! Runs the program on a store of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// The program.
+pub(crate) fn slotbook() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    // Settings of whoever runs the tests are not the tests' own.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SLOTBOOK_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    slotbook().args(arguments).output().expect("the program runs")
+}
+
+/// A running server. Dropped, it is killed.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) base: String,
+}
+
+impl Served {
+    /// Serves the store in `data` on a free port and waits until it can.
+    pub(crate) fn on(data: &Path) -> Self {
+        let mut child = slotbook()
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .env("SLOTBOOK_LOG", "warn")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it says a line");
+        let base = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("said {line:?}")).to_owned();
+        Self { child, base }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL, in the middle of whatever it does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it was running");
+        self.child.wait().expect("it ends");
+    }
+
+    /// SIGTERM, and its exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        signal(self.pid(), "TERM");
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Sends a signal to a process we started.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().expect("kill is there");
+    assert!(sent.success());
+}
+
+/// A practice open day and night, with `calendars` calendars; intervention 1 takes 30 minutes, intervention 2 takes 60.
+pub(crate) fn practice(calendars: u64) -> Value {
+    let rows = |count: u64, row: &dyn Fn(u64) -> Value| (1..=count).map(row).collect::<Vec<_>>();
+    json!({
+        "apikeys": [{"key": "test-key", "label": "tests"}],
+        "groups": [{
+            "id": 1, "name": "Practice", "timezone": "UTC", "validateEmail": false, "max_multirdvs": 2,
+            "pros": [{"id": 1, "email": "pro@example.org", "password": "secret", "lastname": "Pro", "main": true}],
+            "calendars": rows(calendars, &|id| json!({
+                "id": id, "name": format!("Calendar {id}"), "publicname": format!("Calendar {id}"),
+                "generate_interval": 30, "maxrdv_period": 5_000_000, "mintime_annulation": 0,
+            })),
+            "interventions": rows(2, &|id| json!({
+                "id": id, "name": format!("{id}"), "publicname": format!("{id}"), "length": id * 30,
+            })),
+            "vevents": rows(calendars, &|id| json!({
+                "calendar_id": id, "type": "VfreebusyEvent", "rrule": "FREQ=DAILY",
+                "start": "2020-01-01 00:00:00", "end": "2020-01-02 00:00:00",
+            })),
+        }]
+    })
+}
+
+/// A new store in `folder`, filled with a document.
+pub(crate) fn store_of(folder: &Path, document: &Value) -> PathBuf {
+    let file = folder.join("document.json");
+    let data = folder.join("data");
+    std::fs::File::create(&file).and_then(|mut f| f.write_all(document.to_string().as_bytes())).expect("it is written");
+    let done = slotbook().arg("import").arg("--data").arg(&data).arg(&file).output().expect("the program runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    data
+}
+
+/// The whole content of a store that nobody serves.
+pub(crate) fn exported(data: &Path) -> Value {
+    let file = data.with_extension("export.json");
+    let done = slotbook().arg("export").arg("--data").arg(data).arg(&file).output().expect("the program runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON")
+}
+
+/// A booking as clients send it.
+pub(crate) fn booking(client: &str, date: &str, calendar: u64, interventions: &[u64]) -> Value {
+    json!({"appointment": {
+        "date": date, "calendar_id": calendar, "intervention_ids": interventions,
+        "fiche": {"lastname": client, "email": format!("{client}@example.org")},
+    }})
+}
+
+/// `YYYY-MM-DD HH:MM:SS`, some half hours after midnight at the beginning of 2030.
+pub(crate) fn half_hour(number: u64) -> String {
+    use slotbook::domain::time::{Civil, CivilDay, DAY};
+    let midnight = CivilDay::from_ymd(2030, 1, 1).expect("a day").midnight();
+    let at: Civil = midnight.plus_seconds(i64::try_from(number).expect("small") * 1_800);
+    let (year, month, day) = at.day().ymd();
+    let second = at.second_of_day() % DAY;
+    format!("{year}-{month:02}-{day:02} {:02}:{:02}:00", second / 3_600, second / 60 % 60)
+}
