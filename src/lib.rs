@@ -4,3 +4,4 @@ pub mod clock;
 pub mod domain;
 pub mod engine;
 pub mod store;
+pub mod wire;
