@@ -14,3 +14,4 @@ pub mod list;
 pub mod params;
 pub mod pro;
 pub mod value;
+pub mod vevent;
