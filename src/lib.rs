@@ -4,3 +4,5 @@ pub mod clock;
 pub mod domain;
 pub mod engine;
 pub mod store;
+pub mod transfer;
+pub mod wire;

@@ -1,0 +1,151 @@
+//! The client's fields. Spec 2.6, contract 3, 6, 9.
+
+use std::sync::LazyLock;
+
+use super::customfield::CustomMember;
+use super::field::{Audience, Cell, Field, Table, fields, plain};
+use super::legal::Legal as _;
+use super::value;
+use crate::domain::customfield::Model;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::FicheId;
+use crate::domain::text::{Illegal, Name};
+use crate::domain::time::Instant;
+
+/// What a client sees and sets of the own fiche.
+const OWN: (Audience, Audience) = (Audience::Application, Audience::Application);
+const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+
+/// Every field of a fiche. What an application or account may write is what a booking from the web may hold.
+pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
+    resource: "fiche",
+    fields: fields!(
+        Fiche,
+        Audience::Application,
+        [
+            lastname(),
+            plain!("firstname", firstname, OWN),
+            plain!("firstphone", firstphone, OWN),
+            plain!("secondphone", secondphone, OWN),
+            plain!("email", email, OWN),
+            plain!("birthdate", birthdate, OWN),
+            plain!("comments", comments, PRO),
+            plain!("from_web", from_web, PRO),
+            plain!("rappel_email", rappel_email, OWN),
+            plain!("rappel_sms", rappel_sms, OWN),
+            plain!("externid", externid, PRO),
+            plain!("deleted", deleted, PRO),
+        ]
+    ),
+    required: &[&["lastname", "firstname"]],
+    customs: Some(CustomMember {
+        model: Model::Fiche,
+        get: |fiche| Some(&fiche.customs),
+        set: |fiche, name, value| fiche.customs.set(name, value),
+    }),
+    id: |fiche| fiche.id.number(),
+    order: |_, _, _| std::cmp::Ordering::Equal,
+    blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
+});
+
+/// The last name, shown with a `$` before it while the fiche is deleted. It stands before `deleted` in the table, so that
+/// a client that sends a deleted fiche back as it was shown restores it under its own name.
+fn lastname() -> Field<Fiche> {
+    Field::derived("lastname", Name::<64>::KIND, Audience::Application, |fiche: &Fiche, _| {
+        Cell::Text(fiche.shown_lastname().into())
+    })
+    .written(Audience::Application, |given, _, _, patch| {
+        let given = value::text(given)?;
+        let whole = Name::new(&given);
+        let stripped = given.strip_prefix('$').map_or_else(|| whole.clone(), Name::new);
+        // Only a deleted fiche may show one character more than its name has.
+        let (whole, stripped): (Result<Name<64>, Illegal>, Name<64>) = (whole, stripped?);
+        patch.push(move |fiche| {
+            let live = if fiche.deleted { None } else { whole.as_ref().ok() };
+            fiche.lastname = live.unwrap_or(&stripped).clone();
+        });
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::catalogue::Catalogue;
+    use crate::domain::customfield::{CustomName, Customfield};
+    use crate::domain::group::Group;
+    use crate::domain::ids::{CustomfieldId, GroupId};
+    use crate::domain::root::Root;
+    use crate::domain::zone_names::ZoneName;
+    use crate::wire::field::Scope;
+    use serde_json::{Map, Value, json};
+
+    fn root() -> Root {
+        let paris = ZoneName::from_name("Paris").expect("a zone");
+        let mut catalogue = Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
+        for (id, name, visible) in [(1, "str0", true), (2, "num1", false), (3, "dt0", true)] {
+            let (id, name) = (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
+            let mut field = Customfield::new(id, Model::Fiche, name, Instant(0));
+            field.user_visible = visible;
+            catalogue.customfields.insert(id, field.into());
+        }
+        Root::new(catalogue)
+    }
+
+    fn object(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).expect("an object")
+    }
+
+    fn put(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
+        let root = root();
+        match FICHE.parse(&object(given), &Scope::of(&root), audience) {
+            Ok(patch) => {
+                patch.apply_to(fiche);
+                Vec::new()
+            }
+            Err(faults) => faults.into_iter().map(|fault| fault.field).collect(),
+        }
+    }
+
+    fn fiche() -> Fiche {
+        Fiche::new(FicheId::new(7).expect("an id"), Instant(0))
+    }
+
+    #[test]
+    fn a_deleted_fiche_loses_one_dollar_on_input_and_shows_one_on_output() {
+        let root = root();
+        let mut fiche = fiche();
+        assert!(put(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
+        assert_eq!(fiche.lastname.as_str(), "$Durand", "a live one keeps it");
+        fiche.deleted = true;
+        assert_eq!(FICHE.render(&fiche, &Scope::of(&root), Audience::Pro)["lastname"], "$$Durand");
+        assert!(put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty());
+        assert_eq!((fiche.lastname.as_str(), fiche.deleted), ("Durand", false));
+    }
+
+    #[test]
+    fn an_application_writes_and_sees_only_what_is_the_clients() {
+        let root = root();
+        let mut fiche = fiche();
+        let given =
+            json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
+        assert!(put(&mut fiche, given, Audience::Application).is_empty());
+        assert_eq!((fiche.firstname.as_str(), fiche.comments.as_str(), fiche.deleted), ("Anna", "", false));
+        assert_eq!(fiche.customs.iter().count(), 1);
+        let shown = FICHE.render(&fiche, &Scope::of(&root), Audience::Application);
+        assert!(!shown.contains_key("comments") && !shown.contains_key("num1"));
+        assert_eq!((&shown["str0"], &shown["dt0"], &shown["birthdate"]), (&json!("a"), &Value::Null, &Value::Null));
+        assert_eq!((&shown["email"], shown.contains_key("externid")), (&json!(""), false));
+    }
+
+    #[test]
+    fn customs_are_held_against_their_definitions() {
+        let mut fiche = fiche();
+        let given = json!({"str1": "undefined", "str2": "", "num1": "many", "dt0": "1850-02-30", "group_id": 5});
+        assert_eq!(put(&mut fiche, given, Audience::Pro), ["group_id", "str1", "num1", "dt0"]);
+        assert!(put(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro).is_empty());
+        assert_eq!(fiche.customs.iter().count(), 2);
+        assert!(put(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty());
+        assert!(fiche.customs.is_empty());
+    }
+}

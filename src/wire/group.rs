@@ -1,0 +1,128 @@
+//! The group's fields. Spec 2.1, contract 3, 6.
+
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+use super::field::{Audience, Cell, Field, Kind, Table, plain};
+use crate::domain::group::Group;
+use crate::domain::ids::GroupId;
+use crate::domain::time::Instant;
+use crate::domain::zone_names::ZoneName;
+
+/// What everybody sees and professionals set.
+const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+/// What professionals alone see and set.
+const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+/// What the system sets, and an import.
+const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
+
+/// Every field of a group.
+pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
+    resource: "group",
+    fields: identity().into_iter().chain(messages()).chain(module()).collect(),
+    required: &[&["name"], &["timezone"]],
+    customs: None,
+    id: |group| group.id.number(),
+    order: |_, _, _| Ordering::Equal,
+    blank: Group::new(
+        GroupId::new(1).expect("1 is an id"),
+        ZoneName::from_name("UTC").expect("the table has UTC"),
+        Instant(0),
+    ),
+});
+
+fn identity() -> Vec<Field<Group>> {
+    vec![
+        Field::derived("id", Kind::Id, Audience::Application, |group: &Group, _| {
+            Cell::Reference(Some(group.id.number()))
+        }),
+        plain!("name", name, OPEN),
+        plain!("urlname", urlname, PRO),
+        plain!("preposition", preposition, OPEN),
+        plain!("phone", phone, OPEN),
+        plain!("fax", fax, OPEN),
+        plain!("address", address, OPEN),
+        plain!("city", city, OPEN),
+        plain!("zipcode", zipcode, OPEN),
+        plain!("country", country, OPEN),
+        plain!("timezone", timezone, OPEN),
+        plain!("created_at", created_at, STAMP),
+        plain!("updated_at", updated_at, STAMP),
+    ]
+}
+
+fn messages() -> Vec<Field<Group>> {
+    vec![
+        plain!("sendmail", sendmail, PRO),
+        plain!("mailreminder", mailreminder, PRO),
+        plain!("country_code", country_code, PRO),
+        plain!("smsreminder", smsreminder, PRO),
+        plain!("sms_sender_name", sms_sender_name, PRO),
+        plain!("check_sms", check_sms, PRO),
+        plain!("check_sms_from_web", check_sms_from_web, PRO),
+    ]
+}
+
+fn module() -> Vec<Field<Group>> {
+    vec![
+        plain!("inactive", inactive, OPEN),
+        plain!("open", open, OPEN),
+        plain!("openData", open_data, OPEN),
+        plain!("calendarChoice", calendar_choice, OPEN),
+        plain!("anyCalendar", any_calendar, OPEN),
+        plain!("max_multirdvs", max_multirdvs, OPEN),
+        plain!("usercolors", usercolors, OPEN),
+        plain!("display_intervention_length", display_intervention_length, OPEN),
+        plain!("display_intervention_price", display_intervention_price, OPEN),
+        plain!("currency_code", currency_code, OPEN),
+        plain!("validateEmail", validate_email, OPEN),
+        plain!("mintime_between", mintime_between, PRO),
+        plain!("maxrdv_number", maxrdv_number, PRO),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::catalogue::Catalogue;
+    use crate::domain::root::Root;
+    use crate::wire::field::Scope;
+    use serde_json::json;
+
+    fn root() -> Root {
+        let paris = ZoneName::from_name("Paris").expect("a zone");
+        Root::new(Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0))))
+    }
+
+    #[test]
+    fn an_application_sees_no_message_settings() {
+        let root = root();
+        let shown = GROUP.render(&root.catalogue.group, &Scope::of(&root), Audience::Application);
+        for hidden in ["sendmail", "mailreminder", "country_code", "smsreminder", "sms_sender_name", "check_sms"] {
+            assert!(!shown.contains_key(hidden), "{hidden}");
+        }
+        assert_eq!((&shown["id"], &shown["openData"], &shown["usercolors"]), (&json!(4), &json!(true), &json!("")));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_named_at_once() {
+        let root = root();
+        let object = json!({"timezone": "Europe/Paris", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
+            "currency_code": "eur", "created_at": "2025-01-01"});
+        let object = object.as_object().expect("an object");
+        let faults = GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect_err("four are wrong");
+        let names: Vec<&str> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        assert_eq!(names, ["timezone", "mailreminder", "open", "currency_code"]);
+    }
+
+    #[test]
+    fn an_empty_number_takes_its_default() {
+        let root = root();
+        let object = json!({"max_multirdvs": "3", "calendarChoice": "", "updated_at": "2025-01-01 00:00:00"});
+        let object = object.as_object().expect("an object");
+        let mut group = root.catalogue.group.clone();
+        group.calendar_choice = 5;
+        GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect("legal").apply_to(&mut group);
+        assert_eq!((group.max_multirdvs.number(), group.calendar_choice, group.updated_at), (3, 2, Instant(0)));
+    }
+}

@@ -1,0 +1,57 @@
+//! The fields of interventions and of their sets. Spec 2.4, 2.5, contract 3.
+
+use std::sync::LazyLock;
+
+use super::field::{Audience, Table, fields, plain};
+use crate::domain::ids::{InterventionId, InterventionsetId};
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::time::Instant;
+
+const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+
+/// Every field of an intervention.
+pub static INTERVENTION: LazyLock<Table<Intervention>> = LazyLock::new(|| Table {
+    resource: "intervention",
+    fields: fields!(
+        Intervention,
+        Audience::Application,
+        [
+            plain!("interventionset_id", interventionset_id, OPEN),
+            plain!("name", name, PRO),
+            plain!("abbr", abbr, OPEN),
+            plain!("length", length, OPEN),
+            plain!("colorref", colorref, OPEN),
+            plain!("sort", sort, OPEN),
+            plain!("price", price, OPEN),
+            plain!("deleted", deleted, OPEN),
+            plain!("publicname", publicname, OPEN),
+            plain!("description", description, OPEN),
+        ]
+    ),
+    required: &[&["name"]],
+    customs: None,
+    id: |intervention| intervention.id.number(),
+    order: |a, b, _| a.sort.cmp(&b.sort),
+    blank: Intervention::new(InterventionId::new(1).expect("1 is an id"), Instant(0)),
+});
+
+/// Every field of a category of interventions.
+pub static INTERVENTIONSET: LazyLock<Table<Interventionset>> = LazyLock::new(|| Table {
+    resource: "interventionset",
+    fields: fields!(
+        Interventionset,
+        Audience::Application,
+        [
+            plain!("name", name, PRO),
+            plain!("sort", sort, OPEN),
+            plain!("publicname", publicname, OPEN),
+            plain!("description", description, OPEN),
+        ]
+    ),
+    required: &[&["name"]],
+    customs: None,
+    id: |set| set.id.number(),
+    order: |a, b, _| a.sort.cmp(&b.sort),
+    blank: Interventionset::new(InterventionsetId::new(1).expect("1 is an id"), Instant(0)),
+});

@@ -1,0 +1,199 @@
+//! Lists: which part of which order was asked for, and the envelope it comes in. Contract 1.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value, json};
+
+use super::field::{Audience, Column, Scope, Table};
+use super::params::Params;
+use crate::domain::refusal::Fault;
+
+/// Records of a page where `results` does not say how many.
+const PAGE_DEFAULT: usize = 25;
+
+/// What a list was asked for.
+pub struct Query<'t, R> {
+    table: &'t Table<R>,
+    audience: Audience,
+    /// Records on a page; `None` for all.
+    results: Option<usize>,
+    /// How many records of the order come before the page.
+    start_index: usize,
+    /// The field to sort by, under its name.
+    sort: Option<(String, Column<'t, R>)>,
+    /// Whether it was asked for, and whether downwards.
+    dir: Option<Direction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// A part of a list, in order.
+pub struct Page<'r, R> {
+    /// The records of the page.
+    pub records: Vec<&'r R>,
+    /// How many there are on all pages.
+    pub total: usize,
+}
+
+impl<'t, R: 'static> Query<'t, R> {
+    /// What the parameters ask for.
+    ///
+    /// # Errors
+    /// All parameters that are wrong: a `results` or `startIndex` that is no such number, a `sort` that is no field the
+    /// audience sees, a `dir` other than asc and desc.
+    pub fn parse(
+        params: &Params,
+        table: &'t Table<R>,
+        scope: &Scope<'_>,
+        audience: Audience,
+    ) -> Result<Self, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let results = match params.one("results") {
+            None => Some(PAGE_DEFAULT),
+            Some("all") => None,
+            Some(text) => text.parse().ok().filter(|number| *number > 0).or_else(|| {
+                faults.push(Fault::new("results", "must be a positive whole number or all"));
+                None
+            }),
+        };
+        let start_index = params.one("startIndex").map_or(Some(0), |text| text.parse().ok());
+        if start_index.is_none() {
+            faults.push(Fault::new("startIndex", "must be a whole number from 0"));
+        }
+        let sort = params.one("sort").and_then(|name| match table.column(name, scope, audience) {
+            Some(column) => Some((name.to_owned(), column)),
+            None => {
+                faults.push(Fault::new("sort", format!("must be a field of {}", table.resource)));
+                None
+            }
+        });
+        let dir = match params.one("dir").map(str::to_ascii_lowercase).as_deref() {
+            None => None,
+            Some("asc") => Some(Direction::Ascending),
+            Some("desc") => Some(Direction::Descending),
+            Some(_) => {
+                faults.push(Fault::new("dir", "must be asc or desc"));
+                None
+            }
+        };
+        let start_index = start_index.unwrap_or(0);
+        if faults.is_empty() { Ok(Self { table, audience, results, start_index, sort, dir }) } else { Err(faults) }
+    }
+
+    /// The page of these records that was asked for. Only as many are put in order as it takes.
+    #[must_use]
+    pub fn page<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+        let total = records.len();
+        let order = |a: &&'r R, b: &&'r R| self.compare(a, b, scope);
+        let until = self.results.map_or(total, |results| self.start_index.saturating_add(results).min(total));
+        if until < total {
+            records.select_nth_unstable_by(until, order);
+            records.truncate(until);
+        }
+        records.sort_unstable_by(order);
+        records.drain(..self.start_index.min(until));
+        Page { records, total }
+    }
+
+    fn compare<'r>(&self, a: &'r R, b: &'r R, scope: &Scope<'r>) -> Ordering {
+        let by_field = match &self.sort {
+            Some((_, column)) => column.cell(a, scope).compare(&column.cell(b, scope), scope.zone),
+            None => (self.table.order)(a, b, scope),
+        };
+        let directed = match self.dir {
+            Some(Direction::Descending) => by_field.reverse(),
+            Some(Direction::Ascending) | None => by_field,
+        };
+        directed.then_with(|| (self.table.id)(a).cmp(&(self.table.id)(b)))
+    }
+
+    /// The envelope of a page, its records as the audience is shown them.
+    #[must_use]
+    pub fn envelope(&self, page: &Page<'_, R>, scope: &Scope<'_>) -> Value {
+        self.envelope_of(page, |record| self.table.render(record, scope, self.audience))
+    }
+
+    /// The envelope of a page, its records as `render` shows them.
+    #[must_use]
+    pub fn envelope_of(&self, page: &Page<'_, R>, render: impl Fn(&R) -> Map<String, Value>) -> Value {
+        let records: Vec<Value> = page.records.iter().map(|record| Value::Object(render(record))).collect();
+        let dir = self.dir.map(|dir| match dir {
+            Direction::Ascending => "asc",
+            Direction::Descending => "desc",
+        });
+        json!({
+            "recordsReturned": records.len(),
+            "totalRecords": page.total,
+            "startIndex": self.start_index,
+            "pageSize": self.results.unwrap_or(page.total).max(1),
+            "sort": self.sort.as_ref().map(|(name, _)| name),
+            "dir": dir,
+            "records": records,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::calendar::Calendar;
+    use crate::domain::catalogue::Catalogue;
+    use crate::domain::group::Group;
+    use crate::domain::ids::{CalendarId, GroupId};
+    use crate::domain::root::Root;
+    use crate::domain::text::{Bounded, Name};
+    use crate::domain::time::Instant;
+    use crate::domain::zone_names::ZoneName;
+    use crate::wire::calendar::CALENDAR;
+
+    fn root() -> Root {
+        let paris = ZoneName::from_name("Paris").expect("a zone");
+        let mut catalogue = Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
+        for (id, sort, name) in [(1, 3, "c"), (2, 1, "b"), (3, 2, "a"), (4, 1, "a")] {
+            let id = CalendarId::new(id).expect("an id");
+            let mut calendar = Calendar::new(id, Instant(0));
+            calendar.sort = Bounded::new(sort).expect("a sort");
+            calendar.name = Name::new(name).expect("a name");
+            catalogue.calendars.insert(id, calendar.into());
+        }
+        Root::new(catalogue)
+    }
+
+    fn asked(query: &str) -> Result<(Vec<u64>, Value), Vec<String>> {
+        let root = root();
+        let scope = Scope::of(&root);
+        let query = Query::parse(&Params::of_query(query), &CALENDAR, &scope, Audience::Pro)
+            .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
+        let page = query.page(root.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
+        Ok((page.records.iter().map(|calendar| calendar.id.number()).collect(), query.envelope(&page, &scope)))
+    }
+
+    #[test]
+    fn ties_are_broken_by_id_in_every_order() {
+        assert_eq!(asked("").expect("a list").0, [2, 4, 3, 1]);
+        assert_eq!(asked("sort=name").expect("a list").0, [3, 4, 2, 1]);
+        assert_eq!(asked("sort=name&dir=desc").expect("a list").0, [1, 2, 3, 4]);
+        assert_eq!(asked("sort=name&results=2&startIndex=1").expect("a list").0, [4, 2]);
+        assert_eq!(asked("results=all&startIndex=9").expect("a list").0, [0_u64; 0]);
+    }
+
+    #[test]
+    fn the_envelope_counts() {
+        let envelope = asked("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
+        assert_eq!(envelope["records"].as_array().map(Vec::len), Some(2));
+        assert_eq!((&envelope["totalRecords"], &envelope["recordsReturned"]), (&json!(4), &json!(2)));
+        assert_eq!((&envelope["startIndex"], &envelope["pageSize"]), (&json!(2), &json!(3)));
+        assert_eq!((&envelope["sort"], &envelope["dir"]), (&json!("name"), &json!("desc")));
+        assert_eq!(asked("").expect("a list").1["sort"], Value::Null);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_named() {
+        let faults = asked("results=0&startIndex=-1&sort=colour&dir=up").expect_err("all are wrong");
+        assert_eq!(faults, ["results", "startIndex", "sort", "dir"]);
+    }
+}

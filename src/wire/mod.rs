@@ -1,0 +1,17 @@
+//! What goes over the wire: how each resource's fields are read, shown, sorted and limited. No rule of booking is here.
+//!
+//! Every resource is a [`field::Table`]; whatever reads, shows or sorts a resource is driven by its table.
+
+pub mod calendar;
+pub mod customfield;
+pub mod datetime;
+pub mod fiche;
+pub mod field;
+pub mod group;
+pub mod intervention;
+pub mod legal;
+pub mod list;
+pub mod params;
+pub mod pro;
+pub mod value;
+pub mod vevent;

@@ -1,0 +1,67 @@
+//! The parameters of a query, as they were decoded. Contract 1.
+
+/// Names and values in the order they came.
+#[derive(Clone, Debug, Default)]
+pub struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// The parameters of a raw query string, brackets and spaces encoded or not.
+    ///
+    /// ```
+    /// use slotbook::wire::params::Params;
+    /// let params = Params::of_query("ids%5B%5D=1&ids[]=2&sort=&dir=desc");
+    /// assert_eq!(params.list("ids"), ["1", "2"]);
+    /// assert_eq!((params.one("sort"), params.one("dir")), (None, Some("desc")));
+    /// ```
+    #[must_use]
+    pub fn of_query(query: &str) -> Self {
+        Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// The value of a name: of several the last, and none where it is empty.
+    #[must_use]
+    pub fn one(&self, name: &str) -> Option<&str> {
+        let value = self.0.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.trim())?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// The values of a list, in order: `name[]=1&name[]=2`, `name[0]=1`, `name=1,2`. Empty values are absent.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        let belongs = |given: &str| match given.strip_prefix(name) {
+            Some("" | "[]") => true,
+            Some(rest) => rest
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'))
+                .is_some_and(|index| index.bytes().all(|byte| byte.is_ascii_digit())),
+            None => false,
+        };
+        let values = self.0.iter().filter(|(given, _)| belongs(given)).map(|(_, value)| value.as_str());
+        values.flat_map(|value| value.split(',')).map(str::trim).filter(|value| !value.is_empty()).collect()
+    }
+
+    /// All names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_written_in_four_ways() {
+        for query in ["a[]=1&a[]=2", "a%5B%5D=1&a%5B%5D=2", "a=1,2", "a[0]=1&a[1]=2", "a=1%2C2&a="] {
+            assert_eq!(Params::of_query(query).list("a"), ["1", "2"], "{query}");
+        }
+        assert!(Params::of_query("ab[]=1&a[x]=2&a[]=").list("a").is_empty());
+    }
+
+    #[test]
+    fn spaces_come_as_plus_or_percent() {
+        for query in ["start=2025-01-01+09:00:00", "start=2025-01-01%2009%3A00%3A00"] {
+            assert_eq!(Params::of_query(query).one("start"), Some("2025-01-01 09:00:00"));
+        }
+    }
+}

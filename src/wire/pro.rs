@@ -1,0 +1,56 @@
+//! The fields of professionals. Spec 5, contract 3.
+
+use std::sync::LazyLock;
+
+use super::field::{Audience, Cell, Field, Kind, Table, plain};
+use super::value;
+use crate::domain::directory::Pro;
+use crate::domain::ids::{GroupId, ProId};
+use crate::domain::text::{Email, Name, Text};
+use crate::domain::time::Instant;
+
+const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
+
+/// Every field of a professional but the password.
+pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
+    resource: "pro",
+    fields: vec![
+        Field::derived("id", Kind::Id, Audience::Pro, |pro: &Pro, _| Cell::Reference(Some(pro.id.number()))),
+        plain!("lastname", lastname, PRO),
+        plain!("firstname", firstname, PRO),
+        Field::derived("email", Kind::Email, Audience::Pro, |pro: &Pro, _| Cell::Text(pro.email.as_str().into()))
+            .written(Audience::Store, |given, _, _, patch| {
+                let email = Email::new(value::text(given)?.trim())?;
+                patch.push(move |pro| pro.email = email.clone());
+                Ok(())
+            }),
+        plain!("cellphone", cellphone, PRO),
+        plain!("synched_at", synched_at, STAMP),
+        plain!("created_at", created_at, STAMP),
+        plain!("updated_at", updated_at, STAMP),
+    ],
+    required: &[&["email"]],
+    customs: None,
+    id: |pro| pro.id.number(),
+    order: |_, _, _| std::cmp::Ordering::Equal,
+    blank: blank(ProId::new(1).expect("1 is an id"), GroupId::new(1).expect("1 is an id"), Instant(0)),
+});
+
+/// A professional of one group, of whom nothing else is known yet; the address is a stand-in that must be replaced.
+#[must_use]
+pub fn blank(id: ProId, group: GroupId, now: Instant) -> Pro {
+    Pro {
+        id,
+        email: Email::new("nobody@invalid").expect("an address"),
+        password_hash: Text::default(),
+        lastname: Name::default(),
+        firstname: Name::default(),
+        cellphone: Text::default(),
+        groups: vec![group],
+        main: group,
+        synched_at: None,
+        created_at: now,
+        updated_at: now,
+    }
+}
