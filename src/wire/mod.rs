@@ -18,3 +18,4 @@ pub mod pro;
 pub mod query;
 pub mod slots;
 pub mod value;
+pub mod vevent;

@@ -1,0 +1,235 @@
+//! The fields of events, of all four kinds. Spec 2.7, contract 3, 6, 7.
+
+mod input;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+pub use self::input::{AppointmentInput, KindInput, VeventInput, parse};
+
+use super::customfield::CustomMember;
+use super::datetime;
+use super::field::{Audience, Cell, Field, Kind, Scope, Table, fields};
+use crate::domain::customfield::Model;
+use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::recurrence::{Exceptions, Series};
+use crate::domain::reminder;
+use crate::domain::text::Colour;
+use crate::domain::time::{Civil, DAY, Instant};
+use crate::domain::vevent::{Appointment, Kind as VeventKind, Permits, Rare, State, Vevent};
+use crate::domain::zone::{self, Zone};
+
+/// The `type` of an availability. Spec 2.7.
+pub const AVAILABILITY: &str = "VfreebusyEvent";
+
+/// Every field of an event. It is read by [`parse`], since what a field means depends on the kind.
+pub static VEVENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
+    resource: "vevent",
+    fields: common().into_iter().chain(appointment()).chain(other_kinds()).chain(store()).collect(),
+    required: &[&["calendar_id"], &["start"], &["end"]],
+    customs: Some(CustomMember {
+        model: Model::Vevent,
+        get: |row| row.rare.as_ref().map(|rare| &rare.customs),
+        set: |row, name, value| {
+            let mut rare = row.rare.take().map_or_else(Rare::default, |rare| *rare);
+            rare.customs.set(name, value);
+            row.rare = rare.boxed();
+        },
+    }),
+    id: |row| row.id.number(),
+    order: |a, b, scope| start(a, scope.zone).cmp(&start(b, scope.zone)),
+    blank: blank(),
+});
+
+fn blank() -> Vevent {
+    let utc = Zone::from_iana("Etc/UTC").expect("the zone database has UTC");
+    let day = Series::new(utc, Civil(0), Civil(DAY), None, Exceptions::default());
+    Vevent {
+        id: VeventId::new(1).expect("1 is an id"),
+        calendar_id: CalendarId::new(1).expect("1 is an id"),
+        kind: VeventKind::Plage(Box::new(day.expect("a day ends after it begins"))),
+        deleted: false,
+        created_at: Instant(0),
+        updated_at: Instant(0),
+        rare: None,
+    }
+}
+
+/// The instant at which an event, or its first instance, starts.
+#[must_use]
+pub fn start(row: &Vevent, zone: Zone) -> Instant {
+    match &row.kind {
+        VeventKind::Appointment(appointment) => appointment.start,
+        VeventKind::Plage(series) | VeventKind::Note(series) => zone.instant_of(series.start()),
+        VeventKind::Availability(availability) => zone.instant_of(availability.series.start()),
+    }
+}
+
+/// A field that professionals see and give.
+fn given<R: 'static>(
+    name: &'static str,
+    kind: Kind,
+    read: impl for<'a> Fn(&'a R, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+) -> Field<R> {
+    Field::derived(name, kind, Audience::Pro, read).given_by(Audience::Pro)
+}
+
+/// A text that few events have.
+fn rare(row: &Vevent, read: for<'a> fn(&'a Rare) -> &'a str) -> Cell<'_> {
+    Cell::Text(Cow::Borrowed(row.rare.as_deref().map_or("", read)))
+}
+
+/// A boolean of appointments, false of all else.
+fn flag(row: &Vevent, read: fn(&Appointment) -> bool) -> Cell<'_> {
+    Cell::Boolean(row.appointment().is_some_and(read))
+}
+
+fn common() -> Vec<Field<Vevent>> {
+    fields!(
+        Vevent,
+        Audience::Pro,
+        [
+            given("calendar_id", Kind::Reference, |row: &Vevent, _| {
+                Cell::Reference(Some(row.calendar_id.number()))
+            }),
+            given("start", Kind::Moment, |row: &Vevent, _| match row.appointment() {
+                Some(appointment) => Cell::Moment(Some(appointment.start)),
+                None => Cell::Civil(row.series().map(Series::start)),
+            }),
+            given("end", Kind::Moment, |row: &Vevent, _| match row.appointment() {
+                Some(appointment) => Cell::Moment(Some(appointment.interval().end)),
+                None => Cell::Civil(row.series().map(Series::end)),
+            }),
+            given("taker", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.taker.as_str())),
+            given("colorref", Kind::Colour, |row, _| {
+                rare(row, |rare| rare.colorref.as_ref().map_or("", Colour::as_str))
+            }),
+            given("text", Kind::Text { max: 65_535 }, shown_text),
+            given("deleted", Kind::Boolean, |row: &Vevent, _| Cell::Boolean(row.deleted)),
+        ]
+    )
+}
+
+/// An appointment's text holds its client's names.
+fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> Cell<'a> {
+    match row.appointment() {
+        Some(appointment) => {
+            let fiche = scope.root.fiches.get(&appointment.fiche_id);
+            Cell::Text(fiche.map_or_else(String::new, |fiche| fiche.names()).into())
+        }
+        None => rare(row, |rare| rare.text.as_str()),
+    }
+}
+
+fn appointment() -> Vec<Field<Vevent>> {
+    vec![
+        given("intervention_id", Kind::Reference, |row: &Vevent, _| {
+            Cell::Reference(Some(row.appointment().map_or(0, |a| a.intervention_id.number())))
+        }),
+        given("fiche_id", Kind::Reference, |row: &Vevent, _| {
+            Cell::Reference(Some(row.appointment().map_or(0, |a| a.fiche_id.number())))
+        }),
+        given("state", Kind::Integer { min: 0, max: 3 }, |row: &Vevent, _| {
+            Cell::Integer(row.appointment().map_or(State::default(), |a| a.state).number())
+        }),
+        Field::derived("mailtime", Kind::Moment, Audience::Pro, |row, scope| Cell::Moment(mailtime(row, scope))),
+        Field::derived("smstime", Kind::Moment, Audience::Pro, |row, scope| Cell::Moment(smstime(row, scope))),
+        given("smsreminder", Kind::Boolean, |row, _| flag(row, |a| a.smsreminder)),
+        given("from_web", Kind::Boolean, |row, _| flag(row, |a| a.from_web)),
+        given("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
+        given("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
+        Field::derived("key", Kind::Text { max: 20 }, Audience::Pro, |row: &Vevent, _| {
+            Cell::Text(Cow::Borrowed(row.appointment().map_or("", |a| a.key.as_str())))
+        })
+        .given_by(Audience::Store),
+    ]
+}
+
+fn other_kinds() -> Vec<Field<Vevent>> {
+    vec![
+        given("availableInterventions", Kind::Text { max: 65_535 }, |row, _| Cell::Text(permits(row).into())),
+        given("type", Kind::Text { max: 20 }, |row: &Vevent, _| {
+            Cell::Text(Cow::Borrowed(match row.kind {
+                VeventKind::Availability(_) => AVAILABILITY,
+                VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => "",
+            }))
+        }),
+        given("note", Kind::Boolean, |row: &Vevent, _| Cell::Boolean(matches!(row.kind, VeventKind::Note(_)))),
+        given("rrule", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
+            let rule = row.series().and_then(Series::rule);
+            Cell::Text(rule.map_or_else(String::new, ToString::to_string).into())
+        }),
+        given("repeat_exceptions", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
+            Cell::Text(row.series().map_or_else(String::new, |series| series.exceptions().to_string()).into())
+        }),
+        Field::derived("repeat_until", Kind::Moment, Audience::Pro, |row: &Vevent, _| {
+            Cell::Moment(row.series().and_then(Series::repeat_until))
+        }),
+    ]
+}
+
+/// `,11,13,`, or nothing where every intervention is permitted.
+fn permits(row: &Vevent) -> String {
+    let VeventKind::Availability(availability) = &row.kind else { return String::new() };
+    match &availability.permits {
+        Permits::All => String::new(),
+        Permits::Only(ids) => ids.iter().fold(",".into(), |list, id| format!("{list}{id},")),
+    }
+}
+
+/// What export needs beyond what professionals see. Contract 11.
+fn store() -> Vec<Field<Vevent>> {
+    let stored = |name, kind, read: for<'a> fn(&'a Vevent, &Scope<'a>) -> Cell<'a>| {
+        Field::derived(name, kind, Audience::Store, read).given_by(Audience::Store)
+    };
+    let utc = |moment: Option<Instant>| {
+        Cell::Text(moment.map_or_else(String::new, |moment| datetime::text(zone::utc_of(moment))).into())
+    };
+    let start_utc = move |row: &Vevent| utc(row.appointment().map(|a| a.start));
+    let end_utc = move |row: &Vevent| utc(row.appointment().map(|a| a.interval().end));
+    vec![
+        Field::derived("start_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| start_utc(row))
+            .given_by(Audience::Store),
+        Field::derived("end_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| end_utc(row))
+            .given_by(Audience::Store),
+        stored("civil_start", Kind::CivilMoment, |row, scope| {
+            // Only where the clock's rules have changed since does it say more than the instant.
+            let differs = |a: &&Appointment| a.civil_start != scope.zone.civil_of(a.start);
+            Cell::Civil(row.appointment().filter(differs).map(|a| a.civil_start))
+        }),
+        stored("mail_sent", Kind::Boolean, |row, _| {
+            row.appointment().map_or(Cell::Null, |a| Cell::Boolean(a.sent.mail))
+        }),
+        stored("sms_sent", Kind::Boolean, |row, _| row.appointment().map_or(Cell::Null, |a| Cell::Boolean(a.sent.sms))),
+    ]
+}
+
+/// When the e-mail reminder of an appointment leaves, or left; `None` when none will. Contract 7.
+#[must_use]
+pub fn mailtime(row: &Vevent, scope: &Scope<'_>) -> Option<Instant> {
+    let appointment = row.appointment().filter(|_| !row.deleted)?;
+    let lead = scope.root.catalogue.group.mailreminder.minutes()?;
+    let fiche = scope.root.fiches.get(&appointment.fiche_id)?;
+    if !fiche.rappel_email || fiche.deleted || fiche.email.is_none() {
+        return None;
+    }
+    let due = reminder::mail_time(appointment.start, u32::try_from(lead).ok()?)?;
+    (appointment.sent.mail || row.updated_at <= due).then_some(due)
+}
+
+/// When the SMS reminder of an appointment leaves, or left; `None` when none will. Contract 7.
+#[must_use]
+pub fn smstime(row: &Vevent, scope: &Scope<'_>) -> Option<Instant> {
+    let appointment = row.appointment().filter(|a| !row.deleted && a.smsreminder)?;
+    let lead = scope.root.catalogue.group.smsreminder.minutes()?;
+    let fiche = scope.root.fiches.get(&appointment.fiche_id)?;
+    let phone = [&fiche.firstphone, &fiche.secondphone].into_iter().any(|phone| !phone.is_blank());
+    if !fiche.rappel_sms || fiche.deleted || !phone {
+        return None;
+    }
+    let due = reminder::sms_time(scope.zone, appointment.start, u32::try_from(lead).ok()?)?;
+    (appointment.sent.sms || row.updated_at <= due).then_some(due)
+}
+
+#[cfg(test)]
+mod tests;

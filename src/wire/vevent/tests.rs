@@ -1,0 +1,118 @@
+use super::*;
+use crate::domain::calendar::Calendar;
+use crate::domain::catalogue::Catalogue;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{FicheId, GroupId, InterventionId};
+use crate::domain::intervention::Intervention;
+use crate::domain::root::Root;
+use crate::domain::text::{Email, Name, ReminderLead};
+use crate::domain::vevent::Key;
+use crate::domain::zone_names::ZoneName;
+use serde_json::{Map, Value, json};
+
+fn root() -> Root {
+    let paris = ZoneName::from_name("Paris").expect("a zone");
+    let mut group = Group::new(GroupId::new(4).expect("an id"), paris, Instant(0));
+    group.mailreminder = ReminderLead::new(60).expect("a lead");
+    let mut catalogue = Catalogue::new(group);
+    let id = CalendarId::new(2).expect("an id");
+    catalogue.calendars.insert(id, Calendar::new(id, Instant(0)).into());
+    for id in [11, 13] {
+        let id = InterventionId::new(id).expect("an id");
+        catalogue.interventions.insert(id, Intervention::new(id, Instant(0)).into());
+    }
+    let mut fiche = Fiche::new(FicheId::new(7).expect("an id"), Instant(0));
+    fiche.lastname = Name::new("Durand").expect("a name");
+    fiche.email = Some(Email::new("a@example.org").expect("an address"));
+    Root::assembled(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
+}
+
+fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<String>> {
+    let root = root();
+    let mut object: Map<String, Value> = serde_json::from_value(given).expect("an object");
+    for (name, value) in [("calendar_id", "2"), ("start", "2025-06-12 10:00:00"), ("end", "2025-06-12 11:00:00")] {
+        object.entry(name).or_insert(value.into());
+    }
+    let input = parse(&object, &Scope::of(&root), audience);
+    let input = input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
+    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
+    Ok(VEVENT.render(&row, &Scope::of(&root), Audience::Pro))
+}
+
+fn shown(given: Value) -> Map<String, Value> {
+    read(given, Audience::Pro).expect("legal")
+}
+
+fn faults(given: Value) -> Vec<String> {
+    read(given, Audience::Pro).expect_err("illegal")
+}
+
+#[test]
+fn four_kinds_are_told_apart_by_their_fields() {
+    let row = shown(json!({"fiche_id": 7, "intervention_id": "11", "state": 2, "text": "ignored", "smsreminder": 1}));
+    assert_eq!((&row["fiche_id"], &row["type"], &row["note"]), (&json!(7), &json!(""), &json!(false)));
+    assert_eq!((&row["text"], &row["state"]), (&json!("Durand"), &json!(2)));
+    assert_eq!((&row["mailtime"], &row["smstime"]), (&json!("2025-06-12 09:00:00"), &Value::Null));
+    let row = shown(json!({"fiche_id": 7, "intervention_id": 0, "text": "Lunch"}));
+    assert_eq!((&row["fiche_id"], &row["intervention_id"], &row["text"]), (&json!(0), &json!(0), &json!("Lunch")));
+    let row = shown(json!({"type": "VfreebusyEvent", "availableInterventions": [13, 11]}));
+    assert_eq!((&row["type"], &row["availableInterventions"]), (&json!("VfreebusyEvent"), &json!(",11,13,")));
+    let row = shown(json!({"note": true, "start": "2025-06-12", "end": "2025-06-12 00:00:00"}));
+    assert_eq!((&row["note"], &row["end"]), (&json!(true), &json!("2025-06-12 00:00:00")));
+}
+
+#[test]
+fn what_contradicts_the_kind_is_named() {
+    let appointment = |name: &str, value: Value| {
+        let mut given = json!({"fiche_id": 7, "intervention_id": 11});
+        given[name] = value;
+        faults(given)
+    };
+    assert_eq!(appointment("rrule", "FREQ=DAILY".into()), ["rrule"]);
+    assert_eq!(appointment("type", "VfreebusyEvent".into()), ["type"]);
+    assert_eq!(appointment("note", 1.into()), ["note"]);
+    assert_eq!(appointment("end", "2025-06-12 10:00:00".into()), ["end"]);
+    assert_eq!(appointment("state", 4.into()), ["state"]);
+    assert_eq!(faults(json!({"note": 1})), ["start"]);
+    assert_eq!(faults(json!({"type": "Other"})), ["type"]);
+    assert_eq!(faults(json!({"end": "2025-06-12 09:00:00"})), ["end"]);
+}
+
+#[test]
+fn every_fault_is_collected() {
+    let given = json!({"calendar_id": 3, "start": "", "end": "12:00", "colorref": "red", "group_id": 5, "str0": "x",
+        "rrule": "FREQ=HOURLY", "fiche_id": 8});
+    let named = ["start", "group_id", "calendar_id", "fiche_id", "end", "rrule", "colorref", "str0"];
+    assert_eq!(faults(given), named);
+}
+
+#[test]
+fn the_obsolete_fields_become_a_rule_unless_there_is_one() {
+    let old = json!({"repeat_freq": "Weekly", "repeat_byday": "62", "repeat_until": "2025-07-01 18:00:00"});
+    let row = shown(old);
+    assert_eq!(row["rrule"], "FREQ=WEEKLY;UNTIL=20250701T160000Z;BYDAY=MO,TU,WE,TH,FR");
+    assert_eq!(row["repeat_until"], "2025-07-01 18:00:00");
+    assert_eq!(shown(json!({"repeat_freq": "hourly", "rrule": "freq=daily"}))["rrule"], "FREQ=DAILY");
+    assert_eq!(shown(json!({"repeat_until": "2025-07-01"}))["rrule"], "");
+    assert_eq!(faults(json!({"repeat_freq": "hourly"})), ["repeat_freq"]);
+    assert_eq!(faults(json!({"rrule": "FREQ=DAILY;UNTIL=20250101T000000Z"})), ["rrule"]);
+}
+
+#[test]
+fn a_series_keeps_its_wall_clock_in_a_gap_and_an_appointment_does_not() {
+    let row = shown(json!({"start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00"}));
+    assert_eq!(row["start"], "2025-03-30 02:30:00");
+    let times =
+        json!({"fiche_id": 7, "intervention_id": 11, "start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00"});
+    assert_eq!(shown(times)["start"], "2025-03-30 03:30:00");
+}
+
+#[test]
+fn instants_and_secrets_are_read_from_an_import_only() {
+    let given = json!({"fiche_id": 7, "intervention_id": 11, "start_utc": "2025-06-12 07:00:00", "key": "A0000000000000000000"});
+    assert_eq!(shown(given.clone())["start"], "2025-06-12 10:00:00");
+    let row = read(given, Audience::Store).expect("legal");
+    assert_eq!((&row["start"], &row["key"]), (&json!("2025-06-12 09:00:00"), &json!("A0000000000000000000")));
+}
