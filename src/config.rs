@@ -31,7 +31,7 @@ pub enum ConfigError {
 /// Makes, from one line per option: what the command line and the environment gave, what the file gave, what holds,
 /// and the list of all options.
 macro_rules! options {
-    ($($name:ident: $kind:ty = $default:expr, $env:literal, $help:literal;)*) => {
+    ($($name:ident: $kind:ty = $default:expr, $env:literal, $help:literal $(, [$($flag:tt)*])?;)*) => {
         /// Options as the command line and the environment gave them.
         #[derive(Clone, Debug, Default, clap::Args)]
         pub struct Given {
@@ -39,7 +39,7 @@ macro_rules! options {
             #[arg(long, env = "SLOTBOOK_CONFIG", value_name = "FILE")]
             pub config: Option<PathBuf>,
             $(#[doc = $help]
-            #[arg(long, env = $env)]
+            #[arg(long, env = $env $(, $($flag)*)?)]
             pub $name: Option<$kind>,)*
         }
 
@@ -67,9 +67,12 @@ macro_rules! options {
             pub fn listing(&self) -> String {
                 let mut listing = String::new();
                 $(
-                    let value = toml::Value::try_from(&self.$name).expect("options are plain values");
+                    let default: $kind = $default;
+                    let [value, default] = [&self.$name, &default]
+                        .map(|value| toml::Value::try_from(value).expect("options are plain values"));
                     let flag = concat!("--", stringify!($name)).replace('_', "-");
-                    writeln!(listing, "# {} ({flag}, {})\n{} = {value}", $help, $env, stringify!($name))
+                    let from = format!("{flag} or {}, by default {default}", $env);
+                    writeln!(listing, "# {}: {from}.\n{} = {value}", $help, stringify!($name))
                         .expect("memory takes all that is written");
                 )*
                 listing
@@ -83,6 +86,8 @@ options! {
         "The address to serve on";
     data: PathBuf = PathBuf::from("./slotbook-data"), "SLOTBOOK_DATA",
         "The directory of the store";
+    demo: bool = false, "SLOTBOOK_DEMO",
+        "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
         "Connections served at once at most";
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
@@ -138,6 +143,6 @@ mod tests {
     fn the_listing_is_a_file_that_gives_the_same_options() {
         let config = Given::default().resolve().unwrap();
         assert_eq!(with_file(&config.listing(), Given::default()).unwrap(), config);
-        assert!(config.listing().contains("--connections-max, SLOTBOOK_CONNECTIONS_MAX"));
+        assert!(config.listing().contains("--connections-max or SLOTBOOK_CONNECTIONS_MAX, by default 10000"));
     }
 }

@@ -1,5 +1,6 @@
 //! slotbook: a self-hosted appointment server that cannot double-book.
 
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;

@@ -51,3 +51,19 @@ async fn lists_are_narrowed_by_what_is_offered_and_by_sets() {
     let several = server.get("/groups/4/calendars?calendarset_ids=x&results=0&sort=nothing").await;
     assert_eq!(several.errors().len(), 3, "{}", several.text);
 }
+
+#[tokio::test]
+async fn professionals_list_events_by_calendar_client_and_start() {
+    let server = TestServer::start().await;
+    let vevents = async |query: &str| ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200));
+    assert_eq!(vevents("").await, [51, 52, 53]);
+    assert_eq!(vevents("calendar_id=12").await, [52]);
+    assert_eq!(vevents("fiche_id=41").await, [0_u64; 0]);
+    assert_eq!(vevents("start_from=2025-06-01+09:00:00&start_to=2025-06-01+09:00:01").await, [51, 52, 53]);
+    assert_eq!(vevents("start_to=2025-06-01+09:00:00").await, [0_u64; 0]);
+    let several = server.pro_get("/groups/4/vevents?calendar_id=99&fiche_id=99&start_from=x&sort=x").await;
+    assert_eq!(several.errors().len(), 4, "{}", several.text);
+    let one = server.pro_get("/groups/4/vevents/51").await.is(200);
+    assert_eq!((&one["type"], &one["start"]), (&json!("VfreebusyEvent"), &json!("2025-06-01 09:00:00")));
+    server.pro_get("/groups/4/vevents/99").await.refused(404, 3, None);
+}
