@@ -1,6 +1,7 @@
 //! Who asks: the application by its key, the professional by HTTP Basic. Spec 5, contract 3.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::HeaderMap;
@@ -11,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::computing::Computing;
 use super::failure::Failure;
+use super::throttle::Throttle;
 use crate::domain::command::Caller;
 use crate::domain::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::{GroupId, ProId};
@@ -79,6 +81,8 @@ pub(super) struct Doorkeeper {
     remembered: Mutex<BTreeMap<[u8; 32], Remembered>>,
     /// Turns to verify: each takes a core for some tens of milliseconds, and 19 MiB.
     verifying: Computing,
+    /// Who has failed too often.
+    throttle: Throttle,
 }
 
 /// A credential that was right.
@@ -96,18 +100,25 @@ struct Credential {
 impl Doorkeeper {
     /// A doorkeeper who remembers nobody.
     pub(super) fn new(cores: usize) -> Self {
-        Self { secret: Draws::from_os().bytes(), remembered: Mutex::default(), verifying: Computing::new(cores) }
+        Self {
+            secret: Draws::from_os().bytes(),
+            remembered: Mutex::default(),
+            verifying: Computing::new(cores),
+            throttle: Throttle::default(),
+        }
     }
 
-    /// Who asks.
+    /// Who asks, `from` an address.
     ///
     /// # Errors
-    /// 403 without a known key; 401 for credentials that are not right; 503 when too many are being verified.
+    /// 403 without a known key; 401 for credentials that are not right, 429 after too many of them; 503 when too many are
+    /// being verified.
     pub(super) async fn identify(
         &self,
         directory: Arc<Directory>,
         headers: &HeaderMap,
         params: &Params,
+        from: IpAddr,
         now: Instant,
     ) -> Result<Identity, Failure> {
         let Some(key) = params.one("apikey") else {
@@ -121,13 +132,19 @@ impl Doorkeeper {
             None => Caller::Application,
             Some(header) => {
                 let credential = Credential::of_basic(header.as_bytes()).ok_or_else(login_failed)?;
-                Caller::Pro(self.pro(&directory, &credential, now).await?)
+                Caller::Pro(self.pro(&directory, &credential, from, now).await?)
             }
         };
         Ok(Identity { directory, apikey, caller })
     }
 
-    async fn pro(&self, directory: &Directory, credential: &Credential, now: Instant) -> Result<ProId, Failure> {
+    async fn pro(
+        &self,
+        directory: &Directory,
+        credential: &Credential,
+        from: IpAddr,
+        now: Instant,
+    ) -> Result<ProId, Failure> {
         let pro = directory.pro_of_email(&credential.email);
         let kept = pro.map_or(password::NOBODY, |pro| pro.password_hash.as_str()).to_owned();
         let memo = self.memo(credential, &kept);
@@ -139,6 +156,9 @@ impl Doorkeeper {
         if let Some(known) = self.remembers(&memo, now) {
             return Ok(known);
         }
+        if let Some(seconds) = self.throttle.wait(&credential.email, from, now) {
+            return Err(Failure::too_many("logins of this e-mail address failed", seconds));
+        }
         let given = credential.password.clone();
         let right = turn.run(move || password::matches(&kept, &given)).await?;
         match pro {
@@ -146,7 +166,10 @@ impl Doorkeeper {
                 self.remember(memo, pro.id, now);
                 Ok(pro.id)
             }
-            Some(_) | None => Err(login_failed()),
+            Some(_) | None => {
+                self.throttle.failed(&credential.email, from, now);
+                Err(login_failed())
+            }
         }
     }
 

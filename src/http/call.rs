@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::auth::Identity;
 use super::failure::Failure;
-use super::routes::{InGroup, Operation, Row, Server, Who, XmlAsked};
+use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{appointments, body, calendars, groups, health, interventions, slots, vevents};
 use crate::domain::command::Caller;
 use crate::domain::ids::GroupId;
@@ -111,7 +111,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     };
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
-    let identity = server.doorkeeper.identify(directory, &parts.headers, &params, now).await?;
+    let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
+    let identity = server.doorkeeper.identify(directory, &parts.headers, &params, from, now).await?;
     let Some(operation) = operation else {
         may(row.who, &identity, &params)?;
         return groups::list(&Call { server, identity, params });

@@ -51,6 +51,12 @@ impl Failure {
         Self { retry_after: Some(RETRY_SECONDS), ..failure }
     }
 
+    /// Too many of something in too short a time.
+    pub(super) fn too_many(what: &str, seconds: i64) -> Self {
+        let message = format!("too many {what}: try again in {seconds} seconds");
+        Self { retry_after: u32::try_from(seconds).ok(), ..Self::new(Problem::TooManyRequests, message) }
+    }
+
     /// A bug of ours, with nothing of the inside in it.
     pub(super) fn ours() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")

@@ -15,6 +15,7 @@ mod interventions;
 mod listing;
 mod routes;
 mod slots;
+mod throttle;
 mod vevents;
 
 pub use accept::serve;

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -147,7 +147,11 @@ impl Server {
 #[derive(Clone)]
 pub struct Routes(TowerToHyperService<Router>);
 
-/// The form that the end of a path asked for.
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Source(pub(super) IpAddr);
+
+/// A path that ended with `.xml`.
 #[derive(Clone, Copy)]
 pub(super) struct XmlAsked;
 
@@ -179,7 +183,8 @@ impl Routes {
         let mut response = if method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             preflight()
         } else {
-            let request = without_suffix(request.map(Body::new));
+            let mut request = without_suffix(request.map(Body::new));
+            request.extensions_mut().insert(Source(peer.ip()));
             match Guarded(Box::pin(self.0.call(request))).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(impossible)) => match impossible {},

@@ -66,3 +66,24 @@ async fn a_key_alone_may_not_see_what_is_for_professionals() {
         server.get(path).await.refused(403, 1, None);
     }
 }
+
+#[tokio::test]
+async fn ten_failures_make_a_source_wait_and_remembered_credentials_go_on() {
+    let server = TestServer::start().await;
+    let path = format!("/api/v1/groups/4?apikey={KEY}");
+    let login =
+        |password: &'static str| answer(server.bare(Method::GET, &path).basic_auth("ann@example.org", Some(password)));
+    login("secret").await.is(200);
+    for _ in 0..10 {
+        login("wrong").await.refused(401, 5, None);
+    }
+    let refused = login("wrong").await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["retry-after"], "600");
+    login("secret").await.is(200);
+    server.at(clock(8, 5));
+    login("secret").await.refused(429, 4, None);
+    answer(server.bare(Method::GET, &path).basic_auth("bob@example.org", Some("x"))).await.refused(401, 5, None);
+    server.at(clock(8, 10));
+    login("secret").await.is(200);
+}
