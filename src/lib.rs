@@ -8,4 +8,5 @@ pub mod engine;
 pub mod http;
 pub mod password;
 pub mod store;
+pub mod transfer;
 pub mod wire;

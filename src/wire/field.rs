@@ -344,6 +344,28 @@ impl<R: 'static> Table<R> {
         Err(faults)
     }
 
+    /// When an object was made and when it last changed, as an import gives it.
+    ///
+    /// # Errors
+    /// Stamps that are no datetimes.
+    pub fn parse_stamps(
+        &self,
+        object: &Map<String, Value>,
+        scope: &Scope<'_>,
+    ) -> Result<(Option<Instant>, Option<Instant>), Vec<Fault>> {
+        let mut faults = Vec::new();
+        let [created_at, updated_at] = ["created_at", "updated_at"].map(|name| {
+            let utc = object.get(&format!("{name}_utc")).filter(|value| !value::is_empty(value));
+            let read = match (utc, object.get(name)) {
+                (Some(moment), _) => Option::<Instant>::parse(moment, &scope.in_utc()),
+                (None, Some(given)) => Option::<Instant>::parse(given, scope),
+                (None, None) => Ok(None),
+            };
+            read.map_err(|illegal| faults.push(Fault::new(name, illegal.0))).ok().flatten().flatten()
+        });
+        if faults.is_empty() { Ok((created_at, updated_at)) } else { Err(faults) }
+    }
+
     /// What a new object must have and does not.
     #[must_use]
     pub fn missing(&self, object: &Map<String, Value>) -> Vec<Fault> {
@@ -374,8 +396,10 @@ impl<R: 'static> Table<R> {
         let mut object = Map::new();
         for field in self.fields.iter().filter(|field| field.writers.is_some() || field.name == "id") {
             let cell = field.cell(record, scope);
-            // A new object's `sort` is not a constant, nor are the times it is made and changed.
-            if cell == field.cell(&self.blank, scope) && !matches!(field.name, "sort" | "created_at" | "updated_at") {
+            // A new object must have some fields, whatever they hold; others take a default that is no constant.
+            let always = self.required.iter().any(|names| names.contains(&field.name))
+                || matches!(field.name, "id" | "sort" | "created_at" | "updated_at");
+            if !always && cell == field.cell(&self.blank, scope) {
                 continue;
             }
             if let Cell::Moment(Some(moment)) = cell

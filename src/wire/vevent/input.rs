@@ -85,6 +85,9 @@ impl VeventInput {
 /// Everything that is wrong, each by its field.
 pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, audience: Audience) -> Result<VeventInput, Vec<Fault>> {
     let mut reader = Reader { object, scope: *scope, audience, faults: VEVENT.missing(object) };
+    // At import the instant in UTC stands for the local time.
+    let exact = [("start", "start_utc"), ("end", "end_utc")].map(|(name, utc)| reader.stored(utc).map(|_| name));
+    reader.faults.retain(|fault| !exact.contains(&Some(fault.field.as_str())));
     reader.faults.extend(foreign_group(object, scope));
     let calendar_id = reader.reference("calendar_id", "calendars", |id| {
         CalendarId::new(id).filter(|id| scope.root.catalogue.calendars.contains_key(id))

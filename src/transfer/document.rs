@@ -1,0 +1,176 @@
+//! Walks a document row by row, so that a million events never stand in memory as JSON.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::faults::ImportFault;
+
+/// A part of a document.
+pub(super) enum Piece {
+    /// A member of the document other than `groups`.
+    Top(String, Value),
+    /// A group begins.
+    Group,
+    /// A member of a group other than its fiches and events.
+    Field(usize, String, Value),
+    /// The id that a fiche or an event is given, on a walk that takes no rows.
+    RowId(Section, Option<Value>),
+    /// A fiche or an event, by its group and its place there.
+    Row(usize, usize, Value),
+}
+
+/// The long lists of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Fiches,
+    Vevents,
+}
+
+impl Section {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Fiches => "fiches",
+            Self::Vevents => "vevents",
+        }
+    }
+}
+
+/// Hands out the rows of one section, or, where none is named, everything but rows.
+///
+/// # Errors
+/// The first place where the document is not JSON, or has another shape.
+pub(super) fn walk(document: &[u8], rows: Option<Section>, sink: &mut dyn FnMut(Piece)) -> Result<(), ImportFault> {
+    let mut deserializer = serde_json::Deserializer::from_slice(document);
+    let mut walker = Walker { rows, sink, groups: 0 };
+    Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(|error| {
+        let rule: String = error.to_string().chars().take(200).collect();
+        ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
+    })
+}
+
+struct Walker<'s> {
+    rows: Option<Section>,
+    sink: &'s mut dyn FnMut(Piece),
+    /// Groups begun.
+    groups: usize,
+}
+
+struct Top<'w, 's>(&'w mut Walker<'s>);
+struct Groups<'w, 's>(&'w mut Walker<'s>);
+struct Group<'w, 's>(&'w mut Walker<'s>);
+struct Rows<'w, 's>(&'w mut Walker<'s>, Section);
+
+/// All that a first walk looks at in a row.
+#[derive(Deserialize)]
+struct RowId {
+    #[serde(default)]
+    id: Option<Value>,
+}
+
+macro_rules! seed {
+    ($name:ident, $how:ident) => {
+        impl<'de> DeserializeSeed<'de> for $name<'_, '_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+                deserializer.$how(self)
+            }
+        }
+    };
+}
+
+seed!(Top, deserialize_map);
+seed!(Groups, deserialize_seq);
+seed!(Group, deserialize_map);
+seed!(Rows, deserialize_seq);
+
+impl<'de> Visitor<'de> for Top<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a document with groups")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "groups" {
+                map.next_value_seed(Groups(self.0))?;
+            } else if self.0.rows.is_none() {
+                let value = map.next_value()?;
+                (self.0.sink)(Piece::Top(key, value));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Groups<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of groups")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Group(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Group<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a group")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.0.groups += 1;
+        if self.0.rows.is_none() {
+            (self.0.sink)(Piece::Group);
+        }
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "fiches" => map.next_value_seed(Rows(self.0, Section::Fiches))?,
+                "vevents" => map.next_value_seed(Rows(self.0, Section::Vevents))?,
+                _ if self.0.rows.is_none() => {
+                    let value = map.next_value()?;
+                    (self.0.sink)(Piece::Field(self.0.groups - 1, key, value));
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Rows<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of {}", self.1.name())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let Rows(walker, section) = self;
+        if walker.rows == Some(section) {
+            let mut index = 0;
+            while let Some(row) = list.next_element()? {
+                (walker.sink)(Piece::Row(walker.groups - 1, index, row));
+                index += 1;
+            }
+        } else if walker.rows.is_none() {
+            while let Some(RowId { id }) = list.next_element()? {
+                (walker.sink)(Piece::RowId(section, id));
+            }
+        } else {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! Ids of a document: unique per resource over the whole store, and assigned after the highest where none is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::Content;
+use super::faults::Faults;
+use crate::domain::ids::ID_MAX;
+use crate::wire::value;
+
+/// What the store already uses and a document may not.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// The highest id of each resource, by the name of its section.
+    highest: BTreeMap<&'static str, u64>,
+    /// The groups' `urlname`.
+    pub(super) urlnames: BTreeSet<String>,
+    /// The groups, which keys may name.
+    pub(super) groups: BTreeSet<u64>,
+}
+
+impl Taken {
+    /// What `content` uses.
+    #[must_use]
+    pub fn of(content: &Content) -> Self {
+        let mut taken = Self::default();
+        let mut note = |section, id: Option<u64>| {
+            let highest = taken.highest.entry(section).or_default();
+            *highest = (*highest).max(id.unwrap_or(0));
+        };
+        note("pros", content.directory.pros.keys().map(|id| id.number()).max());
+        for root in &content.roots {
+            let catalogue = &root.catalogue;
+            note("groups", Some(catalogue.group.id.number()));
+            note("calendars", catalogue.calendars.keys().map(|id| id.number()).max());
+            note("calendarsets", catalogue.calendarsets.keys().map(|id| id.number()).max());
+            note("interventions", catalogue.interventions.keys().map(|id| id.number()).max());
+            note("interventionsets", catalogue.interventionsets.keys().map(|id| id.number()).max());
+            note("customfields", catalogue.customfields.keys().map(|id| id.number()).max());
+        }
+        // Granted blocks may be in use beyond what is published.
+        for (kind, block) in content.directory.blocks.keys() {
+            let section = match kind {
+                crate::domain::directory::IdKind::Fiche => "fiches",
+                crate::domain::directory::IdKind::Vevent => "vevents",
+            };
+            note(section, Some((block + 1) * crate::domain::directory::BLOCK - 1));
+        }
+        for root in &content.roots {
+            taken.urlnames.insert(root.catalogue.group.urlname.as_str().to_owned());
+            taken.groups.insert(root.catalogue.group.id.number());
+        }
+        taken
+    }
+}
+
+/// The ids of all resources of a document.
+#[derive(Debug)]
+pub(super) struct Ids {
+    /// The highest id given or assigned, by section.
+    highest: BTreeMap<&'static str, u64>,
+    /// Those claimed so far, by section.
+    claimed: BTreeMap<&'static str, BTreeSet<u64>>,
+}
+
+impl Ids {
+    pub(super) fn after(taken: &Taken) -> Self {
+        Self { highest: taken.highest.clone(), claimed: BTreeMap::new() }
+    }
+
+    /// Notes an id that the document gives, before any is assigned.
+    pub(super) fn note(&mut self, section: &'static str, given: Option<&Value>) {
+        if let Some(Ok(Some(number))) = given.map(value::id) {
+            let highest = self.highest.entry(section).or_default();
+            *highest = (*highest).max(number);
+        }
+    }
+
+    /// The id of a row: the one given, or the next free one; `None` where something is wrong with it.
+    pub(super) fn claim(
+        &mut self,
+        section: &'static str,
+        row: &Map<String, Value>,
+        path: &str,
+        faults: &mut Faults,
+    ) -> Option<u64> {
+        let id = match row.get("id").map_or(Ok(None), value::id) {
+            Ok(Some(id)) => id,
+            Ok(None) => {
+                let highest = self.highest.entry(section).or_default();
+                *highest += 1;
+                *highest
+            }
+            Err(illegal) => {
+                faults.add(format!("{path}.id"), illegal.0);
+                return None;
+            }
+        };
+        if id > ID_MAX {
+            faults.add(format!("{path}.id"), "no id is left after the highest given");
+            return None;
+        }
+        if !self.claimed.entry(section).or_default().insert(id) {
+            faults.add(format!("{path}.id"), format!("{id} stands twice among {section}"));
+            return None;
+        }
+        Some(id)
+    }
+}

@@ -1,0 +1,436 @@
+//! A document becomes content: everything is checked, what is wrong is named by its place, and nothing of a wrong
+//! document is kept. Contract 11.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::document::{Piece, Section, walk};
+use super::faults::Faults;
+use super::ids::Ids;
+pub use super::ids::Taken;
+use super::people::{self, HashPassword, Pros, objects};
+use super::{Content, ImportFault, slug};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::customfield::{CustomName, Customfield, Model};
+use crate::domain::directory::{Directory, IdKind};
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, InterventionsetId, VeventId,
+};
+use crate::domain::root::Root;
+use crate::domain::text::Text;
+use crate::domain::time::Instant;
+use crate::domain::vevent::{Appointment, Kind, Vevent};
+use crate::domain::zone_names::ZoneName;
+use crate::engine::draws::Draws;
+use crate::wire::calendar::{CALENDAR, CALENDARSET};
+use crate::wire::customfield::CUSTOMFIELD;
+use crate::wire::datetime;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Cell, Scope, Table};
+use crate::wire::group::GROUP;
+use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
+use crate::wire::value;
+use crate::wire::vevent::{self, VEVENT};
+
+/// How a document is read.
+pub struct Import<'a> {
+    /// The moment of the import: the stamp of what brings none.
+    pub now: Instant,
+    /// Makes the hash at rest of a password's SHA-1 in lower-case hex.
+    pub hash_password: HashPassword<'a>,
+    /// Where the secrets of appointments come from that bring none.
+    pub draws: Draws,
+    /// What the store already uses.
+    pub taken: Taken,
+    /// Is told how many rows of how many have been read.
+    pub progress: &'a mut dyn FnMut(usize, usize),
+}
+
+/// The content of a document, for an empty store.
+///
+/// # Errors
+/// The first things that are wrong with it, at most twenty.
+pub fn read(
+    document: &[u8],
+    now: Instant,
+    hash_password: &dyn Fn(&str) -> Text<255>,
+) -> Result<Content, Vec<ImportFault>> {
+    let (draws, taken) = (Draws::from_os(), Taken::default());
+    Import { now, hash_password, draws, taken, progress: &mut |_, _| {} }.read(document)
+}
+
+/// The document but for its fiches and events.
+#[derive(Default)]
+struct Outline {
+    top: Map<String, Value>,
+    groups: Vec<Map<String, Value>>,
+    rows: usize,
+}
+
+/// A group as far as it has been read.
+struct Draft {
+    path: String,
+    /// The group without events, in which references are looked up.
+    root: Root,
+    fiches: Vec<Arc<Fiche>>,
+    /// Each with its place in the document.
+    vevents: Vec<(usize, Arc<Vevent>)>,
+}
+
+impl Import<'_> {
+    /// The content of a document.
+    ///
+    /// # Errors
+    /// The first things that are wrong with it, at most twenty.
+    pub fn read(mut self, document: &[u8]) -> Result<Content, Vec<ImportFault>> {
+        let mut ids = Ids::after(&self.taken);
+        let outline = outline(document, &mut ids).map_err(|fault| vec![fault])?;
+        let mut faults = Faults::default();
+        let mut drafts = self.catalogues(&outline, &mut ids, &mut faults);
+        faults.none_or(())?;
+        let mut done = 0;
+        walk(document, Some(Section::Fiches), &mut |piece| {
+            let Piece::Row(group, index, row) = piece else { return };
+            if !faults.full() {
+                drafts[group].fiche(index, &row, self.now, &mut ids, &mut faults);
+            }
+            self.tick(&mut done, outline.rows);
+        })
+        .map_err(|fault| vec![fault])?;
+        faults.none_or(())?;
+        for draft in &mut drafts {
+            draft.settle_fiches();
+        }
+        walk(document, Some(Section::Vevents), &mut |piece| {
+            let Piece::Row(group, index, row) = piece else { return };
+            if !faults.full() {
+                self.vevent(&mut drafts[group], index, &row, &mut ids, &mut faults);
+            }
+            self.tick(&mut done, outline.rows);
+        })
+        .map_err(|fault| vec![fault])?;
+        let content = self.people(&outline, &drafts, &mut ids, &mut faults);
+        drafts.iter().for_each(|draft| draft.check_overlaps(&mut faults));
+        faults.none_or(())?;
+        Ok(finish(content, drafts))
+    }
+
+    fn tick(&mut self, done: &mut usize, total: usize) {
+        const STEP: usize = 10_000;
+        *done += 1;
+        if *done == total || done.is_multiple_of(STEP) {
+            (self.progress)(*done, total);
+        }
+    }
+
+    /// The groups with all but their rows, accounts and professionals.
+    fn catalogues(&mut self, outline: &Outline, ids: &mut Ids, faults: &mut Faults) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        for (index, fields) in outline.groups.iter().enumerate() {
+            let path = format!("groups[{index}]");
+            let id = ids.claim("groups", fields, &path, faults).and_then(GroupId::new);
+            // A group whose id or zone is wrong is read on, to find what else is.
+            let id = id.unwrap_or_else(|| GroupId::new(1).expect("1 is an id"));
+            let zone = fields.get("timezone").and_then(Value::as_str).and_then(ZoneName::from_name);
+            let zone = zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
+            let mut group = Group::new(id, zone, self.now);
+            let root = Root::new(Catalogue::new(group.clone()));
+            match GROUP.parse_new(fields, &Scope::of(&root), Audience::Store) {
+                Ok(patch) => patch.apply_to(&mut group),
+                Err(wrong) => faults.extend(&path, wrong),
+            }
+            self.name_in_addresses(&mut group, &path, faults);
+            let catalogue = Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
+            drafts.push(Draft { path, root: Root::new(catalogue), fiches: Vec::new(), vevents: Vec::new() });
+        }
+        drafts
+    }
+
+    /// Gives the group a `urlname` of its own.
+    fn name_in_addresses(&mut self, group: &mut Group, path: &str, faults: &mut Faults) {
+        if group.urlname.is_blank() {
+            let slug = slug::unique(group.name.as_str(), group.id.number(), &self.taken.urlnames);
+            group.urlname = Text::new(&slug).expect("a slug is short");
+        }
+        if !self.taken.urlnames.insert(group.urlname.as_str().to_owned()) {
+            faults.add(format!("{path}.urlname"), "belongs to another group; leave it out to have one made");
+        }
+    }
+
+    fn vevent(&mut self, draft: &mut Draft, index: usize, row: &Value, ids: &mut Ids, faults: &mut Faults) {
+        let path = format!("{}.vevents[{index}]", draft.path);
+        let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
+        let scope = Scope::of(&draft.root);
+        let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
+        let input = vevent::parse(object, &scope, Audience::Store);
+        let stamps = stamps(object, &scope, self.now, &path, faults);
+        let (id, input, (created_at, updated_at)) = match (id, input, stamps) {
+            (Some(id), Ok(input), Some(stamps)) => (id, input, stamps),
+            (_, Ok(_), _) => return,
+            (_, Err(wrong), _) => return faults.extend(&path, wrong),
+        };
+        let said = (object.get("mail_sent").is_some(), object.get("sms_sent").is_some());
+        let mut row = input.vevent(id, self.draws.key(), created_at, updated_at);
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            pass_over_past_reminders(appointment, said, &scope, self.now);
+        }
+        draft.vevents.push((index, Arc::new(row)));
+    }
+
+    fn people(&self, outline: &Outline, drafts: &[Draft], ids: &mut Ids, faults: &mut Faults) -> People {
+        let mut pros = Pros::default();
+        let mut accounts = Vec::new();
+        for (draft, fields) in drafts.iter().zip(&outline.groups) {
+            let scope = Scope::of(&draft.root);
+            let (path, section) = (&draft.path, fields.get("pros"));
+            pros.add_group(section, path, &scope, self.now, self.hash_password, (ids, faults));
+            accounts.push(people::accounts(fields.get("accounts"), path, &draft.root, self.hash_password, faults));
+        }
+        let groups: Vec<GroupId> = drafts.iter().map(|draft| draft.root.catalogue.group.id).collect();
+        let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.taken, faults);
+        let directory = Directory { apikeys, pros: pros.finish(), ..Directory::default() };
+        People { directory, accounts }
+    }
+}
+
+struct People {
+    directory: Directory,
+    /// Those of each group, in the order of the groups.
+    accounts: Vec<Vec<Arc<crate::domain::fiche::Account>>>,
+}
+
+/// Reads everything but the rows, and notes all ids.
+fn outline(document: &[u8], ids: &mut Ids) -> Result<Outline, ImportFault> {
+    const SECTIONS: [&str; 6] =
+        ["pros", "calendars", "calendarsets", "interventions", "interventionsets", "customfields"];
+    let mut outline = Outline::default();
+    walk(document, None, &mut |piece| match piece {
+        Piece::Top(key, value) => drop(outline.top.insert(key, value)),
+        Piece::Group => outline.groups.push(Map::new()),
+        Piece::Field(group, key, value) => drop(outline.groups[group].insert(key, value)),
+        Piece::RowId(section, id) => {
+            outline.rows += 1;
+            ids.note(section.name(), id.as_ref());
+        }
+        Piece::Row(..) => {}
+    })?;
+    for group in &outline.groups {
+        ids.note("groups", group.get("id"));
+        for section in SECTIONS {
+            let rows = group.get(section).and_then(Value::as_array);
+            rows.into_iter().flatten().for_each(|row| ids.note(section, row.get("id")));
+        }
+    }
+    Ok(outline)
+}
+
+/// Reads the short lists of one group.
+struct Sections<'a> {
+    fields: &'a Map<String, Value>,
+    path: &'a str,
+    now: Instant,
+    ids: &'a mut Ids,
+    faults: &'a mut Faults,
+}
+
+impl Sections<'_> {
+    /// The group with its sets, calendars, interventions and customised attributes; what is referred to comes first.
+    fn catalogue(&mut self, group: Group) -> Catalogue {
+        let mut root = Root::new(Catalogue::new(group));
+        let now = self.now;
+        macro_rules! section {
+            ($name:ident, $table:expr, $id:ident, $blank:expr) => {
+                let rows = self.rows(stringify!($name), &root, $table, |id| $id::new(id).map($blank));
+                let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, Arc::new(row))).collect();
+                let mut catalogue = Catalogue::clone(&root.catalogue);
+                catalogue.$name = rows;
+                root.catalogue = catalogue.into();
+            };
+        }
+        section!(calendarsets, &CALENDARSET, CalendarsetId, |id| crate::domain::calendar::Calendarset::new(id, now));
+        section!(calendars, &CALENDAR, CalendarId, |id| crate::domain::calendar::Calendar::new(id, now));
+        section!(interventionsets, &INTERVENTIONSET, InterventionsetId, |id| {
+            crate::domain::intervention::Interventionset::new(id, now)
+        });
+        section!(interventions, &INTERVENTION, InterventionId, |id| {
+            crate::domain::intervention::Intervention::new(id, now)
+        });
+        let str0 = CustomName::new("str0").expect("a custom name");
+        section!(customfields, &CUSTOMFIELD, CustomfieldId, |id| Customfield::new(id, Model::Fiche, str0, now));
+        self.check_definitions(&root.catalogue);
+        Catalogue::clone(&root.catalogue)
+    }
+
+    fn rows<R: 'static>(
+        &mut self,
+        section: &'static str,
+        root: &Root,
+        table: &Table<R>,
+        blank: impl Fn(u64) -> Option<R>,
+    ) -> Vec<R> {
+        let scope = Scope::of(root);
+        let mut rows: Vec<R> = Vec::new();
+        let mut last_sort = 0;
+        for (path, object) in objects(self.fields.get(section), &format!("{}.{section}", self.path), self.faults) {
+            let mut object = object.clone();
+            if table.field("sort").is_some() && object.get("sort").is_none_or(value::is_empty) {
+                object.insert("sort".into(), (last_sort + 1).into());
+            }
+            let id = self.ids.claim(section, &object, &path, self.faults);
+            match table.parse_new(&object, &scope, Audience::Store) {
+                Ok(patch) => {
+                    let Some(mut row) = id.and_then(&blank) else { continue };
+                    patch.apply_to(&mut row);
+                    if let Some(Cell::Integer(sort)) = table.field("sort").map(|field| field.cell(&row, &scope)) {
+                        last_sort = last_sort.max(sort);
+                    }
+                    rows.push(row);
+                }
+                Err(wrong) => self.faults.extend(&path, wrong),
+            }
+        }
+        rows
+    }
+
+    /// A name is defined once for a model.
+    fn check_definitions(&mut self, catalogue: &Catalogue) {
+        let mut live: Vec<_> = catalogue.customfields.values().filter(|c| !c.deleted).collect();
+        live.sort_by_key(|c| (c.model, c.name));
+        for pair in live.windows(2).filter(|pair| (pair[0].model, pair[0].name) == (pair[1].model, pair[1].name)) {
+            let (model, name) = (pair[0].model.name(), pair[0].name);
+            let rule = format!("{name} of {model} is defined twice, by {} and {}", pair[0].id, pair[1].id);
+            self.faults.add(format!("{}.customfields", self.path), rule);
+        }
+    }
+}
+
+impl Draft {
+    fn fiche(&mut self, index: usize, row: &Value, now: Instant, ids: &mut Ids, faults: &mut Faults) {
+        let path = format!("{}.fiches[{index}]", self.path);
+        let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
+        let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
+        match (FICHE.parse_new(object, &Scope::of(&self.root), Audience::Store), id) {
+            (Ok(patch), Some(id)) => {
+                let mut fiche = Fiche::new(id, now);
+                // A deleted fiche's last name is given as it is shown, with a `$`.
+                fiche.deleted = object.get("deleted").is_some_and(|given| value::boolean(given) == Ok(true));
+                patch.apply_to(&mut fiche);
+                self.fiches.push(Arc::new(fiche));
+            }
+            (Ok(_), None) => {}
+            (Err(wrong), _) => faults.extend(&path, wrong),
+        }
+    }
+
+    /// Puts the fiches where events and accounts look for them.
+    fn settle_fiches(&mut self) {
+        let catalogue = Catalogue::clone(&self.root.catalogue);
+        self.root = Root::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+    }
+
+    /// Names both of any two live appointments that take the same time of a calendar.
+    fn check_overlaps(&self, faults: &mut Faults) {
+        let live = self.vevents.iter().filter(|(_, row)| !row.deleted);
+        let mut taken: Vec<(CalendarId, Instant, Instant, usize)> = live
+            .filter_map(|(index, row)| {
+                let time = row.appointment()?.interval();
+                Some((row.calendar_id, time.start, time.end, *index))
+            })
+            .collect();
+        taken.sort_unstable();
+        let zone = self.root.catalogue.zone();
+        // The one that ends last so far; whoever starts before that end overlaps it.
+        let mut last: Option<(CalendarId, Instant, Instant, usize)> = None;
+        for next in taken {
+            let (calendar, start, end, index) = next;
+            if let Some((_, _, _, other)) = last.filter(|last| last.0 == calendar && start < last.2) {
+                let (id, other_id) = (self.id_at(index), self.id_at(other));
+                let at = datetime::local_text(zone, start);
+                let rule = format!(
+                    "appointments {other_id} and {id} overlap on calendar {calendar} at {at}; the other is {}.vevents[{other}]",
+                    self.path
+                );
+                faults.add(format!("{}.vevents[{index}].start", self.path), rule);
+            }
+            if last.is_none_or(|last| last.0 != calendar || last.2 < end) {
+                last = Some(next);
+            }
+        }
+    }
+
+    fn id_at(&self, index: usize) -> VeventId {
+        let at = self.vevents.partition_point(|(other, _)| *other < index);
+        self.vevents[at].1.id
+    }
+}
+
+/// When an event was made and changed: given, or now.
+fn stamps(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    now: Instant,
+    path: &str,
+    faults: &mut Faults,
+) -> Option<(Instant, Instant)> {
+    match VEVENT.parse_stamps(object, scope) {
+        Ok((created_at, updated_at)) => Some((created_at.unwrap_or(now), updated_at.unwrap_or(now))),
+        Err(wrong) => {
+            faults.extend(path, wrong);
+            None
+        }
+    }
+}
+
+/// A reminder whose time is past counts as sent, unless the document says what was. Contract 11.
+fn pass_over_past_reminders(
+    appointment: &mut Appointment,
+    (mail_said, sms_said): (bool, bool),
+    scope: &Scope<'_>,
+    now: Instant,
+) {
+    let group = &scope.root.catalogue.group;
+    let lead = |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
+    let mail = crate::domain::reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()));
+    let sms = crate::domain::reminder::sms_time(scope.zone, appointment.start, lead(group.smsreminder.minutes()));
+    if !mail_said && mail.is_some_and(|due| due <= now) {
+        appointment.sent.mail = true;
+    }
+    if !sms_said && sms.is_some_and(|due| due <= now) {
+        appointment.sent.sms = true;
+    }
+}
+
+/// Puts the groups together, and notes whose their ids are.
+fn finish(people: People, drafts: Vec<Draft>) -> Content {
+    let People { mut directory, accounts } = people;
+    let mut roots = Vec::new();
+    for (draft, accounts) in drafts.into_iter().zip(accounts) {
+        let catalogue = Catalogue::clone(&draft.root.catalogue);
+        let group = catalogue.group.id;
+        let vevents: Vec<Arc<Vevent>> = draft.vevents.into_iter().map(|(_, row)| row).collect();
+        draft.fiches.iter().for_each(|fiche| directory.claim(IdKind::Fiche, fiche.id.number(), group));
+        vevents.iter().for_each(|row| directory.claim(IdKind::Vevent, row.id.number(), group));
+        let stamps = vevents.iter().map(|row| row.updated_at.max(row.created_at));
+        let stamps = stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));
+        let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
+        let mut root = Root::assembled(catalogue, draft.fiches, accounts, vevents);
+        root.last_stamp = last_stamp;
+        roots.push(root);
+    }
+    Content { directory, roots }
+}
+
+/// The latest stamp of what changes seldom.
+fn last_stamp(catalogue: &Catalogue) -> Instant {
+    let group = catalogue.group.updated_at.max(catalogue.group.created_at);
+    let rest = catalogue.calendars.values().map(|row| row.updated_at);
+    let rest = rest.chain(catalogue.calendarsets.values().map(|row| row.updated_at));
+    let rest = rest.chain(catalogue.interventions.values().map(|row| row.updated_at));
+    let rest = rest.chain(catalogue.interventionsets.values().map(|row| row.updated_at));
+    let rest = rest.chain(catalogue.customfields.values().map(|row| row.updated_at));
+    rest.fold(group, Instant::max)
+}

@@ -1,0 +1,27 @@
+//! The whole content as one JSON document: out, in again exactly, and a demonstration of it. Contract 11.
+
+pub mod demo;
+mod document;
+pub mod export;
+mod faults;
+mod ids;
+pub mod import;
+pub mod merge;
+mod people;
+mod slug;
+#[cfg(test)]
+mod tests;
+
+pub use self::faults::ImportFault;
+
+use crate::domain::directory::Directory;
+use crate::domain::root::Root;
+
+/// All that a store holds.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// Keys, professionals, and who has which ids.
+    pub directory: Directory,
+    /// The groups, in the order of the document.
+    pub roots: Vec<Root>,
+}

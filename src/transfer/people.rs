@@ -1,0 +1,289 @@
+//! Keys, professionals and accounts of a document, with their secrets as hashes. Contract 3, 11.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
+
+use super::faults::Faults;
+use super::ids::{Ids, Taken};
+use crate::domain::directory::{Apikey, Pro};
+use crate::domain::fiche::Account;
+use crate::domain::ids::{FicheId, GroupId, ProId};
+use crate::domain::root::Root;
+use crate::domain::text::{Email, Illegal, Text};
+use crate::domain::time::Instant;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::pro::{self, PROFESSIONAL};
+use crate::wire::value;
+
+/// Makes the hash at rest of a password's SHA-1 in lower-case hex.
+pub(super) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
+
+/// The bytes as lower-case hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// The SHA-1 of a password, as it goes over the wire.
+fn sha1_hex(password: &str) -> String {
+    hex(&Sha1::digest(password.as_bytes()))
+}
+
+/// The rows of a section, each an object with its path.
+pub(super) fn objects<'v>(
+    section: Option<&'v Value>,
+    path: &str,
+    faults: &mut Faults,
+) -> Vec<(String, &'v Map<String, Value>)> {
+    let list = match section {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(_) => {
+            faults.add(path, "must be a list");
+            return Vec::new();
+        }
+    };
+    let mut objects = Vec::with_capacity(list.len());
+    for (index, row) in list.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        match row.as_object() {
+            Some(object) => objects.push((path, object)),
+            None => faults.add(path, "must be an object"),
+        }
+    }
+    objects
+}
+
+fn given<'v>(row: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    row.get(name).filter(|value| !value::is_empty(value))
+}
+
+fn text<'v>(row: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
+    given(row, name).and_then(Value::as_str)
+}
+
+/// The applications of a document. Keys stand there plain or as their SHA-256.
+pub(super) fn apikeys(
+    section: Option<&Value>,
+    groups: &[GroupId],
+    taken: &Taken,
+    faults: &mut Faults,
+) -> BTreeMap<[u8; 32], Apikey> {
+    let known = |id: &GroupId| groups.contains(id) || taken.groups.contains(&id.number());
+    let mut keys = BTreeMap::new();
+    for (path, row) in objects(section, "apikeys", faults) {
+        let Some(hash) = key_hash(row) else {
+            faults.add(format!("{path}.key"), "give key as a text, or key_sha256 as 64 hexadecimal digits");
+            continue;
+        };
+        let label = row.get("label").map_or(Ok(Text::default()), |label| Text::new(&value::text(label)?));
+        let covered = match row.get("groups") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(list)) => {
+                let id = |id| value::id(id).ok().flatten().and_then(GroupId::new).filter(known);
+                let ids: Option<Vec<GroupId>> = list.iter().map(id).collect();
+                let rule = "must be ids of groups of the document; leave it out for all groups";
+                ids.map(Some).ok_or_else(|| Illegal(rule.into()))
+            }
+            Some(_) => Err(Illegal("must be a list of ids; leave it out for all groups".into())),
+        };
+        match (label, covered) {
+            (Ok(label), Ok(mut groups)) => {
+                if let Some(groups) = &mut groups {
+                    groups.sort_unstable();
+                    groups.dedup();
+                }
+                if keys.insert(hash, Apikey { label, groups }).is_some() {
+                    faults.add(format!("{path}.key"), "stands twice in the document");
+                }
+            }
+            (label, groups) => {
+                let wrong = [("label", label.err()), ("groups", groups.err())];
+                for (name, Illegal(rule)) in wrong.into_iter().filter_map(|(name, error)| Some((name, error?))) {
+                    faults.add(format!("{path}.{name}"), rule);
+                }
+            }
+        }
+    }
+    keys
+}
+
+fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
+    match (text(row, "key"), text(row, "key_sha256")) {
+        (Some(key), None) => Some(Sha256::digest(key.as_bytes()).into()),
+        (None, Some(digits)) => {
+            let bytes = digits.as_bytes();
+            if bytes.len() != 64 || !bytes.iter().all(u8::is_ascii_hexdigit) {
+                return None;
+            }
+            let mut hash = [0; 32];
+            for (byte, pair) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
+                *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+            }
+            Some(hash)
+        }
+        (Some(_), Some(_)) | (None, None) => None,
+    }
+}
+
+/// The hash at rest of the password that a row gives in one of three forms.
+fn password_hash(
+    row: &Map<String, Value>,
+    hash: HashPassword<'_>,
+) -> Result<Option<Text<255>>, (&'static str, Illegal)> {
+    let forms = ["password", "password_sha1", "password_hash"].map(|name| given(row, name).map(|value| (name, value)));
+    let mut forms = forms.into_iter().flatten();
+    let Some((name, form)) = forms.next() else { return Ok(None) };
+    if forms.next().is_some() {
+        return Err((name, Illegal("give one of password, password_sha1 and password_hash".into())));
+    }
+    let wrong = |rule: &str| (name, Illegal(rule.into()));
+    let text = form.as_str().ok_or_else(|| wrong("must be a text"))?;
+    match name {
+        "password" => Ok(Some(hash(&sha1_hex(text)))),
+        "password_sha1" if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Ok(Some(hash(&text.to_ascii_lowercase())))
+        }
+        "password_sha1" => Err(wrong("must be 40 hexadecimal digits")),
+        _ if text.starts_with("$argon2id$") => Text::new(text).map(Some).map_err(|illegal| (name, illegal)),
+        _ => Err(wrong("must be a hash that begins with $argon2id$")),
+    }
+}
+
+/// The professionals of all groups: one person per e-mail.
+#[derive(Default)]
+pub(super) struct Pros {
+    by_email: BTreeMap<Box<str>, Person>,
+}
+
+struct Person {
+    pro: Pro,
+    /// Whether some group of the document is said to be the main one.
+    main_given: bool,
+}
+
+impl Pros {
+    /// Adds the professionals of one group.
+    pub(super) fn add_group(
+        &mut self,
+        section: Option<&Value>,
+        path: &str,
+        scope: &Scope<'_>,
+        now: Instant,
+        hash: HashPassword<'_>,
+        (ids, faults): (&mut Ids, &mut Faults),
+    ) {
+        let group = scope.root.catalogue.group.id;
+        for (path, row) in objects(section, &format!("{path}.pros"), faults) {
+            let patch = match PROFESSIONAL.parse_new(row, scope, Audience::Store) {
+                Ok(patch) => patch,
+                Err(wrong) => {
+                    faults.extend(&path, wrong);
+                    continue;
+                }
+            };
+            let main = given(row, "main").map_or(Ok(false), value::boolean);
+            let password = password_hash(row, hash);
+            let (main, password) = match (main, password) {
+                (Ok(main), Ok(password)) => (main, password),
+                (Err(Illegal(rule)), _) => {
+                    faults.add(format!("{path}.main"), rule);
+                    continue;
+                }
+                (_, Err((name, Illegal(rule)))) => {
+                    faults.add(format!("{path}.{name}"), rule);
+                    continue;
+                }
+            };
+            let stand_in = ProId::new(1).expect("1 is an id");
+            let mut pro = pro::blank(stand_in, group, now);
+            patch.apply_to(&mut pro);
+            let email = pro.email.folded();
+            match self.by_email.get_mut(&email) {
+                Some(person) => person.join(group, main, row, &path, faults),
+                None => {
+                    let Some(id) = ids.claim("pros", row, &path, faults).and_then(ProId::new) else { continue };
+                    let Some(password) = password else {
+                        faults.add(
+                            format!("{path}.password"),
+                            "is required: give password, password_sha1 or password_hash",
+                        );
+                        continue;
+                    };
+                    pro.id = id;
+                    pro.password_hash = password;
+                    self.by_email.insert(email, Person { pro, main_given: main });
+                }
+            }
+        }
+    }
+
+    /// All of them, by id.
+    pub(super) fn finish(self) -> BTreeMap<ProId, Pro> {
+        self.by_email.into_values().map(|person| (person.pro.id, person.pro)).collect()
+    }
+}
+
+impl Person {
+    /// The same person in one more group. What the first group says of the person holds.
+    fn join(&mut self, group: GroupId, main: bool, row: &Map<String, Value>, path: &str, faults: &mut Faults) {
+        if let Some(Ok(Some(id))) = row.get("id").map(value::id)
+            && id != self.pro.id.number()
+        {
+            faults.add(format!("{path}.id"), format!("the person of this e-mail has the id {}", self.pro.id));
+        }
+        match self.pro.groups.binary_search(&group) {
+            Ok(_) => faults.add(format!("{path}.email"), "stands twice among the group's pros"),
+            Err(at) => self.pro.groups.insert(at, group),
+        }
+        if main && self.main_given {
+            faults.add(format!("{path}.main"), "another group is this person's main one already");
+        }
+        if main {
+            self.pro.main = group;
+            self.main_given = true;
+        }
+    }
+}
+
+/// The accounts of one group, whose fiches stand in `root`.
+pub(super) fn accounts(
+    section: Option<&Value>,
+    path: &str,
+    root: &Root,
+    hash: HashPassword<'_>,
+    faults: &mut Faults,
+) -> Vec<Arc<Account>> {
+    let mut accounts: BTreeMap<Box<str>, Arc<Account>> = BTreeMap::new();
+    for (path, row) in objects(section, &format!("{path}.accounts"), faults) {
+        let email = Email::new(text(row, "email").unwrap_or_default().trim());
+        let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
+        let fiche = fiche.filter(|id| root.fiches.contains_key(id));
+        match (email, fiche, password_hash(row, hash)) {
+            (Ok(email), Some(fiche_id), Ok(Some(password_hash))) => {
+                let folded = email.folded();
+                if accounts.insert(folded, Account { email, fiche_id, password_hash }.into()).is_some() {
+                    faults.add(format!("{path}.email"), "stands twice among the group's accounts");
+                }
+            }
+            (email, fiche, password) => {
+                if let Err(Illegal(rule)) = email {
+                    faults.add(format!("{path}.email"), rule);
+                }
+                if fiche.is_none() {
+                    faults.add(format!("{path}.fiche_id"), "must be the id of one of the group's fiches");
+                }
+                match password {
+                    Ok(Some(_)) => {}
+                    Ok(None) => faults
+                        .add(format!("{path}.password"), "is required: give password, password_sha1 or password_hash"),
+                    Err((name, Illegal(rule))) => faults.add(format!("{path}.{name}"), rule),
+                }
+            }
+        }
+    }
+    accounts.into_values().collect()
+}

@@ -1,0 +1,232 @@
+use serde_json::{Value, json};
+
+use super::import::{Import, Taken, read};
+use super::merge::merge;
+use super::{Content, ImportFault, demo, export};
+use crate::domain::ids::{FicheId, GroupId, VeventId};
+use crate::domain::text::Text;
+use crate::domain::time::{Civil, Instant};
+use crate::engine::draws::Draws;
+use crate::wire::datetime;
+
+/// Thursday, 12 June 2025, 12:00 in Paris.
+fn now() -> Instant {
+    Instant(1_749_722_400)
+}
+
+fn hash(sha1: &str) -> Text<255> {
+    Text::new(&format!("$argon2id${sha1}")).expect("short")
+}
+
+fn import(document: &Value) -> Result<Content, Vec<ImportFault>> {
+    read(&serde_json::to_vec(document).expect("JSON"), now(), &hash)
+}
+
+fn exported(content: &Content) -> String {
+    let mut out = Vec::new();
+    export::write(&content.directory, &content.roots, &mut out).expect("memory takes all");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+/// Holds two contents against one another, but for what counts the events that made them.
+fn assert_same(a: &Content, b: &Content) {
+    assert_eq!(a.directory, b.directory);
+    assert_eq!(a.roots.len(), b.roots.len());
+    for (a, b) in a.roots.iter().zip(&b.roots) {
+        assert_eq!(a.catalogue, b.catalogue);
+        assert_eq!(a.fiches, b.fiches);
+        assert_eq!(a.accounts, b.accounts);
+        assert_eq!(a.rows, b.rows);
+        assert_eq!((a.spent, a.last_stamp), (b.spent, b.last_stamp));
+    }
+}
+
+/// A group with one of everything, and times that clocks skip or repeat.
+fn shop() -> Value {
+    json!({
+        "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all"}],
+        "groups": [{
+            "id": 4, "name": "Cabinet médical", "timezone": "Paris", "mailreminder": 60, "check_sms": 0, "sort": 9,
+            "pros": [{"id": 3, "email": "Anna@example.org", "password": "demo", "lastname": "Rousseau"}],
+            "accounts": [{"email": "c@example.org", "password_sha1": "AB".repeat(20), "fiche_id": 7}],
+            "calendarsets": [{"id": 1, "name": "Médecins"}],
+            "calendars": [
+                {"id": 1, "name": "Anna", "publicname": "Anna", "calendarset_id": "1", "generate_interval": ""},
+                {"name": "Old", "deleted": true},
+            ],
+            "interventionsets": [{"name": "Set", "id": 5}],
+            "interventions": [
+                {"id": 11, "name": "Consultation", "interventionset_id": 5, "price": 0, "sort": 7},
+                {"id": 12, "name": "Other", "created_at": "2024-10-27 02:30:00", "updated_at_utc": "2024-10-27 01:30:00"},
+            ],
+            "customfields": [
+                {"model": "Fiche", "name": "str0", "pro_label": "Mutuelle", "user_position": 0},
+                {"model": "Fiche", "name": "num1", "deleted": true},
+                {"model": "Vevent", "name": "dt0"},
+            ],
+            "fiches": [
+                {"id": 7, "lastname": "Durand", "email": "c@example.org", "str0": "MGEN", "num1": 2.5},
+                {"lastname": "$Gone", "deleted": 1, "birthdate": "1850-02-28", "externid": "12", "rappel_sms": false},
+                {"firstname": "Éloïse", "created_at_utc": "2024-10-27 01:15:00"},
+            ],
+            "vevents": [
+                {"calendar_id": 1, "start": "2025-06-12 10:00:00", "end": "2025-06-12 10:15:00", "fiche_id": 7,
+                 "intervention_id": 11, "state": 1, "dt0": "2025-01-01 00:00:00", "comments": "x", "smsreminder": 1},
+                {"calendar_id": 1, "start": "2025-06-12 10:00:00", "end": "2025-06-12 10:15:00", "fiche_id": 7,
+                 "intervention_id": 11, "deleted": true},
+                {"id": 90, "calendar_id": 1, "start_utc": "2024-10-27 01:30:00", "end_utc": "2024-10-27 01:45:00",
+                 "fiche_id": 7, "intervention_id": 12, "key": "abcdefghijklmnopqrst", "mail_sent": true, "sms_sent": false},
+                {"calendar_id": 1, "start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00", "text": "In the gap"},
+                {"calendar_id": 1, "start": "1970-01-01 02:00:00", "end": "1970-01-02 02:00:00", "fiche_id": 7},
+                {"calendar_id": 1, "start": "2025-06-02 09:00:00", "end": "2025-06-02 12:00:00", "type": "VfreebusyEvent",
+                 "availableInterventions": ",12,11,", "rrule": "FREQ=WEEKLY;BYDAY=MO,TU", "repeat_exceptions": "2025-06-09",
+                 "colorref": "#AAbbcc"},
+                {"calendar_id": 2, "start": "2025-06-02", "end": "2025-06-02", "note": true, "text": "A note\nof two lines"},
+            ],
+        }, {
+            "name": "Cabinet médical", "timezone": "UTC",
+            "pros": [{"email": "anna@example.org", "main": true}],
+        }],
+    })
+}
+
+fn changed(edit: impl FnOnce(&mut Value)) -> Vec<String> {
+    let mut document = shop();
+    edit(&mut document);
+    import(&document).expect_err("refused").iter().map(|fault| fault.path.clone()).collect()
+}
+
+#[test]
+fn what_export_writes_import_restores_exactly() {
+    for content in [import(&shop()).expect("legal"), demo::content(now(), &hash).expect("legal")] {
+        let document = exported(&content);
+        // Much later: what was sent and when things were made does not depend on the day of the import.
+        let again = read(document.as_bytes(), now().plus_seconds(1 << 24), &hash).expect("an export is legal");
+        assert_same(&content, &again);
+        assert_eq!(exported(&again), document);
+    }
+}
+
+#[test]
+fn times_that_a_clock_shows_twice_keep_their_instant() {
+    let content = import(&shop()).expect("legal");
+    let row = &content.roots[0].rows[&VeventId::new(90).expect("an id")];
+    let appointment = row.appointment().expect("an appointment");
+    let second_pass = datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
+    assert_eq!(Ok(appointment.start), second_pass);
+    assert!(appointment.sent.mail && !appointment.sent.sms);
+    let document = exported(&content);
+    assert!(document.contains("\"created_at_utc\":\"2024-10-27 01:15:00\""));
+}
+
+#[test]
+fn what_is_left_out_takes_its_default() {
+    let content = import(&shop()).expect("legal");
+    let (first, second) = (&content.roots[0], &content.roots[1]);
+    assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
+    assert_eq!(second.catalogue.group.urlname.as_str(), "cabinet-medical-2");
+    assert_eq!(second.catalogue.group.id.number(), 5);
+    let sorts: Vec<i64> = first.catalogue.interventions.values().map(|row| row.sort.number()).collect();
+    assert_eq!(sorts, [7, 8]);
+    assert_eq!(first.rows.keys().map(|id| id.number()).collect::<Vec<_>>(), [90, 91, 92, 93, 94, 95, 96]);
+    let anna = content.directory.pros.values().next().expect("one person");
+    assert_eq!((anna.groups.len(), anna.main, anna.id.number()), (2, second.catalogue.group.id, 3));
+    assert_eq!(anna.password_hash, hash("89e495e7941cf9e40e6980d14a16bf023ccd4c91"));
+    let deleted = &first.fiches[&FicheId::new(8).expect("an id")];
+    assert_eq!((deleted.lastname.as_str(), deleted.birthdate), ("Gone", datetime::parse("1850-02-28").ok()));
+    let keys: Vec<_> = content.directory.apikeys.values().map(|key| key.groups.clone()).collect();
+    assert!(keys.contains(&None) && keys.contains(&Some(vec![GroupId::new(4).expect("an id")])));
+}
+
+#[test]
+fn a_reminder_that_is_past_counts_as_sent() {
+    let content = import(&shop()).expect("legal");
+    let row = content.roots[0].rows.values().find(|row| row.appointment().is_some_and(|a| a.smsreminder));
+    let sent = row.and_then(|row| row.appointment()).expect("the first").sent;
+    assert!(sent.mail && !sent.sms, "the group sends no SMS");
+}
+
+#[test]
+fn what_is_wrong_is_named_by_its_path() {
+    let put = |path: &str, value: Value| {
+        changed(|document| {
+            let (parent, name) = path.rsplit_once('/').expect("a path");
+            document["groups"][0].pointer_mut(parent).expect("a place")[name] = value;
+        })
+    };
+    assert_eq!(put("/vevents/0/end", json!("2025-06-12 10:00:00")), ["groups[0].vevents[0].end"]);
+    assert_eq!(put("/vevents/5/rrule", json!("FREQ=DAILY;COUNT=1")), ["groups[0].vevents[5].rrule"]);
+    assert_eq!(put("/vevents/0/fiche_id", json!(99)), ["groups[0].vevents[0].fiche_id"]);
+    assert_eq!(put("/vevents/0/dt0", json!("soon")), ["groups[0].vevents[0].dt0"]);
+    assert_eq!(put("/vevents/0/id", json!(90)), ["groups[0].vevents[2].id"]);
+    assert_eq!(put("/fiches/0/str0", json!("x".repeat(256))), ["groups[0].fiches[0].str0"]);
+    assert_eq!(put("/fiches/0/lastname", json!("")), ["groups[0].fiches[0].lastname"]);
+    assert_eq!(put("/calendars/0/calendarset_id", json!(2)), ["groups[0].calendars[0].calendarset_id"]);
+    assert_eq!(put("/customfields/2/model", json!("Group")), ["groups[0].customfields[2].model"]);
+    assert_eq!(put("/accounts/0/fiche_id", json!(99)), ["groups[0].accounts[0].fiche_id"]);
+    let passwords = ["groups[0].pros[0].password", "groups[1].pros[0].password"];
+    assert_eq!(put("/pros/0/password", Value::Null), passwords);
+    assert_eq!(changed(|document| document["groups"][1]["timezone"] = "Europe/Paris".into()), ["groups[1].timezone"]);
+    assert_eq!(changed(|document| document["groups"][1]["id"] = 4.into()), ["groups[1].id"]);
+    assert_eq!(changed(|document| document["apikeys"][0]["groups"] = json!([6])), ["apikeys[0].groups"]);
+    assert_eq!(read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path, "line 2, column 1");
+}
+
+#[test]
+fn twenty_faults_are_enough() {
+    let faults = changed(|document| {
+        let rows = document["groups"][0]["vevents"].as_array_mut().expect("a list");
+        rows.extend(std::iter::repeat_n(json!({}), 30));
+    });
+    assert_eq!(faults.len(), 20);
+}
+
+#[test]
+fn overlapping_appointments_are_both_named() {
+    let mut document = shop();
+    document["groups"][0]["vevents"][1]["deleted"] = false.into();
+    let faults = import(&document).expect_err("they overlap");
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].path, "groups[0].vevents[1].start");
+    assert!(faults[0].rule.contains("appointments 91 and 92 overlap"), "{}", faults[0]);
+    assert!(faults[0].rule.contains("groups[0].vevents[0]"), "{}", faults[0]);
+}
+
+#[test]
+fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
+    let existing = || import(&shop()).expect("legal");
+    let arriving = |id: u64, calendar: u64| {
+        let document = json!({"groups": [{"id": id, "name": "New", "timezone": "Paris",
+            "pros": [{"email": "anna@example.org", "password": "x"}],
+            "calendars": [{"id": calendar, "name": "C"}]}]});
+        let (document, taken) = (serde_json::to_vec(&document).expect("JSON"), Taken::of(&existing()));
+        let draws = Draws::seeded([0; 32]);
+        Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} }.read(&document)
+    };
+    let merged = merge(existing(), arriving(4, 1).expect("legal")).expect("its own id");
+    assert_eq!(merged.roots.len(), 2);
+    assert_eq!(merged.roots[0].catalogue.calendars.len(), 1);
+    assert_eq!(merged.directory.pros.len(), 1);
+    let anna = merged.directory.pros.values().next().expect("one person");
+    assert_eq!((anna.id.number(), anna.groups.len(), anna.main.number()), (3, 2, 5));
+    let faults = merge(existing(), arriving(9, 1).expect("legal")).expect_err("group 4 has calendar 1");
+    assert_eq!(faults[0].path, "groups[0].calendars");
+    assert_eq!(merge(existing(), arriving(9, 77).expect("legal")).expect("free ids").roots.len(), 3);
+}
+
+#[test]
+fn the_demonstration_is_always_this_week() {
+    for days in [0, 3, 4, 11, 200] {
+        let now = now().plus_seconds(days * 86_400);
+        let content = demo::content(now, &hash).expect("legal");
+        let root = &content.roots[0];
+        let zone = root.catalogue.zone();
+        let ahead = root.rows.values().filter_map(|row| row.appointment()).filter(|a| a.start > now).count();
+        assert!(ahead > 100, "{ahead}");
+        assert!(root.last_stamp <= now, "nothing was made in the future");
+        let week = |at: Instant| Civil::day(zone.civil_of(at)).0 + 3;
+        let starts = root.rows.values().filter_map(|row| row.appointment()).map(|a| week(a.start).div_euclid(7));
+        let (first, last) = starts.fold((i32::MAX, i32::MIN), |(first, last), w| (first.min(w), last.max(w)));
+        assert_eq!((first, last), (week(now).div_euclid(7) - 1, week(now).div_euclid(7) + 1));
+    }
+}
