@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `slotbook`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    slotbook::cli::run()
+}

@@ -66,7 +66,8 @@ pub fn decide(root: &Root, command: &BookAppointment, draws: &BookingDraws, now:
 pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Opening, Refusals> {
     let catalogue = &root.catalogue;
     let channel = channel(command.caller, command.from_web);
-    may_book(catalogue, command).map_err(|refusal| vec![refusal])?;
+    may_book(catalogue, command.caller, command.from_web, command.client.id.is_some())
+        .map_err(|refusal| vec![refusal])?;
     let chain = catalogue.chain(&command.intervention_ids, channel).map_err(invalid)?;
     let start = start_of(catalogue, command.date, &chain).map_err(invalid)?;
     if let Some(id) = command.calendar_id
@@ -147,14 +148,15 @@ fn invalid(fault: Fault) -> Refusals {
     vec![Refusal::InvalidParameter(fault)]
 }
 
-/// Contract 6: what a key alone may not do.
-fn may_book(catalogue: &Catalogue, command: &BookAppointment) -> Result<(), Refusal> {
-    let needed = match command.caller {
+/// Whether a caller may book at all, with the module's rules or without, naming a fiche or not. Contract 6.
+///
+/// # Errors
+/// Unauthorized: what a key alone may not do.
+pub fn may_book(catalogue: &Catalogue, caller: Caller, from_web: bool, names_fiche: bool) -> Result<(), Refusal> {
+    let needed = match caller {
         Caller::Pro(_) => return Ok(()),
-        Caller::Application if !command.from_web => "from_web=0 is for professionals of the group",
-        Caller::Application if command.client.id.is_some() => {
-            "booking for an existing fiche is for professionals of the group"
-        }
+        Caller::Application if !from_web => "from_web=0 is for professionals of the group",
+        Caller::Application if names_fiche => "booking for an existing fiche is for professionals of the group",
         Caller::Application if catalogue.group.validate_email || !catalogue.group.open_data => {
             "this group takes bookings from confirmed accounts only: confirm an account first"
         }

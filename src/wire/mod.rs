@@ -2,9 +2,11 @@
 //!
 //! Every resource is a [`field::Table`]; whatever reads, shows or sorts a resource is driven by its table.
 
+pub mod appointment;
 pub mod calendar;
 pub mod customfield;
 pub mod datetime;
+pub mod errors;
 pub mod fiche;
 pub mod field;
 pub mod group;
@@ -13,5 +15,7 @@ pub mod legal;
 pub mod list;
 pub mod params;
 pub mod pro;
+pub mod query;
+pub mod slots;
 pub mod value;
 pub mod vevent;

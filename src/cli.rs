@@ -1,0 +1,214 @@
+//! The command line: serving, and the commands of the operator. Contract 11.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing_subscriber::EnvFilter;
+
+use crate::clock::SystemClock;
+use crate::config::{Config, ConfigError, Given};
+use crate::domain::directory::Directory;
+use crate::engine::admission::Bounds;
+use crate::engine::draws::Draws;
+use crate::engine::journal::Journal;
+use crate::engine::link::Wiring;
+use crate::engine::recovery::{self, Loaded};
+use crate::engine::{Engine, Parts};
+use crate::http::{Routes, Server, serve};
+use crate::store::{Log, Store, StoreError};
+
+/// How long a write may wait to be decided.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the engine may take to end once no connection is left.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A shared agenda with online booking.
+#[derive(Debug, Parser)]
+#[command(name = "slotbook", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves the API until SIGTERM or SIGINT.
+    Serve {
+        #[command(flatten)]
+        given: Given,
+    },
+    /// Prints every option with the value that holds, as a configuration file.
+    Config {
+        #[command(flatten)]
+        given: Given,
+    },
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot serve on {address}: {reason}; choose another address with --listen")]
+    Listen { address: std::net::SocketAddr, reason: std::io::Error },
+    #[error("log: {0}; write it as in slotbook=info,warn")]
+    Filter(tracing_subscriber::filter::ParseError),
+    #[error("the machine refuses: {0}")]
+    Machine(#[from] std::io::Error),
+}
+
+impl Failed {
+    /// 1 for a refusal, 2 for bad usage, 70 for a failed store.
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Filter(_) => 2,
+            Self::Listen { .. } | Self::Machine(_) => 1,
+            Self::Store(error) if is_refusal(error) => 1,
+            Self::Store(_) => 70,
+        }
+    }
+}
+
+/// Whether the store is well, and only not for this.
+fn is_refusal(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Locked { .. } | StoreError::Empty { .. } | StoreError::Occupied { .. } | StoreError::Newer { .. }
+    )
+}
+
+/// Runs the command that the arguments name.
+#[must_use]
+pub fn run() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve { given } => given.resolve().map_err(Failed::from).and_then(|config| start(&config)),
+        Command::Config { given } => given.resolve().map_err(Failed::from).map(|config| print(&config.listing())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            complain(&failed.to_string());
+            ExitCode::from(failed.exit_code())
+        }
+    }
+}
+
+/// Says something on stdout to the person at the terminal, who may have left.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Says on stderr what went wrong.
+fn complain(text: &str) {
+    drop(writeln!(std::io::stderr().lock(), "slotbook: {text}"));
+}
+
+fn start(config: &Config) -> Result<(), Failed> {
+    log_to_stderr(&config.log)?;
+    let Loaded { directory, roots, store } = open(&config.data, config.demo)?;
+    if roots.is_empty() {
+        tracing::warn!(
+            "the store holds no group yet: stop, and fill it with `slotbook import FILE` or serve with --demo"
+        );
+    }
+    let log = store.into_log()?;
+    let parts = Parts {
+        directory,
+        roots,
+        clock: Arc::new(SystemClock),
+        draws: Draws::from_os(),
+        wiring: Wiring::direct(),
+        bounds: Bounds::default(),
+        patience: PATIENCE,
+    };
+    let runtime = tokio::runtime::Runtime::new()?;
+    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log));
+    runtime.shutdown_background();
+    served
+}
+
+/// What a data directory holds; an empty one begins as an empty store, or with the demonstration.
+fn open(data: &Path, demo: bool) -> Result<Loaded, StoreError> {
+    if Store::is_empty(data)? {
+        drop(recovery::create(data, &Directory::default(), &[])?);
+    }
+    let loaded = recovery::load(data)?;
+    let report = loaded.store.report();
+    tracing::info!(
+        groups = loaded.roots.len(),
+        clean = report.clean,
+        batches = report.batches,
+        records = report.records,
+        "the store is read"
+    );
+    if !demo || !loaded.roots.is_empty() || loaded.directory != Directory::default() {
+        return Ok(loaded);
+    }
+    Ok(loaded)
+}
+
+async fn answer_until_told_to_stop(config: &Config, parts: Parts, log: impl Log + 'static) -> Result<(), Failed> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let listener =
+        TcpListener::bind(config.listen).await.map_err(|reason| Failed::Listen { address: config.listen, reason })?;
+    let (engine, journal) = Engine::start(parts, log).await;
+    let journal_ended = write_journal(journal)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores)));
+    print(&format!("listening on http://{}\n", listener.local_addr()?));
+    let told = async {
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to stop: what was taken is finished");
+    };
+    serve(listener, routes, config.connections_max, told).await;
+    let ended = async {
+        engine.shut_down().await;
+        journal_ended.await
+    };
+    match tokio::time::timeout(FAREWELL, ended).await {
+        Ok(_) => tracing::info!("stopped"),
+        Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
+    }
+    Ok(())
+}
+
+/// Drives the journal on a thread of its own. When it fails, nothing more may be answered: the process ends at once.
+fn write_journal(journal: Journal<impl Log + 'static>) -> std::io::Result<oneshot::Receiver<()>> {
+    let (ended, journal_ended) = oneshot::channel();
+    std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+        if let Err(error) = journal.run() {
+            tracing::error!(%error, "the store failed; the process ends, and the next start recovers what is on disk");
+            std::process::exit(70);
+        }
+        // Nobody may be waiting any more.
+        let _ = ended.send(());
+    })?;
+    Ok(journal_ended)
+}
+
+/// Logs and panics go to stderr; stdout is for the one line that says where the server listens.
+fn log_to_stderr(filter: &str) -> Result<(), Failed> {
+    let filter = EnvFilter::try_new(filter).map_err(Failed::Filter)?;
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        tracing::error!(place, message, "a bug: something panicked");
+    }));
+    Ok(())
+}

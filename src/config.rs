@@ -1,0 +1,148 @@
+//! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Contract 11.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Why the options cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("the configuration file {} cannot be read: {reason}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// The file says something else than options.
+    #[error("the configuration file {} is wrong: {reason}", path.display())]
+    Wrong {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong, with its line.
+        reason: Box<toml::de::Error>,
+    },
+}
+
+/// Makes, from one line per option: what the command line and the environment gave, what the file gave, what holds,
+/// and the list of all options.
+macro_rules! options {
+    ($($name:ident: $kind:ty = $default:expr, $env:literal, $help:literal $(, [$($flag:tt)*])?;)*) => {
+        /// Options as the command line and the environment gave them.
+        #[derive(Clone, Debug, Default, clap::Args)]
+        pub struct Given {
+            /// A TOML file with any of these options.
+            #[arg(long, env = "SLOTBOOK_CONFIG", value_name = "FILE")]
+            pub config: Option<PathBuf>,
+            $(#[doc = $help]
+            #[arg(long, env = $env $(, $($flag)*)?)]
+            pub $name: Option<$kind>,)*
+        }
+
+        /// Options as the file gave them.
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            $($name: Option<$kind>,)*
+        }
+
+        /// The options that hold.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Config {
+            $(#[doc = $help]
+            pub $name: $kind,)*
+        }
+
+        impl Config {
+            fn of(given: Given, file: File) -> Self {
+                Self { $($name: given.$name.or(file.$name).unwrap_or_else(|| $default),)* }
+            }
+
+            /// Every option with the value that holds, as a TOML file that would give it.
+            #[must_use]
+            pub fn listing(&self) -> String {
+                let mut listing = String::new();
+                $(
+                    let default: $kind = $default;
+                    let [value, default] = [&self.$name, &default]
+                        .map(|value| toml::Value::try_from(value).expect("options are plain values"));
+                    let flag = concat!("--", stringify!($name)).replace('_', "-");
+                    let from = format!("{flag} or {}, by default {default}", $env);
+                    writeln!(listing, "# {}: {from}.\n{} = {value}", $help, stringify!($name))
+                        .expect("memory takes all that is written");
+                )*
+                listing
+            }
+        }
+    };
+}
+
+options! {
+    listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8_080)), "SLOTBOOK_LISTEN",
+        "The address to serve on";
+    data: PathBuf = PathBuf::from("./slotbook-data"), "SLOTBOOK_DATA",
+        "The directory of the store";
+    demo: bool = false, "SLOTBOOK_DEMO",
+        "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
+    connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
+        "Connections served at once at most";
+    log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
+        "What is logged on stderr, as a tracing filter";
+}
+
+impl Given {
+    /// The options that hold: what was given, else what the file says, else the defaults.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds anything but options.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let file = self.config.as_deref().map(file).transpose()?.unwrap_or_default();
+        Ok(Config::of(self, file))
+    }
+}
+
+fn file(path: &Path) -> Result<File, ConfigError> {
+    let unreadable = |reason| ConfigError::Unreadable { path: path.to_owned(), reason };
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    toml::from_str(&text).map_err(|reason| ConfigError::Wrong { path: path.to_owned(), reason: Box::new(reason) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_file(text: &str, given: Given) -> Result<Config, ConfigError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("slotbook.toml");
+        std::fs::write(&path, text).unwrap();
+        Given { config: Some(path), ..given }.resolve()
+    }
+
+    #[test]
+    fn what_is_given_wins_over_the_file_and_the_file_over_the_default() {
+        let given = Given { data: Some("given".into()), ..Given::default() };
+        let config = with_file("data = 'file'\nlisten = '127.0.0.1:1'", given).unwrap();
+        assert_eq!(config.data, PathBuf::from("given"));
+        assert_eq!(config.listen.port(), 1);
+        assert_eq!(config.connections_max, 10_000);
+    }
+
+    #[test]
+    fn an_unknown_key_and_a_missing_file_are_told() {
+        let wrong = with_file("lissen = '127.0.0.1:1'", Given::default()).unwrap_err().to_string();
+        assert!(wrong.contains("lissen"), "{wrong}");
+        let missing = Given { config: Some("/nonexistent.toml".into()), ..Given::default() };
+        assert!(missing.resolve().unwrap_err().to_string().contains("/nonexistent.toml"));
+    }
+
+    #[test]
+    fn the_listing_is_a_file_that_gives_the_same_options() {
+        let config = Given::default().resolve().unwrap();
+        assert_eq!(with_file(&config.listing(), Given::default()).unwrap(), config);
+        assert!(config.listing().contains("--connections-max or SLOTBOOK_CONNECTIONS_MAX, by default 10000"));
+    }
+}

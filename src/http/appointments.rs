@@ -1,0 +1,82 @@
+//! Booking, listing, reading and cancelling appointments. Spec 4.8, contract 6.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use super::call::{GroupCall, Outcome, json as answer, ok, wrapped};
+use super::failure::Failure;
+use super::listing::{all_rows, page};
+use crate::domain::booking::may_book;
+use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
+use crate::domain::ids::VeventId;
+use crate::domain::root::Root;
+use crate::domain::vevent::Vevent;
+use crate::engine::Done;
+use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
+use crate::wire::field::Scope;
+use crate::wire::list::Query;
+use crate::wire::query::flag;
+
+/// POST /api/v1/groups/:group_id/appointments.
+pub(super) async fn book(call: GroupCall) -> Outcome {
+    let object = wrapped(&call.body, "appointment");
+    let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
+    may_book(&call.root.catalogue, call.caller(), from_web, names_fiche)
+        .map_err(|refusal| Failure::of_refusals(&[refusal], call.zone(), call.audience()))?;
+    let booking = parse(object?, &call.scope(), call.caller())?;
+    let done = write(&call, Command::BookAppointment(Box::new(booking.command))).await?;
+    let scope = Scope::of(&done.root);
+    let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
+    let records: Vec<Value> =
+        rows.map(|row| Value::Object(render(row, &scope, call.audience(), call.now, &booking.sent))).collect();
+    Ok(answer(StatusCode::CREATED, json!({ "records": records }).to_string().into_bytes()))
+}
+
+/// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones.
+pub(super) async fn list(call: GroupCall) -> Outcome {
+    let query = Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?;
+    let include_past = flag(&call.params, "include_past", false)?;
+    let now = call.now;
+    let audience = call.audience();
+    let wanted = move |row: &Vevent, _: &Root| {
+        let ends = row.appointment().map(|appointment| appointment.interval().end);
+        !row.deleted && ends.is_some_and(|end| include_past || end > now)
+    };
+    let render = move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
+    page(&call, call.root.rows.len(), query, all_rows, wanted, render).await
+}
+
+/// GET /api/v1/groups/:group_id/appointments/:id, by a professional or by the appointment's secret.
+pub(super) fn show(call: &GroupCall) -> Outcome {
+    let id = call.id(VeventId::new)?;
+    let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
+    let appointment = row.appointment().ok_or_else(Failure::no_result)?;
+    let knows_secret = || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
+    match call.caller() {
+        Caller::Application if !knows_secret() => Err(Failure::no_result()),
+        Caller::Application | Caller::Pro(_) => Ok(shown(row, &call.scope(), call)),
+    }
+}
+
+/// DELETE /api/v1/groups/:group_id/appointments/:id, by a professional or by the appointment's secret.
+pub(super) async fn cancel(call: GroupCall) -> Outcome {
+    let id = call.id(VeventId::new)?;
+    let right = match call.caller() {
+        Caller::Pro(_) => CancelRight::Pro,
+        Caller::Application => CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned()),
+    };
+    let done = write(&call, Command::CancelAppointment(CancelAppointment { id, right })).await?;
+    let row = done.root.rows.get(&id).ok_or_else(Failure::no_result)?;
+    Ok(shown(row, &Scope::of(&done.root), &call))
+}
+
+async fn write(call: &GroupCall, command: Command) -> Result<Done, Failure> {
+    let group = call.root.catalogue.group.id;
+    let answer = call.server.engine.write(group, command).await;
+    answer.map_err(|rejection| Failure::of_rejection(rejection, call.zone(), call.audience()))
+}
+
+fn shown(row: &Vevent, scope: &Scope<'_>, call: &GroupCall) -> Response {
+    ok(&Value::Object(render(row, scope, call.audience(), call.now, &Map::new())))
+}

@@ -1,0 +1,142 @@
+//! Reading a request's body: bounded in size, depth and time. Contract 1, 2, 10.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde_json::{Map, Value};
+
+use super::failure::Failure;
+use crate::wire::errors::Problem;
+
+/// Bytes of a body at most.
+const BYTES_MAX: usize = 256 * 1_024;
+/// Bytes that are read and dropped before a body over the limit is refused.
+const DROPPED_MAX: usize = 1_024 * 1_024;
+/// Brackets inside brackets at most.
+const DEPTH_MAX: usize = 32;
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The JSON object of a body.
+///
+/// # Errors
+/// 413 over the limit, 415 for a declared type that is not JSON, 400 for what is no JSON object.
+pub(super) async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
+    let bytes = match tokio::time::timeout(PATIENCE, bytes(body)).await {
+        Ok(read) => read?,
+        Err(_) => {
+            let seconds = PATIENCE.as_secs();
+            return Err(malformed(&format!("it must arrive within {seconds} seconds")).closing());
+        }
+    };
+    if !declared_json(headers) {
+        return Err(Failure::new(Problem::UnsupportedMediaType, "the body must be application/json"));
+    }
+    parse(&bytes)
+}
+
+async fn bytes(mut body: Body) -> Result<Vec<u8>, Failure> {
+    let mut kept = Vec::new();
+    let mut seen = 0;
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|_| malformed("it broke off").closing())?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen <= BYTES_MAX {
+            kept.extend_from_slice(&data);
+        } else if seen > DROPPED_MAX {
+            return Err(too_large().closing());
+        }
+    }
+    if seen > BYTES_MAX { Err(too_large()) } else { Ok(kept) }
+}
+
+/// Whether the type declared is JSON; none declared counts as JSON.
+fn declared_json(headers: &HeaderMap) -> bool {
+    let Some(declared) = headers.get(CONTENT_TYPE) else { return true };
+    let Ok(declared) = declared.to_str() else { return false };
+    let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence.is_empty() || essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
+}
+
+fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
+    if depth(bytes) > DEPTH_MAX {
+        return Err(malformed(&format!("it may be nested {DEPTH_MAX} deep at most")));
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Err(malformed("it must be an object such as {\"appointment\":{…}}"))
+        }
+        Err(error) => Err(malformed(&format!("line {} column {} is no JSON", error.line(), error.column()))),
+    }
+}
+
+/// The most brackets open at once, those inside strings not counted.
+fn depth(bytes: &[u8]) -> usize {
+    let (mut open, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                open += 1;
+                most = most.max(open);
+            }
+            b'}' | b']' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+fn malformed(why: &str) -> Failure {
+    Failure::new(Problem::InvalidParameter, format!("the body cannot be used: {why}"))
+}
+
+fn too_large() -> Failure {
+    Failure::new(Problem::ContentTooLarge, format!("the body may have at most {BYTES_MAX} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_inside_strings_do_not_count() {
+        assert_eq!(depth(br#"{"a":"[[[[","b":[1]}"#), 2);
+        assert_eq!(depth(br#"{"a":"\"[[","b":"\\"}"#), 1);
+        assert_eq!(depth(b"]]]["), 1);
+    }
+
+    #[test]
+    fn thirty_two_levels_are_read_and_one_more_is_not() {
+        let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n - 1), "]".repeat(n - 1));
+        assert!(parse(nested(32).as_bytes()).is_ok());
+        assert!(parse(nested(33).as_bytes()).is_err());
+        assert!(parse("[".repeat(200_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn only_objects_are_bodies() {
+        for bad in ["", "1", "[]", "null", "{\"a\":}", "{} {}", "\u{feff}{}"] {
+            assert!(parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert!(parse(b" {} ").is_ok());
+    }
+
+    #[test]
+    fn a_type_that_is_not_json_is_told_from_none() {
+        let declares = |value: &'static str| {
+            declared_json(&HeaderMap::from_iter([(CONTENT_TYPE, axum::http::HeaderValue::from_static(value))]))
+        };
+        assert!(declared_json(&HeaderMap::new()));
+        assert!(declares("application/json; charset=utf-8") && declares("application/vnd.api+json"));
+        assert!(!declares("text/plain") && !declares("application/x-www-form-urlencoded"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Calendars. Spec 4.2, contract 3, 4.
+
+use serde_json::Value;
+
+use super::call::{GroupCall, Outcome, ok};
+use super::failure::Failure;
+use super::listing::page;
+use crate::domain::calendar::Calendar;
+use crate::domain::ids::{CalendarId, CalendarsetId, InterventionId};
+use crate::domain::refusal::Fault;
+use crate::domain::root::Root;
+use crate::wire::calendar::CALENDAR;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::list::Query;
+use crate::wire::query::ids;
+
+/// GET /api/v1/groups/:group_id/calendars: those that offer all of `intervention_ids[]`, of the sets
+/// `calendarset_ids[]`.
+pub(super) async fn list(call: GroupCall) -> Outcome {
+    let (audience, now) = (call.audience(), call.now);
+    let catalogue = &call.root.catalogue;
+    let known = |id: InterventionId| catalogue.interventions.contains_key(&id);
+    let interventions = ids(&call.params, "intervention_ids", InterventionId::new, known);
+    let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
+    let sets = ids(&call.params, "calendarset_ids", CalendarsetId::new, known);
+    let query = Query::parse(&call.params, &CALENDAR, &call.scope(), audience);
+    let (interventions, sets, query) = all(interventions, sets, query)?;
+    let rows = catalogue.calendars.len() * (1 + interventions.len());
+    let wanted = move |calendar: &Calendar, root: &Root| {
+        shown(root, calendar, audience)
+            && !calendar.deleted
+            && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
+            && interventions.iter().all(|id| {
+                let seen = audience > Audience::Application || root.catalogue.intervention_hidden(*id).is_none();
+                let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
+                seen && view.rules.offers(root.catalogue.zone(), *id, now)
+            })
+    };
+    let render = move |calendar: &Calendar, scope: &Scope<'_>| CALENDAR.render(calendar, scope, audience);
+    page(&call, rows, query, all_calendars, wanted, render).await
+}
+
+/// GET /api/v1/groups/:group_id/calendars/:id.
+pub(super) fn show(call: &GroupCall) -> Outcome {
+    let id = call.id(CalendarId::new)?;
+    let calendar = call.root.catalogue.calendars.get(&id).ok_or_else(Failure::no_result)?;
+    if !shown(&call.root, calendar, call.audience()) {
+        return Err(Failure::no_result());
+    }
+    Ok(ok(&Value::Object(CALENDAR.render(calendar, &call.scope(), call.audience()))))
+}
+
+fn all_calendars(root: &Root) -> Vec<&Calendar> {
+    root.catalogue.calendars.values().map(AsRef::as_ref).collect()
+}
+
+/// Whether a calendar exists for an audience: to an application, what the module shows.
+fn shown(root: &Root, calendar: &Calendar, audience: Audience) -> bool {
+    match audience {
+        Audience::Application => root.catalogue.calendar_hidden(calendar.id).is_none(),
+        Audience::Pro | Audience::Store => true,
+    }
+}
+
+/// All three, or everything that is wrong with any.
+pub(super) fn all<A, B, C>(
+    a: Result<A, Fault>,
+    b: Result<B, Fault>,
+    c: Result<C, Vec<Fault>>,
+) -> Result<(A, B, C), Vec<Fault>> {
+    match (a, b, c) {
+        (Ok(a), Ok(b), Ok(c)) => Ok((a, b, c)),
+        (a, b, c) => Err(a.err().into_iter().chain(b.err()).chain(c.err().into_iter().flatten()).collect()),
+    }
+}

@@ -1,0 +1,186 @@
+//! The way of a request to its handler: each check of contract 2 in its place, none twice.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+use super::auth::Identity;
+use super::failure::Failure;
+use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
+use super::{appointments, body, calendars, groups, health, interventions, slots, vevents};
+use crate::domain::command::Caller;
+use crate::domain::ids::GroupId;
+use crate::domain::refusal::Fault;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::domain::zone::Zone;
+use crate::wire::errors::Problem;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::params::Params;
+
+/// What a handler answers with.
+pub(super) type Outcome = Result<Response, Failure>;
+
+/// A request of somebody known, about no group in particular.
+pub(super) struct Call {
+    pub(super) server: Arc<Server>,
+    pub(super) identity: Identity,
+    pub(super) params: Params,
+}
+
+/// A request about one group that the caller sees.
+pub(super) struct GroupCall {
+    pub(super) server: Arc<Server>,
+    pub(super) identity: Identity,
+    pub(super) params: Params,
+    /// The moment of the request: no clock is read again.
+    pub(super) now: Instant,
+    /// The one state of the group that the answer is made from.
+    pub(super) root: Arc<Root>,
+    /// The id that the path ends with, where it ends with one and it could be one.
+    id: Option<u64>,
+    /// The object of the body; empty where none is read.
+    pub(super) body: Map<String, Value>,
+}
+
+impl GroupCall {
+    /// The id of the path.
+    ///
+    /// # Errors
+    /// 404 for what is no id.
+    pub(super) fn id<T>(&self, of: impl FnOnce(u64) -> Option<T>) -> Result<T, Failure> {
+        self.id.and_then(of).ok_or_else(Failure::no_result)
+    }
+
+    /// Who asks.
+    pub(super) fn caller(&self) -> Caller {
+        self.identity.caller
+    }
+
+    /// How much the caller is told.
+    pub(super) fn audience(&self) -> Audience {
+        self.identity.audience()
+    }
+
+    /// The zone of the group's clocks.
+    pub(super) fn zone(&self) -> Zone {
+        self.root.catalogue.zone()
+    }
+
+    /// What fields are read and shown in.
+    pub(super) fn scope(&self) -> Scope<'_> {
+        Scope::of(&self.root)
+    }
+}
+
+/// Answers a request that a line of the table takes.
+pub(super) async fn answer(
+    server: Arc<Server>,
+    row: &'static Row,
+    ids: Option<RawPathParams>,
+    request: Request,
+) -> Response {
+    match checked(server, row, ids, request).await {
+        Ok(response) => response,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// The checks in the order of contract 2: format, apikey, credentials, group, body, rights; parameters are the
+/// handler's.
+async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathParams>, request: Request) -> Outcome {
+    let (parts, body) = request.into_parts();
+    let params = Params::of_query(parts.uri.query().unwrap_or_default());
+    let json = params.one("format").is_none_or(|format| format.eq_ignore_ascii_case("json"));
+    if !json || parts.extensions.get::<XmlAsked>().is_some() {
+        return Err(Failure::new(
+            Problem::NotAcceptable,
+            "answers are JSON only: ask for .json or for no format at all",
+        ));
+    }
+    let operation = match row.operation {
+        Operation::Alive => return Ok(health::alive()),
+        Operation::Ready => return Ok(health::ready()),
+        Operation::ListGroups => None,
+        Operation::InGroup(operation) => Some(operation),
+    };
+    let now = server.engine.clock().now();
+    let directory = server.engine.published().directory();
+    let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
+    let identity = server.doorkeeper.identify(directory, &parts.headers, &params, from, now).await?;
+    let Some(operation) = operation else {
+        may(row.who, &identity, &params)?;
+        return groups::list(&Call { server, identity, params });
+    };
+    let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new).filter(|group| identity.sees(*group));
+    let root = group.and_then(|group| server.engine.published().root(group)).ok_or_else(Failure::no_result)?;
+    let body = if row.takes_body() { body::object(&parts.headers, body).await? } else { Map::new() };
+    may(row.who, &identity, &params)?;
+    let id = id_in_path(ids.as_ref(), "id");
+    dispatch(operation, GroupCall { server, identity, params, now, root, id, body }).await
+}
+
+fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
+    let text = ids?.iter().find(|(key, _)| *key == name).map(|(_, value)| value)?;
+    // A sign is no part of an id.
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// Whether the caller's role may use a line of the table. Contract 3.
+fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
+    let needed = match (who, identity.caller) {
+        (Who::Anybody | Who::Pros | Who::Applications | Who::HoldersOfTheSecret, Caller::Pro(_))
+        | (Who::Anybody | Who::Applications, Caller::Application) => return Ok(()),
+        (Who::HoldersOfTheSecret, Caller::Application) if params.one("key").is_some() => return Ok(()),
+        (Who::HoldersOfTheSecret, Caller::Application) => {
+            "this is for professionals of the group, or for whoever gives the appointment's secret as the parameter key"
+        }
+        (Who::Pros, Caller::Application) => "this is for professionals of the group: send their credentials",
+    };
+    Err(Failure::unauthorized(needed))
+}
+
+async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
+    match operation {
+        InGroup::ShowGroup => groups::show(&call),
+        InGroup::ListCalendars => calendars::list(call).await,
+        InGroup::ShowCalendar => calendars::show(&call),
+        InGroup::ListInterventions => interventions::list(call).await,
+        InGroup::ShowIntervention => interventions::show(&call),
+        InGroup::ListVevents => vevents::list(call).await,
+        InGroup::ShowVevent => vevents::show(&call),
+        InGroup::SearchSlots => slots::search(call).await,
+        InGroup::BookAppointment => appointments::book(call).await,
+        InGroup::ListAppointments => appointments::list(call).await,
+        InGroup::ShowAppointment => appointments::show(&call),
+        InGroup::CancelAppointment => appointments::cancel(call).await,
+    }
+}
+
+/// An answer of ready JSON.
+pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// 200 with a JSON value.
+pub(super) fn ok(value: &Value) -> Response {
+    json(StatusCode::OK, value.to_string().into_bytes())
+}
+
+/// The object that a body wraps under a resource's name.
+///
+/// # Errors
+/// A body without it.
+pub(super) fn wrapped<'b>(body: &'b Map<String, Value>, resource: &str) -> Result<&'b Map<String, Value>, Failure> {
+    let rule = || Fault::new(resource, format!("the body must hold the fields in an object: {{\"{resource}\":{{…}}}}"));
+    body.get(resource).and_then(Value::as_object).ok_or_else(|| rule().into())
+}

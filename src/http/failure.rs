@@ -1,0 +1,113 @@
+//! An answer that says no, in the error shape. Contract 2.
+
+use axum::body::Body;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use crate::domain::refusal::{Fault, Refusal};
+use crate::domain::zone::Zone;
+use crate::engine::Rejection;
+use crate::wire::errors::{self, Entry, Problem};
+use crate::wire::field::Audience;
+
+/// Seconds after which a caller who met an overloaded server may try again.
+const RETRY_SECONDS: u32 = 1;
+
+/// Why a request is not answered as asked.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// All that is refused; the first gives the status.
+    entries: Vec<Entry>,
+    /// Seconds after which trying again makes sense.
+    retry_after: Option<u32>,
+    /// Whether the rest of the connection cannot be read any more.
+    closing: bool,
+}
+
+impl Failure {
+    /// One problem in words.
+    pub(super) fn new(problem: Problem, message: impl Into<String>) -> Self {
+        Self::all(vec![Entry::new(problem, message)])
+    }
+
+    fn all(entries: Vec<Entry>) -> Self {
+        Self { entries, retry_after: None, closing: false }
+    }
+
+    /// What does not exist, and what is not the caller's.
+    pub(super) fn no_result() -> Self {
+        Self::all(vec![errors::no_result()])
+    }
+
+    /// What the caller's role may not do.
+    pub(super) fn unauthorized(needed: &str) -> Self {
+        Self::new(Problem::Unauthorized, needed)
+    }
+
+    /// Too much is under way; nothing was done.
+    pub(super) fn overloaded() -> Self {
+        let failure = Self::new(Problem::ServiceUnavailable, "too much is under way; nothing was done: try again");
+        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+    }
+
+    /// Too many of something in too short a time.
+    pub(super) fn too_many(what: &str, seconds: i64) -> Self {
+        let message = format!("too many {what}: try again in {seconds} seconds");
+        Self { retry_after: u32::try_from(seconds).ok(), ..Self::new(Problem::TooManyRequests, message) }
+    }
+
+    /// A bug of ours, with nothing of the inside in it.
+    pub(super) fn ours() -> Self {
+        Self::new(Problem::ServerError, "an error of the server; it has been logged")
+    }
+
+    /// The same, and the connection ends with it.
+    pub(super) fn closing(self) -> Self {
+        Self { closing: true, ..self }
+    }
+
+    /// What an engine's rejection means to a caller.
+    pub(super) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
+        match rejection {
+            Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
+            Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
+            Rejection::NoGroup => Self::no_result(),
+            Rejection::Failed => Self::ours(),
+        }
+    }
+
+    /// What rules say, in words.
+    pub(super) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
+        Self::all(refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect())
+    }
+}
+
+impl From<Vec<Fault>> for Failure {
+    fn from(faults: Vec<Fault>) -> Self {
+        Self::all(faults.into_iter().map(Entry::from).collect())
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        vec![fault].into()
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = self.entries.first().map_or(500, |entry| entry.problem.status());
+        let mut response = Response::new(Body::from(errors::body(&self.entries)));
+        *response.status_mut() = StatusCode::from_u16(status).expect("the table holds HTTP statuses");
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.closing {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}

@@ -1,0 +1,22 @@
+//! The HTTP API: routes, rights and one file per resource. What is asked and answered is shaped by `wire/`, decided by
+//! the engine.
+
+mod accept;
+mod appointments;
+mod auth;
+mod body;
+mod calendars;
+mod call;
+mod computing;
+mod failure;
+mod groups;
+mod health;
+mod interventions;
+mod listing;
+mod routes;
+mod slots;
+mod throttle;
+mod vevents;
+
+pub use accept::serve;
+pub use routes::{Routes, Server};

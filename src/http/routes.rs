@@ -1,0 +1,271 @@
+//! Every path, who may use it, and what it leads to: the one table the service is made from. Spec 4, contract 3.
+
+use std::any::Any;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, COOKIE,
+};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+
+use super::auth::Doorkeeper;
+use super::call;
+use super::computing::Computing;
+use super::failure::Failure;
+use crate::engine::Engine;
+use crate::wire::errors::Problem;
+
+/// A line of the table.
+pub(super) struct Row {
+    /// The method.
+    method: MethodFilter,
+    /// The path, without the `.json` it may end with.
+    pub(super) path: &'static str,
+    /// What it leads to.
+    pub(super) operation: Operation,
+    /// Who may.
+    pub(super) who: Who,
+}
+
+/// Who may do something.
+#[derive(Clone, Copy)]
+pub(super) enum Who {
+    /// Everybody, without an apikey.
+    Anybody,
+    /// A professional of the group.
+    Pros,
+    /// A professional, or an application by its key alone.
+    Applications,
+    /// A professional, or whoever gives the secret of the appointment as `key`.
+    HoldersOfTheSecret,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy)]
+pub(super) enum Operation {
+    /// Whether the process is alive.
+    Alive,
+    /// Whether it serves.
+    Ready,
+    /// The caller's groups.
+    ListGroups,
+    /// Something in one group.
+    InGroup(InGroup),
+}
+
+/// What is done in one group.
+#[derive(Clone, Copy)]
+pub(super) enum InGroup {
+    ShowGroup,
+    ListCalendars,
+    ShowCalendar,
+    ListInterventions,
+    ShowIntervention,
+    ListVevents,
+    ShowVevent,
+    SearchSlots,
+    BookAppointment,
+    ListAppointments,
+    ShowAppointment,
+    CancelAppointment,
+}
+
+const fn row(method: MethodFilter, path: &'static str, operation: Operation, who: Who) -> Row {
+    Row { method, path, operation, who }
+}
+
+const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup, who: Who) -> Row {
+    row(method, path, Operation::InGroup(operation), who)
+}
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+const DELETE: MethodFilter = MethodFilter::DELETE;
+
+static TABLE: &[Row] = &[
+    row(GET, "/healthz", Operation::Alive, Who::Anybody),
+    row(GET, "/readyz", Operation::Ready, Who::Anybody),
+    row(GET, "/api/v1/groups", Operation::ListGroups, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/calendars", InGroup::ListCalendars, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ShowCalendar, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/interventions", InGroup::ListInterventions, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ShowIntervention, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/availabletimeslots", InGroup::SearchSlots, Who::Applications),
+    in_group(POST, "/api/v1/groups/{group_id}/appointments", InGroup::BookAppointment, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/appointments/{id}", InGroup::ShowAppointment, Who::HoldersOfTheSecret),
+    in_group(
+        DELETE,
+        "/api/v1/groups/{group_id}/appointments/{id}",
+        InGroup::CancelAppointment,
+        Who::HoldersOfTheSecret,
+    ),
+];
+
+impl Row {
+    /// Whether a body is read.
+    pub(super) fn takes_body(&self) -> bool {
+        self.method == POST || self.method == MethodFilter::PUT
+    }
+}
+
+/// What every request is answered with.
+pub struct Server {
+    /// Decides writes and publishes states.
+    pub(super) engine: Engine,
+    /// Knows who asks.
+    pub(super) doorkeeper: Doorkeeper,
+    /// Where long computations go.
+    pub(super) computing: Computing,
+}
+
+impl Server {
+    /// A server over an engine, on a machine of so many cores.
+    #[must_use]
+    pub fn new(engine: Engine, cores: usize) -> Self {
+        Self { engine, doorkeeper: Doorkeeper::new(cores), computing: Computing::new(cores) }
+    }
+}
+
+/// The service that answers requests.
+#[derive(Clone)]
+pub struct Routes(TowerToHyperService<Router>);
+
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Source(pub(super) IpAddr);
+
+/// A path that ended with `.xml`.
+#[derive(Clone, Copy)]
+pub(super) struct XmlAsked;
+
+impl Routes {
+    /// The service of a server.
+    #[must_use]
+    pub fn new(server: Arc<Server>) -> Self {
+        let mut router = Router::new();
+        for row in TABLE {
+            let handler = move |State(server): State<Arc<Server>>, ids: Result<RawPathParams, _>, request: Request| {
+                call::answer(server, row, ids.ok(), request)
+            };
+            router = router.route(row.path, on(row.method, handler));
+        }
+        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(server);
+        Self(TowerToHyperService::new(router))
+    }
+
+    /// The answer to a request. A panic is a bug of ours, whose caller alone pays.
+    pub(super) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let began = tokio::time::Instant::now();
+        let method = request.method().clone();
+        let headers = request.headers();
+        let by_key_alone = !headers.contains_key(AUTHORIZATION) && !headers.contains_key(COOKIE);
+        let mut response = if method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+            preflight()
+        } else {
+            let mut request = without_suffix(request.map(Body::new));
+            request.extensions_mut().insert(Source(peer.ip()));
+            match Guarded(Box::pin(self.0.call(request))).await {
+                Ok(Ok(response)) => response,
+                Ok(Err(impossible)) => match impossible {},
+                Err(_) => Failure::ours().into_response(),
+            }
+        };
+        if by_key_alone {
+            // Any web page may read what the key alone is told.
+            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        }
+        let micros = began.elapsed().as_micros();
+        tracing::debug!(%peer, %method, status = response.status().as_u16(), micros, "answered");
+        response
+    }
+}
+
+/// The answer to a browser that asks whether a page may send a request. Never with credentials.
+fn preflight() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type, Idempotency-Key"));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}
+
+/// The request without the `.json` or `.xml` that its path may end with.
+fn without_suffix(mut request: Request) -> Request {
+    let path = request.uri().path();
+    let Some((stem, xml)) = path
+        .strip_suffix(".json")
+        .map(|stem| (stem, false))
+        .or_else(|| path.strip_suffix(".xml").map(|stem| (stem, true)))
+    else {
+        return request;
+    };
+    let query = request.uri().query();
+    let target = query.map_or_else(|| stem.to_owned(), |query| format!("{stem}?{query}"));
+    // What is left of a legal path is one, or nothing but `/` was there.
+    let Ok(uri) = target.parse::<Uri>() else { return request };
+    *request.uri_mut() = uri;
+    if xml {
+        request.extensions_mut().insert(XmlAsked);
+    }
+    request
+}
+
+async fn not_found() -> Failure {
+    Failure::new(Problem::NoResult, "there is no such path: see the documentation for those there are")
+}
+
+async fn method_not_allowed() -> Failure {
+    Failure::new(Problem::MethodNotAllowed, "the path does not take this method: the header Allow names those it takes")
+}
+
+/// A future whose panic is its result.
+struct Guarded<F>(Pin<Box<F>>);
+
+impl<F: Future> Future for Guarded<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_goes_and_the_query_stays() {
+        let stripped = |uri: &str| {
+            let request = Request::builder().uri(uri).body(Body::empty()).expect("a request");
+            without_suffix(request).uri().to_string()
+        };
+        assert_eq!(stripped("/api/v1/groups.json?apikey=a.json"), "/api/v1/groups?apikey=a.json");
+        assert_eq!(stripped("/api/v1/groups/4.xml"), "/api/v1/groups/4");
+        assert_eq!(stripped("/api/v1/groups?a=b.json"), "/api/v1/groups?a=b.json");
+    }
+}

@@ -1,0 +1,129 @@
+//! GET availabletimeslots. Contract 4.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+
+use super::call::{GroupCall, Outcome, json, ok};
+use super::failure::Failure;
+use crate::domain::bookable::{bookable, lead_times};
+use crate::domain::command::Caller;
+use crate::domain::ids::CalendarId;
+use crate::domain::interval_set::Interval;
+use crate::domain::root::Root;
+use crate::domain::slots::free_starts;
+use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
+
+/// Grid points up to which a search is answered where it stands: well under a millisecond.
+const POINTS_AT_ONCE: i64 = 20_000;
+/// Calendars up to which a start is explained where it stands.
+const EXPLAINED_AT_ONCE: usize = 20;
+/// Seconds that are searched in one go, so that what is found is bounded.
+const STRETCH: i64 = 31 * DAY;
+
+/// GET /api/v1/groups/:group_id/availabletimeslots.
+pub(super) async fn search(call: GroupCall) -> Outcome {
+    may_search(&call)?;
+    let search = SlotSearch::parse(&call.params, &call.root, call.caller(), call.now)?;
+    let GroupCall { server, root, now, .. } = &call;
+    match search.wanted {
+        Wanted::All | Wanted::First => {
+            let bytes = if points(&search, root, *now) <= POINTS_AT_ONCE {
+                find(&search, root, *now)
+            } else {
+                let (root, now) = (Arc::clone(root), *now);
+                server.computing.run(move || find(&search, &root, now)).await?
+            };
+            Ok(json(StatusCode::OK, bytes))
+        }
+        Wanted::Explanation(start) => {
+            let audience = call.audience();
+            let to_application = matches!(call.caller(), Caller::Application);
+            let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
+                let verdicts = verdicts(&search, root, start, *now, to_application);
+                explanation(start, &verdicts, call.zone(), audience)
+            } else {
+                let (root, now, zone) = (Arc::clone(root), *now, call.zone());
+                let explain =
+                    move || explanation(start, &verdicts(&search, &root, start, now, to_application), zone, audience);
+                server.computing.run(explain).await?
+            };
+            Ok(ok(&value))
+        }
+    }
+}
+
+/// A key alone sees slots only where the group shows them to everybody; only professionals look past the module.
+fn may_search(call: &GroupCall) -> Result<(), Failure> {
+    match call.caller() {
+        Caller::Pro(_) => drop(from_web(&call.params)?),
+        Caller::Application if !call.root.catalogue.group.open_data => {
+            return Err(Failure::unauthorized("this group shows its free times to logged-in clients only"));
+        }
+        Caller::Application if from_web(&call.params) == Ok(false) => {
+            return Err(Failure::unauthorized("from_web=0 is for professionals of the group"));
+        }
+        Caller::Application => drop(from_web(&call.params)?),
+    }
+    Ok(())
+}
+
+/// At most how many points of grids a search looks at.
+fn points(search: &SlotSearch, root: &Root, now: Instant) -> i64 {
+    let of = |id: &CalendarId| {
+        let calendar = root.catalogue.calendars.get(id)?;
+        let (_, latest) = lead_times(&root.catalogue, *id, now)?;
+        let end = if search.channel.follows_module_rules() { search.window.end.min(latest) } else { search.window.end };
+        Some(end.seconds_since(search.window.start).max(0) / (calendar.generate_interval.number() * MINUTE))
+    };
+    search.calendars.iter().filter_map(of).sum()
+}
+
+/// The answer of a search: the starts of all calendars merged, stretch by stretch.
+fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
+    let catalogue = &root.catalogue;
+    let mut answer = SlotsAnswer::new(search, catalogue.group.id, catalogue.zone());
+    let mut starts: Vec<Instant> = Vec::new();
+    let mut found: Vec<(Instant, usize)> = Vec::new();
+    let mut from = search.window.start;
+    while from < search.window.end {
+        let stretch = Interval { start: from, end: from.plus_seconds(STRETCH).min(search.window.end) };
+        from = stretch.end;
+        found.clear();
+        for (place, id) in search.calendars.iter().enumerate() {
+            let view = root.calendars.get(id).expect("every calendar has a view");
+            starts.clear();
+            free_starts(catalogue, view, &search.chain, stretch, now, search.channel, &mut starts);
+            found.extend(starts.iter().map(|start| (*start, place)));
+        }
+        // Each calendar's starts ascend already: the sort finds the runs and merges them.
+        found.sort();
+        for slot in found.chunk_by(|a, b| a.0 == b.0).filter(|slot| slot.len() >= search.at_least) {
+            answer.slot(slot[0].0, slot.iter().map(|(_, place)| *place));
+            if search.wanted == Wanted::First {
+                return answer.finish();
+            }
+        }
+    }
+    answer.finish()
+}
+
+/// What each calendar of a search says to one start. A key alone is not told of calendars that the module does not
+/// show, unless it named them.
+fn verdicts(
+    search: &SlotSearch,
+    root: &Root,
+    start: Instant,
+    now: Instant,
+    to_application: bool,
+) -> Vec<(CalendarId, Result<(), Vec<crate::domain::bookable::Obstacle>>)> {
+    let catalogue = &root.catalogue;
+    let hidden =
+        |id: &&CalendarId| to_application && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some();
+    let verdict = |id: &CalendarId| {
+        let view = root.calendars.get(id).expect("every calendar has a view");
+        (*id, bookable(catalogue, view, &search.chain, start, now, search.channel))
+    };
+    search.calendars.iter().filter(|id| !hidden(id)).map(verdict).collect()
+}

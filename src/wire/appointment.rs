@@ -1,0 +1,316 @@
+//! Appointments: the body of a booking, and the record that answers it. Spec 2.8, contract 6.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::customfield;
+use super::fiche::FICHE;
+use super::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
+use super::value;
+use crate::domain::booking::channel;
+use crate::domain::calendar::Calendar;
+use crate::domain::command::{BookAppointment, Caller, Client};
+use crate::domain::customfield::Model;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use crate::domain::intervention::Intervention;
+use crate::domain::refusal::Fault;
+use crate::domain::text::{Illegal, Text};
+use crate::domain::time::{Civil, Instant};
+use crate::domain::vevent::{self, Appointment, Rare, Vevent};
+
+/// Fields of the fiche that an appointment shows.
+const SHOWN_OF_FICHE: [&str; 7] =
+    ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
+/// Fields of a fiche that no booking sets.
+const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
+
+/// A booking as it was asked for.
+#[derive(Clone, Debug)]
+pub struct Booking {
+    /// What is to be done.
+    pub command: BookAppointment,
+    /// What the caller said of the client, as the booking's own answer repeats it.
+    pub sent: Map<String, Value>,
+}
+
+/// What of a booking decides whether the caller may make it, read before anything else is judged: whether it asks for
+/// the module's rules, and whether it names a fiche.
+#[must_use]
+pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
+    let from_web = object.get("from_web").is_none_or(|given| value::boolean(given) != Ok(false));
+    let fiche_id = object.get("fiche").and_then(|fiche| fiche.get("id"));
+    (from_web, fiche_id.is_some_and(|id| value::id(id) != Ok(None)))
+}
+
+/// The booking that an object asks for.
+///
+/// # Errors
+/// Everything that is wrong or missing, each by its field.
+pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: Caller) -> Result<Booking, Vec<Fault>> {
+    let audience = match caller {
+        Caller::Application => Audience::Application,
+        Caller::Pro(_) => Audience::Pro,
+    };
+    let mut given = Given { object, faults: Vec::new() };
+    given.faults.extend(foreign_group(object, scope));
+    let date = given.read("date", value::civil);
+    if date.is_none() && !given.is_wrong("date") {
+        given.wrong("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
+    }
+    let from_web = given.read_unless_empty("from_web", value::boolean).unwrap_or(true);
+    let intervention_ids = interventions(&mut given, scope, caller, from_web);
+    let calendar_id = given.read("calendar_id", value::id).and_then(CalendarId::new);
+    if calendar_id.is_some_and(|id| !scope.root.catalogue.calendars.contains_key(&id)) {
+        given.wrong("calendar_id", "must be the id of one of the group's calendars, or 0 for any");
+    }
+    let comments = given.read("comments", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
+    let websource = given.read("websource", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
+    let smsreminder = given.read_unless_empty("smsreminder", value::boolean);
+    let customs = customfield::given(object, scope, Model::Vevent, audience);
+    let customs = given.keep(customs).unwrap_or_default();
+    let client = client(object.get("fiche"), scope, audience);
+    let client = given.keep(client);
+    let (Some((client, sent)), true) = (client, given.faults.is_empty()) else { return Err(given.faults) };
+    let date = date.unwrap_or(Civil(0));
+    let command = BookAppointment {
+        caller,
+        from_web,
+        date,
+        intervention_ids,
+        calendar_id,
+        client,
+        comments,
+        websource,
+        smsreminder,
+        customs,
+    };
+    Ok(Booking { command, sent })
+}
+
+fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: Caller, from_web: bool) -> Vec<InterventionId> {
+    let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
+    let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
+    if !given.is_wrong("intervention_ids") {
+        given.faults.extend(scope.root.catalogue.chain(&ids, channel(caller, from_web)).err());
+    }
+    ids
+}
+
+/// The client of a booking, and what the caller said of it.
+fn client(
+    given: Option<&Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<(Client, Map<String, Value>), Vec<Fault>> {
+    let nothing = Map::new();
+    let object = match given {
+        None | Some(Value::Null) => &nothing,
+        Some(Value::Object(object)) => object,
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(vec![Fault::new("fiche", "must be an object with the client's fields")]);
+        }
+    };
+    let mut faults = Vec::new();
+    let id = object.get("id").map_or(Ok(None), value::id).map(|id| id.and_then(FicheId::new)).unwrap_or_else(|wrong| {
+        faults.push(Fault::new("id", wrong.0));
+        None
+    });
+    if id.is_some_and(|id| !scope.root.fiches.contains_key(&id)) {
+        faults.push(Fault::new("id", "must be the id of one of the group's fiches"));
+    }
+    let mut written = object.clone();
+    NOT_BY_BOOKING.iter().for_each(|name| drop(written.shift_remove(*name)));
+    let fields = FICHE.parse(&written, scope, audience).unwrap_or_else(|wrong| {
+        faults.extend(wrong);
+        Default::default()
+    });
+    if !faults.is_empty() {
+        return Err(faults.into_iter().map(|fault| fault.within("fiche")).collect());
+    }
+    let customs = customfield::given(object, scope, Model::Fiche, audience).expect("the table has read them already");
+    let mut alone = FICHE.blank.clone();
+    fields.apply_to(&mut alone);
+    let shown = of_fiche(&alone, scope);
+    let writable = |name: &str| FICHE.field(name).and_then(|f| f.writers).is_some_and(|writers| audience >= writers);
+    let sent = shown.into_iter().filter(|(name, _)| object.contains_key(name) && writable(name)).collect();
+    Ok((Client { id, email: alone.email, fields, customs }, sent))
+}
+
+/// An object being read, and what was wrong with it so far.
+struct Given<'a> {
+    object: &'a Map<String, Value>,
+    faults: Vec<Fault>,
+}
+
+impl Given<'_> {
+    /// A field's value; `None` where it is not given, empty or wrong.
+    fn read<T>(&mut self, field: &str, read: impl FnOnce(&Value) -> Result<Option<T>, Illegal>) -> Option<T> {
+        read(self.object.get(field)?).unwrap_or_else(|illegal| {
+            self.faults.push(Fault::new(field, illegal.0));
+            None
+        })
+    }
+
+    /// The same for what knows no empty value.
+    fn read_unless_empty<T>(&mut self, field: &str, read: impl FnOnce(&Value) -> Result<T, Illegal>) -> Option<T> {
+        self.read(field, |given| if value::is_empty(given) { Ok(None) } else { read(given).map(Some) })
+    }
+
+    fn keep<T>(&mut self, read: Result<T, Vec<Fault>>) -> Option<T> {
+        read.map_err(|wrong| self.faults.extend(wrong)).ok()
+    }
+
+    fn wrong(&mut self, field: &str, rule: &str) {
+        self.faults.push(Fault::new(field, rule));
+    }
+
+    fn is_wrong(&self, field: &str) -> bool {
+        self.faults.iter().any(|fault| fault.field == field)
+    }
+}
+
+/// The plain fields of an appointment's record: what lists can be sorted by. Its rows are vevents that are appointments.
+pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
+    resource: "appointment",
+    fields: vec![
+        shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
+        shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
+        shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
+        shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| Cell::Integer(of(row).state.number())),
+        shown("group_id", Kind::Reference, |_, scope| Cell::Reference(Some(scope.root.catalogue.group.id.number()))),
+        shown("calendar_id", Kind::Reference, |row, _| Cell::Reference(Some(row.calendar_id.number()))),
+        shown("fiche_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).fiche_id.number()))),
+        shown("intervention_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).intervention_id.number()))),
+        shown("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
+        shown("from_web", Kind::Boolean, |row, _| Cell::Boolean(of(row).from_web)),
+        shown("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
+        shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
+        shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
+    ],
+    required: &[],
+    customs: None,
+    id: |row| row.id.number(),
+    order: |a, b, _| of(a).start.cmp(&of(b).start),
+    blank: blank(),
+});
+
+fn shown(
+    name: &'static str,
+    kind: Kind,
+    read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+) -> Field<Vevent> {
+    Field::derived(name, kind, Audience::Application, read)
+}
+
+fn of(row: &Vevent) -> &Appointment {
+    row.appointment().expect("rows of this table are appointments")
+}
+
+fn rare(row: &Vevent, text: fn(&Rare) -> &str) -> Cell<'_> {
+    Cell::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
+}
+
+fn blank() -> Vevent {
+    let appointment = Appointment {
+        civil_start: Civil(0),
+        start: Instant(0),
+        length_seconds: 60,
+        intervention_id: InterventionId::new(1).expect("1 is an id"),
+        fiche_id: FicheId::new(1).expect("1 is an id"),
+        key: vevent::Key::new("00000000000000000000").expect("20 digits are a key"),
+        state: vevent::State::default(),
+        smsreminder: false,
+        from_web: false,
+        sent: vevent::Sent::default(),
+    };
+    Vevent {
+        id: VeventId::new(1).expect("1 is an id"),
+        calendar_id: CalendarId::new(1).expect("1 is an id"),
+        kind: vevent::Kind::Appointment(appointment),
+        deleted: false,
+        created_at: Instant(0),
+        updated_at: Instant(0),
+        rare: None,
+    }
+}
+
+/// An appointment's record. A key alone sees of the fiche its id and what it `sent` itself, and the names that the
+/// module shows. Contract 6.
+///
+/// # Panics
+/// For an event that is no appointment.
+#[must_use]
+pub fn render(
+    row: &Vevent,
+    scope: &Scope<'_>,
+    audience: Audience,
+    now: Instant,
+    sent: &Map<String, Value>,
+) -> Map<String, Value> {
+    let appointment = of(row);
+    let catalogue = &scope.root.catalogue;
+    let group = &catalogue.group;
+    let calendar = catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+    let intervention =
+        catalogue.interventions.get(&appointment.intervention_id).expect("an intervention is never removed");
+    let mut fiche = Map::new();
+    fiche.insert("id".into(), appointment.fiche_id.number().into());
+    match audience {
+        Audience::Application => fiche.extend(sent.clone()),
+        Audience::Pro | Audience::Store => {
+            let record = scope.root.fiches.get(&appointment.fiche_id).expect("an appointment's client exists");
+            fiche.extend(of_fiche(record, scope));
+        }
+    }
+    let (calendar_name, intervention_name) = match audience {
+        Audience::Application => (calendar.publicname.as_str(), intervention.publicname.as_str()),
+        Audience::Pro | Audience::Store => (calendar.name.as_str(), intervention.name.as_str()),
+    };
+    let mut record = APPOINTMENT.render(row, scope, audience);
+    let more = json!({
+        "key": appointment.key.as_str(),
+        "created_since": now.seconds_since(row.created_at).max(0),
+        "location": location(calendar, scope),
+        "group": {"id": group.id.number(), "name": group.name.as_str(), "urlname": group.urlname.as_str()},
+        "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
+        "fiche": fiche,
+        "intervention": of_intervention(intervention),
+        "capacity": 1,
+        "resource_id": 0,
+        "intervention_name": intervention_name,
+        "intervention_length": intervention.length.number(),
+        "calendar_name": calendar_name,
+        "group_name": group.name.as_str(),
+    });
+    if let Value::Object(more) = more {
+        record.extend(more);
+    }
+    record
+}
+
+fn of_intervention(intervention: &Intervention) -> Value {
+    json!({
+        "id": intervention.id.number(),
+        "publicname": intervention.publicname.as_str(),
+        "interventionset_id": intervention.interventionset_id.map(|id| id.number()),
+        "length": intervention.length.number(),
+    })
+}
+
+fn of_fiche(fiche: &Fiche, scope: &Scope<'_>) -> Map<String, Value> {
+    let cell = |name: &str| FICHE.field(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)));
+    SHOWN_OF_FICHE.iter().filter_map(|name| cell(name)).collect()
+}
+
+/// Where the client is to go: the calendar's address, or the group's where the calendar has none of its own.
+fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
+    let group = &scope.root.catalogue.group;
+    let own = [calendar.address.as_str(), calendar.zipcode.as_str(), calendar.city.as_str()];
+    let groups = [group.address.as_str(), group.zipcode.as_str(), group.city.as_str()];
+    let [address, zipcode, city] = if own.iter().all(|part| part.is_empty()) { groups } else { own };
+    let town = [zipcode, city].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    [address, &town].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}

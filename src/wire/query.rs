@@ -1,0 +1,81 @@
+//! Parameters of a query as values. Contract 1.
+
+use std::ops::RangeInclusive;
+
+use super::datetime;
+use super::params::Params;
+use crate::domain::refusal::Fault;
+use crate::domain::time::Instant;
+use crate::domain::zone::Zone;
+
+/// A moment on the clocks of the group, if one is given.
+///
+/// # Errors
+/// What is no datetime, or lies outside 1970 to 9999.
+pub fn moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
+    let read = |text: &str| datetime::parse(text).and_then(|civil| datetime::instant(zone, civil));
+    params.one(name).map(read).transpose().map_err(|illegal| Fault::new(name, illegal.0))
+}
+
+/// A whole number within bounds, if one is given.
+///
+/// # Errors
+/// What is no such number.
+pub fn number(params: &Params, name: &str, bounds: RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+    let Some(text) = params.one(name) else { return Ok(None) };
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    let rule = || Fault::new(name, format!("must be a whole number from {} to {}", bounds.start(), bounds.end()));
+    number.ok_or_else(rule).map(Some)
+}
+
+/// A boolean; `otherwise` where none is given.
+///
+/// # Errors
+/// What is no boolean.
+pub fn flag(params: &Params, name: &str, otherwise: bool) -> Result<bool, Fault> {
+    match params.one(name) {
+        None => Ok(otherwise),
+        Some("1" | "true") => Ok(true),
+        Some("0" | "false") => Ok(false),
+        Some(_) => Err(Fault::new(name, "must be 1, 0, true or false")),
+    }
+}
+
+/// The ids of a list, in the order given; 0 stands for none.
+///
+/// # Errors
+/// What is no id, or not one that is `known`.
+pub fn ids<T: Copy>(
+    params: &Params,
+    name: &str,
+    of: impl Fn(u64) -> Option<T>,
+    known: impl Fn(T) -> bool,
+) -> Result<Vec<T>, Fault> {
+    let mut ids = Vec::new();
+    for text in params.list(name) {
+        let number: u64 = text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
+        match of(number) {
+            None if number == 0 => {}
+            Some(id) if known(id) => ids.push(id),
+            Some(_) | None => return Err(Fault::new(name, format!("the group has nothing of the id {number}"))),
+        }
+    }
+    Ok(ids)
+}
+
+/// An id, if one is given; 0 stands for none.
+///
+/// # Errors
+/// As [`ids`], and where several are given.
+pub fn id<T: Copy>(
+    params: &Params,
+    name: &str,
+    of: impl Fn(u64) -> Option<T>,
+    known: impl Fn(T) -> bool,
+) -> Result<Option<T>, Fault> {
+    match *ids(params, name, of, known)? {
+        [] => Ok(None),
+        [id] => Ok(Some(id)),
+        [_, _, ..] => Err(Fault::new(name, "must be one id")),
+    }
+}

@@ -1,0 +1,174 @@
+//! Booking, reading and cancelling.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, TestServer, answer};
+use crate::shop::{CALENDAR, CUT, KNOWN_FICHE, OTHER_CALENDAR, clock};
+
+const PATH: &str = "/groups/4/appointments";
+
+fn booking(time: &str) -> Value {
+    json!({
+        "date": format!("2025-06-02 {time}:00"),
+        "intervention_ids": [CUT],
+        "calendar_id": CALENDAR,
+        "fiche": {"lastname": "Durand", "email": "d@example.org", "firstphone": "0102030405"},
+    })
+}
+
+async fn book(server: &TestServer, appointment: &Value) -> Answer {
+    answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": appointment }))).await
+}
+
+async fn pro_books(server: &TestServer, appointment: &Value) -> Answer {
+    answer(server.by_pro(Method::POST, PATH).json(&json!({ "appointment": appointment }))).await
+}
+
+#[tokio::test]
+async fn a_booking_is_answered_with_its_record_and_its_slot_is_gone() {
+    let server = TestServer::start().await;
+    let made = book(&server, &booking("09:30")).await.is(201);
+    let records = made["records"].as_array().unwrap();
+    assert_eq!(records.len(), 1);
+    let record = &records[0];
+    assert_eq!((&record["start"], &record["end"]), (&json!("2025-06-02 09:30:00"), &json!("2025-06-02 10:00:00")));
+    assert_eq!(record["key"].as_str().map(str::len), Some(20));
+    assert_eq!(record["group"], json!({"id": 4, "name": "Cut & Co", "urlname": "cut-co"}));
+    assert_eq!(record["calendar"], json!({"id": CALENDAR, "publicname": "Ann"}));
+    assert_eq!(
+        record["intervention"],
+        json!({"id": CUT, "publicname": "shown name", "interventionset_id": null, "length": 30})
+    );
+    assert_eq!((&record["capacity"], &record["resource_id"], &record["state"]), (&json!(1), &json!(0), &json!(0)));
+    assert_eq!((&record["from_web"], &record["deleted"]), (&json!(true), &json!(false)));
+    assert_eq!((&record["created_since"], &record["calendar_name"]), (&json!(0), &json!("Ann")));
+    let fiche =
+        json!({"id": record["fiche_id"], "lastname": "Durand", "email": "d@example.org", "firstphone": "0102030405"});
+    assert_eq!(record["fiche"], fiche, "the id, and what was sent");
+    let slots = server.get("/groups/4/availabletimeslots?intervention_ids=21&calendar_id=11&nDays=1").await;
+    assert!(!slots.text.contains("09:30:00") && !slots.text.contains("09:15:00"), "{}", slots.text);
+    book(&server, &booking("09:45")).await.refused(400, 12, Some("date"));
+    let mut other = booking("09:45");
+    other["fiche"]["email"] = json!("other@example.org");
+    let refused = book(&server, &other).await;
+    refused.refused(400, 14, Some("date"));
+    assert!(!refused.text.contains("09:30"), "a key alone is not told whose time it is");
+}
+
+#[tokio::test]
+async fn the_secret_reads_and_cancels_one_appointment_and_nothing_else() {
+    let server = TestServer::start().await;
+    server.at(clock(7, 0));
+    let mut wanted = booking("09:00");
+    wanted["date"] = json!("2025-06-10 09:00:00");
+    let made = book(&server, &wanted).await.is(201)["records"][0].clone();
+    let (id, key) = (made["id"].as_u64().unwrap(), made["key"].as_str().unwrap());
+    let path = format!("{PATH}/{id}");
+    server.get(&path).await.refused(403, 1, None);
+    server.get(&format!("{path}?key=wrong")).await.refused(404, 3, None);
+    let absent = server.get(&format!("{PATH}/999999?key={key}")).await;
+    assert_eq!(server.get(&format!("{path}?key=wrong")).await.text, absent.text);
+    assert_eq!(server.get(&format!("{PATH}/51?key={key}")).await.text, absent.text, "no appointment");
+    let shown = server.get(&format!("{path}?key={key}")).await.is(200);
+    assert_eq!(shown["fiche"], json!({"id": made["fiche_id"]}));
+    let delete = |query: String| answer(server.by_key(Method::DELETE, &format!("{path}{query}")));
+    delete(String::new()).await.refused(403, 1, None);
+    delete("?key=wrong".into()).await.refused(404, 3, None);
+    let cancelled = delete(format!("?key={key}")).await.is(200);
+    assert_eq!((&cancelled["id"], &cancelled["deleted"]), (&json!(id), &json!(true)));
+    assert_eq!(delete(format!("?key={key}")).await.is(200)["deleted"], true, "again: unchanged");
+    assert_eq!(server.get(&format!("{path}?key={key}")).await.is(200)["deleted"], true);
+    book(&server, &wanted).await.is(201);
+}
+
+#[tokio::test]
+async fn clients_cancel_in_time_and_professionals_at_any_time() {
+    let server = TestServer::start().await;
+    let made = book(&server, &booking("09:00")).await.is(201)["records"][0].clone();
+    let path = format!("{PATH}/{}", made["id"]);
+    let late = format!("{path}?key={}", made["key"].as_str().unwrap());
+    let refused = answer(server.by_key(Method::DELETE, &late)).await;
+    refused.refused(400, 10, None);
+    assert!(refused.text.contains("2025-05-31 09:00:00"), "{}", refused.text);
+    assert_eq!(answer(server.by_pro(Method::DELETE, &path)).await.is(200)["deleted"], true);
+}
+
+#[tokio::test]
+async fn professionals_see_the_client_and_list_what_is_ahead() {
+    let server = TestServer::start().await;
+    book(&server, &booking("09:00")).await.is(201);
+    book(&server, &booking("10:00")).await.is(201);
+    server.at(clock(9, 30));
+    let list = server.pro_get(PATH).await.is(200);
+    assert_eq!((&list["totalRecords"], &list["records"][0]["start"]), (&json!(1), &json!("2025-06-02 10:00:00")));
+    assert_eq!(list["records"][0]["fiche"]["lastname"], "Durand");
+    assert_eq!(list["records"][0]["calendar_name"], "agenda");
+    let all = server.pro_get(&format!("{PATH}?include_past=1&dir=desc")).await.is(200);
+    assert_eq!((&all["totalRecords"], &all["records"][0]["start"]), (&json!(2), &json!("2025-06-02 10:00:00")));
+    let id = &all["records"][1]["id"];
+    assert_eq!(server.pro_get(&format!("{PATH}/{id}")).await.is(200)["id"], *id);
+    server.pro_get(&format!("{PATH}?include_past=maybe")).await.refused(400, 2, Some("include_past"));
+}
+
+#[tokio::test]
+async fn without_a_calendar_one_that_is_free_is_taken() {
+    let server = TestServer::start().await;
+    let mut anywhere = booking("09:00");
+    anywhere.as_object_mut().unwrap().remove("calendar_id");
+    let mut taken = Vec::new();
+    for email in ["a@example.org", "b@example.org"] {
+        anywhere["fiche"]["email"] = json!(email);
+        taken.push(book(&server, &anywhere).await.is(201)["records"][0]["calendar_id"].as_u64().unwrap());
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, [CALENDAR, OTHER_CALENDAR]);
+    anywhere["fiche"]["email"] = json!("c@example.org");
+    book(&server, &anywhere).await.refused(400, 14, Some("date"));
+}
+
+#[tokio::test]
+async fn a_known_client_is_booked_for_and_stays_as_it_is() {
+    let server = TestServer::start().await;
+    let mut again = booking("09:00");
+    again["fiche"] = json!({"lastname": "Changed", "email": "KNOWN@example.org", "comments": "x"});
+    let record = book(&server, &again).await.is(201)["records"][0].clone();
+    assert_eq!(record["fiche_id"], KNOWN_FICHE);
+    assert_eq!(record["fiche"], json!({"id": KNOWN_FICHE, "lastname": "Changed", "email": "KNOWN@example.org"}));
+    let seen = server.pro_get(&format!("{PATH}/{}", record["id"])).await.is(200);
+    assert_eq!((&seen["fiche"]["lastname"], &seen["fiche"]["comments"]), (&json!("Known"), &json!("")));
+}
+
+#[tokio::test]
+async fn what_a_key_alone_may_not_book() {
+    let server = TestServer::start().await;
+    let mut back_office = booking("09:00");
+    back_office["from_web"] = json!(0);
+    back_office["date"] = json!("nonsense");
+    book(&server, &back_office).await.refused(403, 1, None);
+    let mut named = booking("09:00");
+    named["fiche"]["id"] = json!(999);
+    book(&server, &named).await.refused(403, 1, None);
+    let closed = TestServer::with(|catalogue| catalogue.group.validate_email = true).await;
+    book(&closed, &json!(null)).await.refused(403, 1, None);
+    pro_books(&closed, &json!(null)).await.refused(400, 2, Some("appointment"));
+}
+
+#[tokio::test]
+async fn professionals_book_for_a_fiche_and_change_it() {
+    let server = TestServer::start().await;
+    let mut given = booking("20:07");
+    given["from_web"] = json!("0");
+    given["intervention_ids"] = json!("21,22");
+    given["fiche"] = json!({"id": KNOWN_FICHE.to_string(), "firstname": "Noa", "comments": "likes tea", "deleted": 1});
+    let made = pro_books(&server, &given).await.is(201);
+    assert_eq!(made["records"].as_array().unwrap().len(), 2);
+    assert_eq!(made["records"][1]["start"], "2025-06-02 20:37:00");
+    let fiche = &made["records"][1]["fiche"];
+    assert_eq!(
+        (&fiche["lastname"], &fiche["firstname"], &fiche["comments"]),
+        (&json!("Known"), &json!("Noa"), &json!("likes tea"))
+    );
+    given["fiche"]["id"] = json!(999);
+    pro_books(&server, &given).await.refused(400, 2, Some("fiche.id"));
+}

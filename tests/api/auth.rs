@@ -1,0 +1,89 @@
+//! Keys, credentials, and what foreign groups look like.
+
+use reqwest::Method;
+
+use crate::server::{TestServer, answer};
+use crate::shop::{EVE, KEY, KEY_OF_ALL, clock};
+
+#[tokio::test]
+async fn a_missing_or_unknown_key_is_403() {
+    let server = TestServer::start().await;
+    for query in ["", "?apikey=", "?apikey=wrong"] {
+        answer(server.bare(Method::GET, &format!("/api/v1/groups/4{query}"))).await.refused(403, 1, None);
+    }
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_401_without_a_challenge() {
+    let server = TestServer::start().await;
+    let path = format!("/api/v1/groups/4?apikey={KEY}");
+    for (email, password) in [("ann@example.org", "wrong"), ("nobody@example.org", "secret"), ("", "")] {
+        let refused = answer(server.bare(Method::GET, &path).basic_auth(email, Some(password))).await;
+        refused.refused(401, 5, None);
+        assert!(!refused.headers.contains_key("www-authenticate"));
+    }
+    answer(server.bare(Method::GET, &path).bearer_auth("x")).await.refused(401, 5, None);
+}
+
+#[tokio::test]
+async fn credentials_are_looked_at_before_the_group_and_the_key_before_them() {
+    let server = TestServer::start().await;
+    let wrong = |path: &str| answer(server.bare(Method::GET, path).basic_auth("a@b", Some("c")));
+    wrong("/api/v1/groups/99?apikey=wrong").await.refused(403, 1, None);
+    wrong(&format!("/api/v1/groups/99?apikey={KEY}")).await.refused(401, 5, None);
+}
+
+#[tokio::test]
+async fn an_address_is_known_in_any_letter_case_and_stays_known_for_a_minute() {
+    let server = TestServer::start().await;
+    let path = format!("/api/v1/groups/4/vevents?apikey={KEY}");
+    for minute in 0..3 {
+        server.at(clock(8, minute));
+        let request = server.bare(Method::GET, &path).basic_auth("Ann@Example.ORG", Some("secret"));
+        answer(request).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_group_looks_like_an_absent_one() {
+    let server = TestServer::start().await;
+    let absent = server.get("/groups/99").await;
+    absent.refused(404, 3, None);
+    for path in ["/groups/5", "/groups/0", "/groups/x", "/groups/+4", "/groups/5/calendars", "/groups/%FF"] {
+        assert_eq!(server.get(path).await.text, absent.text, "{path}");
+    }
+    let as_eve = |path: &str| answer(server.by_key(Method::GET, path).basic_auth(EVE.0, Some(EVE.1)));
+    assert_eq!(as_eve("/groups/4").await.text, absent.text);
+    assert_eq!(as_eve("/groups/5").await.text, absent.text, "her group, but not the key's");
+    let path = format!("/api/v1/groups/5?apikey={KEY_OF_ALL}");
+    answer(server.bare(Method::GET, &path).basic_auth(EVE.0, Some(EVE.1))).await.is(200);
+}
+
+#[tokio::test]
+async fn a_key_alone_may_not_see_what_is_for_professionals() {
+    let server = TestServer::start().await;
+    for path in ["/groups/4/vevents", "/groups/4/vevents/51", "/groups/4/appointments", "/groups/4/appointments/51"] {
+        server.get(path).await.refused(403, 1, None);
+    }
+}
+
+#[tokio::test]
+async fn ten_failures_make_a_source_wait_and_remembered_credentials_go_on() {
+    let server = TestServer::start().await;
+    let path = format!("/api/v1/groups/4?apikey={KEY}");
+    let login =
+        |password: &'static str| answer(server.bare(Method::GET, &path).basic_auth("ann@example.org", Some(password)));
+    login("secret").await.is(200);
+    for _ in 0..10 {
+        login("wrong").await.refused(401, 5, None);
+    }
+    let refused = login("wrong").await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["retry-after"], "600");
+    login("secret").await.is(200);
+    server.at(clock(8, 5));
+    login("secret").await.refused(429, 4, None);
+    answer(server.bare(Method::GET, &path).basic_auth("bob@example.org", Some("x"))).await.refused(401, 5, None);
+    server.at(clock(8, 10));
+    login("secret").await.is(200);
+}

@@ -1,0 +1,10 @@
+//! The HTTP API against a real server: shapes, the order of errors, rights.
+
+mod appointments;
+mod auth;
+mod bodies;
+mod lists;
+mod paths;
+mod server;
+mod shop;
+mod slots;

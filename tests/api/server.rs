@@ -1,0 +1,127 @@
+//! A server in this process, on a port of its own, whose clock stands still.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+use slotbook::clock::ManualClock;
+use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::time::Instant;
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts};
+use slotbook::http::{Routes, Server, serve};
+use slotbook::store::SimulatedDisk;
+
+use crate::shop;
+
+/// A running server.
+pub(crate) struct TestServer {
+    base: String,
+    client: reqwest::Client,
+    clock: Arc<ManualClock>,
+    pub(crate) engine: Engine,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("JSON: {}", self.text))
+    }
+
+    /// Code and field of each entry of an error body.
+    pub(crate) fn errors(&self) -> Vec<(i64, Option<String>)> {
+        let json = self.json();
+        let entries = json["errors"].as_array().unwrap_or_else(|| panic!("errors: {}", self.text));
+        let field = |entry: &Value| entry.get("field").map(|field| field.as_str().expect("a text").to_owned());
+        entries.iter().map(|entry| (entry["code"].as_i64().expect("a code"), field(entry))).collect()
+    }
+
+    /// Asserts a status and the code and field of the only entry.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: i64, field: Option<&str>) {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.errors(), [(code, field.map(str::to_owned))], "{}", self.text);
+    }
+
+    /// Asserts a status and returns the JSON.
+    #[track_caller]
+    pub(crate) fn is(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.json()
+    }
+}
+
+impl TestServer {
+    /// The shop at eight in the morning of a Monday.
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// The same with other settings of group 4.
+    pub(crate) async fn with(change: impl FnOnce(&mut Catalogue)) -> Self {
+        let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
+        let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
+        let parts = Parts {
+            directory: shop::directory(),
+            roots: vec![shop::group_four(change), shop::group_five()],
+            clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
+            draws: Draws::seeded([7; 32]),
+            wiring: Wiring::direct(),
+            bounds: Bounds::default(),
+            patience: Duration::from_secs(10),
+        };
+        let (engine, journal) = Engine::start(parts, log).await;
+        std::thread::spawn(move || journal.run());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let routes = Routes::new(Arc::new(Server::new(engine.clone(), 2)));
+        tokio::spawn(serve(listener, routes, 100, std::future::pending()));
+        Self { base, client: reqwest::Client::new(), clock, engine }
+    }
+
+    /// Moves the clock.
+    pub(crate) fn at(&self, moment: Instant) {
+        self.clock.set(moment);
+    }
+
+    /// A request without anything.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base))
+    }
+
+    /// A request by the key of group 4 alone; the path may have a query.
+    pub(crate) fn by_key(&self, method: Method, path: &str) -> RequestBuilder {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        self.bare(method, &format!("/api/v1{path}{separator}apikey={}", shop::KEY))
+    }
+
+    /// A request by the professional of group 4.
+    pub(crate) fn by_pro(&self, method: Method, path: &str) -> RequestBuilder {
+        self.by_key(method, path).basic_auth(shop::ANN.0, Some(shop::ANN.1))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        answer(self.by_key(Method::GET, path)).await
+    }
+
+    pub(crate) async fn pro_get(&self, path: &str) -> Answer {
+        answer(self.by_pro(Method::GET, path)).await
+    }
+}
+
+/// Sends a request.
+pub(crate) async fn answer(request: RequestBuilder) -> Answer {
+    let response = request.send().await.expect("the server answers");
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answer { status, headers, text: response.text().await.expect("a text") }
+}

@@ -1,0 +1,157 @@
+//! The shop that all tests of the API meet: two groups, their calendars, and who may ask.
+
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+use slotbook::domain::calendar::{Calendar, Calendarset};
+use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::customfield::{CustomName, Customfield, Model};
+use slotbook::domain::directory::{Apikey, Directory, IdKind, Pro};
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
+use slotbook::domain::ids::{
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, ProId, VeventId,
+};
+use slotbook::domain::intervention::Intervention;
+use slotbook::domain::recurrence::{Exceptions, Rule, Series};
+use slotbook::domain::root::Root;
+use slotbook::domain::text::{Bounded, Email, Name, Text};
+use slotbook::domain::time::{Civil, Instant};
+use slotbook::domain::vevent::{Availability, Kind, Permits, Vevent};
+use slotbook::domain::zone_names::ZoneName;
+use slotbook::password;
+
+/// Covers group 4.
+pub(crate) const KEY: &str = "key-of-four";
+/// Covers every group.
+pub(crate) const KEY_OF_ALL: &str = "key-of-all";
+/// A professional of group 4.
+pub(crate) const ANN: (&str, &str) = ("ann@example.org", "secret");
+/// A professional of group 5.
+pub(crate) const EVE: (&str, &str) = ("eve@example.org", "secret");
+
+/// Shown by the module, in set 31.
+pub(crate) const CALENDAR: u64 = 11;
+/// Shown by the module, in no set.
+pub(crate) const OTHER_CALENDAR: u64 = 12;
+/// Not shown by the module.
+pub(crate) const HIDDEN_CALENDAR: u64 = 13;
+/// 30 minutes.
+pub(crate) const CUT: u64 = 21;
+/// 60 minutes.
+pub(crate) const COLOUR: u64 = 22;
+/// A client whose address is known@example.org.
+pub(crate) const KNOWN_FICHE: u64 = 41;
+
+/// A time of the shop's clock on 2 June 2025, a Monday.
+pub(crate) fn clock(hour: u32, minute: u32) -> Instant {
+    paris().zone().instant_of(civil(2, hour, minute))
+}
+
+fn civil(day: u32, hour: u32, minute: u32) -> Civil {
+    Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).expect("a time")
+}
+
+fn paris() -> ZoneName {
+    ZoneName::from_name("Paris").expect("a listed name")
+}
+
+fn name<const MAX: usize>(text: &str) -> Name<MAX> {
+    Name::new(text).expect("a name")
+}
+
+/// The directory of the shop.
+pub(crate) fn directory() -> Directory {
+    static HASH: OnceLock<Text<255>> = OnceLock::new();
+    let hash = HASH.get_or_init(|| password::hash_password(&password::sha1_hex("secret")));
+    let pro = |id: u64, email: &str, group: u64| Pro {
+        id: ProId::new(id).expect("an id"),
+        email: Email::new(email).expect("an address"),
+        password_hash: hash.clone(),
+        lastname: name("Pro"),
+        firstname: name("A"),
+        cellphone: Text::default(),
+        groups: vec![GroupId::new(group).expect("an id")],
+        main: GroupId::new(group).expect("an id"),
+        synched_at: None,
+        created_at: clock(6, 0),
+        updated_at: clock(6, 0),
+    };
+    let apikey = |groups: Option<Vec<u64>>| Apikey {
+        label: Text::default(),
+        groups: groups.map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
+    };
+    let mut directory = Directory::default();
+    directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
+    directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), apikey(None));
+    directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));
+    directory.claim(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
+    directory.claim(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
+    directory
+}
+
+/// Group 4, whose settings a test may change.
+pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
+    let at = clock(6, 0);
+    let mut group = Group::new(GroupId::new(4).expect("an id"), paris(), at);
+    group.name = name("Cut & Co");
+    group.urlname = Text::new("cut-co").expect("a text");
+    group.validate_email = false;
+    let mut catalogue = Catalogue::new(group);
+    let set = CalendarsetId::new(31).expect("an id");
+    catalogue.calendarsets.insert(set, Arc::new(Calendarset { name: name("Hair"), ..Calendarset::new(set, at) }));
+    for (id, shown) in [(CALENDAR, "Ann"), (OTHER_CALENDAR, "Bob"), (HIDDEN_CALENDAR, "")] {
+        let mut calendar = Calendar::new(CalendarId::new(id).expect("an id"), at);
+        calendar.name = name("agenda");
+        calendar.publicname = name(shown);
+        calendar.calendarset_id = (id == CALENDAR).then_some(set);
+        catalogue.calendars.insert(calendar.id, Arc::new(calendar));
+    }
+    for (id, length) in [(CUT, 30), (COLOUR, 60)] {
+        let mut intervention = Intervention::new(InterventionId::new(id).expect("an id"), at);
+        intervention.name = name("inside name");
+        intervention.publicname = name("shown name");
+        intervention.length = Bounded::new(length).expect("a length");
+        catalogue.interventions.insert(intervention.id, Arc::new(intervention));
+    }
+    let fields =
+        [(61, Model::Fiche, "str0", true), (62, Model::Fiche, "str1", false), (63, Model::Vevent, "num0", true)];
+    for (id, model, custom, visible) in fields {
+        let id = CustomfieldId::new(id).expect("an id");
+        let custom = CustomName::new(custom).expect("a name");
+        let field = Customfield { user_visible: visible, ..Customfield::new(id, model, custom, at) };
+        catalogue.customfields.insert(id, Arc::new(field));
+    }
+    change(&mut catalogue);
+    let mut root = Root::new(catalogue);
+    let mut known = Fiche::new(FicheId::new(KNOWN_FICHE).expect("an id"), at);
+    known.lastname = name("Known");
+    known.email = Some(Email::new("known@example.org").expect("an address"));
+    root.put_fiche(Arc::new(known));
+    for (id, calendar) in [(51, CALENDAR), (52, OTHER_CALENDAR), (53, HIDDEN_CALENDAR)] {
+        root.put_vevent(Arc::new(mornings(id, calendar)));
+    }
+    root
+}
+
+/// Open from 9 to 12 every day.
+fn mornings(id: u64, calendar: u64) -> Vevent {
+    let daily = "FREQ=DAILY".parse::<Rule>().expect("a rule");
+    let series = Series::new(paris().zone(), civil(1, 9, 0), civil(1, 12, 0), Some(daily), Exceptions::default());
+    Vevent {
+        id: VeventId::new(id).expect("an id"),
+        calendar_id: CalendarId::new(calendar).expect("an id"),
+        kind: Kind::Availability(Box::new(Availability { series: series.expect("a series"), permits: Permits::All })),
+        deleted: false,
+        created_at: clock(6, 0),
+        updated_at: clock(6, 0),
+        rare: None,
+    }
+}
+
+/// Group 5, of which group 4 knows nothing.
+pub(crate) fn group_five() -> Root {
+    let mut group = Group::new(GroupId::new(5).expect("an id"), paris(), clock(6, 0));
+    group.name = name("Elsewhere");
+    Root::new(Catalogue::new(group))
+}
