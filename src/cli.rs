@@ -1,7 +1,9 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
+mod content;
+
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +16,15 @@ use tracing_subscriber::EnvFilter;
 
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
-use crate::domain::directory::Directory;
 use crate::engine::admission::Bounds;
 use crate::engine::draws::Draws;
 use crate::engine::journal::Journal;
 use crate::engine::link::Wiring;
-use crate::engine::recovery::{self, Loaded};
+use crate::engine::recovery::Loaded;
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, serve};
-use crate::store::{Log, Store, StoreError};
+use crate::store::{Log, StoreError};
+use crate::transfer::ImportFault;
 
 /// How long a write may wait to be decided.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,6 +46,23 @@ enum Command {
         #[command(flatten)]
         given: Given,
     },
+    /// Fills a store from a JSON document, whole or not at all. No server may be using the store.
+    Import {
+        #[command(flatten)]
+        given: Given,
+        /// Replace the groups that the document names in a store that holds something.
+        #[arg(long)]
+        merge: bool,
+        /// The document.
+        file: PathBuf,
+    },
+    /// Writes all that a store holds as one JSON document. No server may be using the store.
+    Export {
+        #[command(flatten)]
+        given: Given,
+        /// Where to.
+        file: PathBuf,
+    },
     /// Prints every option with the value that holds, as a configuration file.
     Config {
         #[command(flatten)]
@@ -60,6 +79,10 @@ enum Failed {
     Store(#[from] StoreError),
     #[error("cannot serve on {address}: {reason}; choose another address with --listen")]
     Listen { address: std::net::SocketAddr, reason: std::io::Error },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: std::io::Error },
+    #[error("the document is wrong, and nothing was changed:{}", listed(.0))]
+    Document(Vec<ImportFault>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
     #[error("the machine refuses: {0}")]
@@ -71,11 +94,15 @@ impl Failed {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Filter(_) => 2,
-            Self::Listen { .. } | Self::Machine(_) => 1,
+            Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
     }
+}
+
+fn listed(faults: &[ImportFault]) -> String {
+    faults.iter().map(|fault| format!("\n  {fault}")).collect()
 }
 
 /// Whether the store is well, and only not for this.
@@ -89,15 +116,23 @@ fn is_refusal(error: &StoreError) -> bool {
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn run() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Serve { given } => given.resolve().map_err(Failed::from).and_then(|config| start(&config)),
-        Command::Config { given } => given.resolve().map_err(Failed::from).map(|config| print(&config.listing())),
-    };
-    match done {
+    match obey(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             complain(&failed.to_string());
             ExitCode::from(failed.exit_code())
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<(), Failed> {
+    match command {
+        Command::Serve { given } => start(&given.resolve()?),
+        Command::Import { given, merge, file } => content::import(&given.resolve()?.data, &file, merge),
+        Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
+        Command::Config { given } => {
+            print(&given.resolve()?.listing());
+            Ok(())
         }
     }
 }
@@ -115,7 +150,15 @@ fn complain(text: &str) {
 
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
-    let Loaded { directory, roots, store } = open(&config.data, config.demo)?;
+    let Loaded { directory, roots, store } = content::open(&config.data, config.demo)?;
+    let report = store.report();
+    tracing::info!(
+        groups = roots.len(),
+        clean = report.clean,
+        batches = report.batches,
+        records = report.records,
+        "the store is read"
+    );
     if roots.is_empty() {
         tracing::warn!(
             "the store holds no group yet: stop, and fill it with `slotbook import FILE` or serve with --demo"
@@ -135,26 +178,6 @@ fn start(config: &Config) -> Result<(), Failed> {
     let served = runtime.block_on(answer_until_told_to_stop(config, parts, log));
     runtime.shutdown_background();
     served
-}
-
-/// What a data directory holds; an empty one begins as an empty store, or with the demonstration.
-fn open(data: &Path, demo: bool) -> Result<Loaded, StoreError> {
-    if Store::is_empty(data)? {
-        drop(recovery::create(data, &Directory::default(), &[])?);
-    }
-    let loaded = recovery::load(data)?;
-    let report = loaded.store.report();
-    tracing::info!(
-        groups = loaded.roots.len(),
-        clean = report.clean,
-        batches = report.batches,
-        records = report.records,
-        "the store is read"
-    );
-    if !demo || !loaded.roots.is_empty() || loaded.directory != Directory::default() {
-        return Ok(loaded);
-    }
-    Ok(loaded)
 }
 
 async fn answer_until_told_to_stop(config: &Config, parts: Parts, log: impl Log + 'static) -> Result<(), Failed> {

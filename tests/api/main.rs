@@ -3,6 +3,7 @@
 mod appointments;
 mod auth;
 mod bodies;
+mod cli;
 mod lists;
 mod paths;
 mod server;

@@ -1,0 +1,112 @@
+//! The whole content in and out of a store that no server uses, and the demonstration. Contract 11.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Failed, complain};
+use crate::clock::{Clock as _, SystemClock};
+use crate::domain::directory::Directory;
+use crate::engine::draws::Draws;
+use crate::engine::recovery::{self, Loaded};
+use crate::password::hash_password;
+use crate::store::{Store, StoreError};
+use crate::transfer::import::{Import, Taken};
+use crate::transfer::{Content, demo, export, merge};
+
+/// Seconds after which a command says how far it is.
+const LONG_SECONDS: i64 = 2;
+
+/// Puts a document into a store that holds nothing or, merging, in place of the groups it names. Whole or not at all.
+pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Failed> {
+    let document = fs::read(file).map_err(|reason| Failed::File { path: file.to_owned(), reason })?;
+    if Store::is_empty(data)? {
+        let content = read(&document, Taken::default())?;
+        drop(recovery::create(data, &content.directory, &content.roots)?);
+        return Ok(());
+    }
+    let Loaded { directory, roots, store } = recovery::load(data)?;
+    let existing = Content { directory, roots };
+    let content = if holds_nothing(&existing) {
+        read(&document, Taken::default())?
+    } else if merging {
+        let new = read(&document, Taken::of(&existing))?;
+        merge::merge(existing, new).map_err(Failed::Document)?
+    } else {
+        return Err(StoreError::Occupied { directory: data.to_owned() }.into());
+    };
+    drop(recovery::replace(store, &content.directory, &content.roots)?);
+    Ok(())
+}
+
+/// Writes everything that a store holds into a file that only its owner may read.
+pub(super) fn export(data: &Path, file: &Path) -> Result<(), Failed> {
+    let Loaded { directory, roots, .. } = recovery::load(data)?;
+    let unfinished = file.with_added_extension("unfinished");
+    let write = || {
+        let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+        let mut out = BufWriter::new(out);
+        export::write(&directory, &roots, &mut out)?;
+        out.flush()?;
+        out.get_ref().sync_all()?;
+        fs::rename(&unfinished, file)
+    };
+    write().map_err(|reason| Failed::File { path: file.to_owned(), reason })
+}
+
+/// What a data directory holds; an empty one begins as an empty store or, where that is wished for, as the
+/// demonstration, whose key and logins are told.
+pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
+    if Store::is_empty(data)? {
+        drop(recovery::create(data, &Directory::default(), &[])?);
+    }
+    let Loaded { directory, roots, store } = recovery::load(data)?;
+    let existing = Content { directory, roots };
+    if !demonstrating || !holds_nothing(&existing) {
+        return Ok(Loaded { directory: existing.directory, roots: existing.roots, store });
+    }
+    let content = demo::content(SystemClock.now(), &hash_password).map_err(Failed::Document)?;
+    drop(recovery::replace(store, &content.directory, &content.roots)?);
+    tell_demonstration();
+    Ok(recovery::load(data)?)
+}
+
+fn holds_nothing(content: &Content) -> bool {
+    content.roots.is_empty() && content.directory == Directory::default()
+}
+
+fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {
+    let began = SystemClock.now();
+    let mut told = began.plus_seconds(LONG_SECONDS - 1);
+    let mut progress = |done: usize, total: usize| {
+        let now = SystemClock.now();
+        if now > told {
+            told = now;
+            complain(&format!("{done} of {total} rows are read"));
+        }
+    };
+    let import =
+        Import { now: began, hash_password: &hash_password, draws: Draws::from_os(), taken, progress: &mut progress };
+    import.read(document).map_err(Failed::Document)
+}
+
+/// Says how to log in to the demonstration.
+fn tell_demonstration() {
+    let document: Value = serde_json::from_slice(demo::DOCUMENT).expect("it was imported just now");
+    let listed = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    for apikey in listed(&document, "apikeys") {
+        complain(&format!("demonstration: apikey {} ({})", text(&apikey, "key"), text(&apikey, "label")));
+    }
+    for group in listed(&document, "groups") {
+        for (role, section) in [("professional", "pros"), ("client", "accounts")] {
+            for person in listed(&group, section).iter().filter(|person| person["password"].is_string()) {
+                let (email, password) = (text(person, "email"), text(person, "password"));
+                complain(&format!("demonstration: group {}, {role} {email} with password {password}", group["id"]));
+            }
+        }
+    }
+}
