@@ -34,7 +34,10 @@ pub(super) async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String
         }
     };
     if !declared_json(headers) {
-        return Err(Failure::new(Problem::UnsupportedMediaType, "the body must be application/json"));
+        return Err(Failure::new(
+            Problem::UnsupportedMediaType,
+            "the body must be JSON: declare it with the header Content-Type: application/json",
+        ));
     }
     parse(&bytes)
 }

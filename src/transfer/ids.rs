@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Content;
 use super::faults::Faults;
-use crate::domain::ids::ID_MAX;
+use crate::domain::ids::{GroupId, ID_MAX};
 use crate::wire::value;
 
 /// What the store already uses and a document may not.
@@ -14,8 +14,8 @@ use crate::wire::value;
 pub struct Taken {
     /// The highest id of each resource, by the name of its section.
     highest: BTreeMap<&'static str, u64>,
-    /// The groups' `urlname`.
-    pub(super) urlnames: BTreeSet<String>,
+    /// Whose each `urlname` is.
+    pub(super) urlnames: BTreeMap<String, GroupId>,
     /// The groups, which keys may name.
     pub(super) groups: BTreeSet<u64>,
 }
@@ -48,7 +48,8 @@ impl Taken {
             note(section, Some((block + 1) * crate::domain::directory::BLOCK - 1));
         }
         for root in &content.roots {
-            taken.urlnames.insert(root.catalogue.group.urlname.as_str().to_owned());
+            let group = &root.catalogue.group;
+            taken.urlnames.insert(group.urlname.as_str().to_owned(), group.id);
             taken.groups.insert(root.catalogue.group.id.number());
         }
         taken

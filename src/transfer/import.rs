@@ -153,10 +153,12 @@ impl Import<'_> {
     /// Gives the group a `urlname` of its own.
     fn name_in_addresses(&mut self, group: &mut Group, path: &str, faults: &mut Faults) {
         if group.urlname.is_blank() {
-            let slug = slug::unique(group.name.as_str(), group.id.number(), &self.taken.urlnames);
+            let taken = |slug: &str| self.taken.urlnames.get(slug).is_some_and(|owner| *owner != group.id);
+            let slug = slug::unique(group.name.as_str(), group.id.number(), taken);
             group.urlname = Text::new(&slug).expect("a slug is short");
         }
-        if !self.taken.urlnames.insert(group.urlname.as_str().to_owned()) {
+        let owner = self.taken.urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);
+        if *owner != group.id {
             faults.add(format!("{path}.urlname"), "belongs to another group; leave it out to have one made");
         }
     }

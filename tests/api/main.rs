@@ -3,7 +3,6 @@
 mod appointments;
 mod auth;
 mod bodies;
-mod cli;
 mod lists;
 mod paths;
 mod server;

@@ -1,105 +1,130 @@
-//! The operator's commands, and what the person at the terminal is told.
+//! The operator's commands: what they print, what they keep, how they end.
 
 use serde_json::{Value, json};
 
-use super::server::{Served, booking, exported, practice, run, slotbook, store_of};
+use super::server::{Served, complaint, exported, practice, run, store_of};
 
-fn said(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+async fn get(served: &Served, path: &str) -> Value {
+    let response = reqwest::get(format!("{}{path}", served.base)).await.expect("an answer");
+    response.json().await.expect("JSON")
+}
+
+#[tokio::test]
+async fn the_demonstration_books_outlives_a_kill_and_is_not_filled_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let served = Served::heard(&data, &["--demo"]);
+    let slots = "/api/v1/groups/1/availabletimeslots?apikey=demo-key-town-practice&intervention_ids[]=1&first=1";
+    let date = get(&served, slots).await["firstSlot"].clone();
+    let booking = json!({"appointment": {"date": date, "intervention_ids": [1], "fiche": {"lastname": "Durand"}}});
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=demo-key-town-practice", served.base);
+    let made = reqwest::Client::new().post(&url).json(&booking).send().await.expect("an answer");
+    assert_eq!(made.status(), 201);
+    let record = made.json::<Value>().await.expect("JSON")["records"][0].clone();
+    let (code, said) = served.end("KILL");
+    assert_eq!(code, None);
+    assert!(said.contains("demo-key-town-practice") && said.contains("anna@example.org"), "{said}");
+
+    let served = Served::heard(&data, &["--demo"]);
+    let (id, key) = (&record["id"], record["key"].as_str().expect("a secret"));
+    let path = format!("/api/v1/groups/1/appointments/{id}?apikey=demo-key-town-practice&key={key}");
+    assert_eq!(get(&served, &path).await["start"], date);
+    let (code, said) = served.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("demonstration"), "{said}");
+    assert!(!said.contains(key) && !said.contains("apikey="), "logs hold no secrets: {said}");
+}
+
+#[test]
+fn a_second_server_is_refused_and_the_first_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let served = Served::heard(folder.path(), &[]);
+    let second = run(&["serve", "--listen", "127.0.0.1:0"], folder.path());
+    assert_eq!(second.status.code(), Some(1));
+    assert!(complaint(&second).contains("in use by another slotbook"), "{}", complaint(&second));
+    let (code, said) = served.end("INT");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("slotbook import"), "an empty store says what to do next: {said}");
+}
+
+#[test]
+fn bad_usage_is_2_and_a_refusal_is_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["serve", "--listen", "here"][..], &["nonsense"], &["import"], &["config", "--config", "/none"]]
+    {
+        assert_eq!(run(arguments, folder.path()).status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(run(&["export", "out.json"], folder.path()).status.code(), Some(1), "no store");
+    assert_eq!(run(&["import", "/nonexistent.json"], folder.path()).status.code(), Some(1));
 }
 
 #[test]
 fn a_broken_document_is_refused_by_path_and_rule_and_leaves_no_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, data) = (folder.path().join("broken.json"), folder.path().join("data"));
-    let mut document = practice(1);
-    document["groups"][0]["vevents"][0]["end"] = json!("2019-12-31 00:00:00");
-    document["groups"][0]["interventions"][1]["length"] = json!(0);
+    let mut settings = practice(1);
+    settings["groups"][0]["calendars"][0]["generate_interval"] = json!(0);
+    settings["groups"][0]["interventions"][1]["length"] = json!(0);
+    let mut events = practice(2);
+    events["groups"][0]["vevents"][0]["end"] = json!("2019-12-31 00:00:00");
+    events["groups"][0]["vevents"][1]["calendar_id"] = json!(9);
     let breakages = [
-        (document.to_string(), ["groups[0].vevents[0].end", "groups[0].interventions[1].length"]),
-        ("{".into(), ["JSON", "JSON"]),
+        (settings.to_string(), ["groups[0].calendars[0].generate_interval: ", "groups[0].interventions[1].length: "]),
+        (events.to_string(), ["groups[0].vevents[0].end: ", "groups[0].vevents[1].calendar_id: "]),
+        (r#"{"groups":[{"name":"x","timezone":"Mars"}]}"#.into(), ["groups[0].timezone: ", ""]),
+        ("{".into(), ["line 1", "JSON"]),
     ];
     for (text, named) in breakages {
         std::fs::write(&file, text).expect("it is written");
-        let done = slotbook().arg("import").arg("--data").arg(&data).arg(&file).output().expect("it runs");
+        let done = run(&["import", file.to_str().expect("a plain path")], &data);
         assert_eq!(done.status.code(), Some(1));
         for name in named {
-            assert!(said(&done.stderr).contains(name), "{name} in {}", said(&done.stderr));
+            assert!(complaint(&done).contains(name), "{name} in {}", complaint(&done));
         }
-        assert!(!data.join("CURRENT").exists(), "the store is untouched");
+        assert!(!data.exists(), "the store is untouched");
     }
 }
 
 #[test]
 fn what_export_writes_import_restores() {
     let folder = tempfile::tempdir().expect("a folder");
-    let first = exported(&store_of(folder.path(), &practice(3)));
-    let other = tempfile::tempdir().expect("a folder");
-    let second = exported(&store_of(other.path(), &first));
-    assert_eq!(first, second);
-    assert_eq!(first["groups"][0]["calendars"].as_array().map(Vec::len), Some(3));
-}
-
-#[test]
-fn import_refuses_a_store_that_holds_something_unless_told_to_merge() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = store_of(folder.path(), &practice(1));
-    let file = folder.path().join("document.json");
-    let import =
-        |more: &[&str]| slotbook().arg("import").args(more).arg("--data").arg(&data).arg(&file).output().expect("runs");
-    let refused = import(&[]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(said(&refused.stderr).contains("--merge"), "{}", said(&refused.stderr));
-    std::fs::write(&file, practice(2).to_string()).expect("it is written");
-    let merged = import(&["--merge"]);
-    assert!(merged.status.success(), "{}", said(&merged.stderr));
-    assert_eq!(exported(&data)["groups"][0]["calendars"].as_array().map(Vec::len), Some(2), "replaced whole");
-}
-
-#[tokio::test]
-async fn a_second_server_on_the_same_data_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = store_of(folder.path(), &practice(1));
-    let first = Served::on(&data);
-    let second = slotbook().args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data).output().expect("runs");
-    assert_eq!(second.status.code(), Some(1));
-    assert!(said(&second.stderr).contains(&data.display().to_string()), "{}", said(&second.stderr));
-    assert_eq!(first.terminate(), Some(0));
-}
-
-#[tokio::test]
-async fn what_was_booked_before_sigterm_is_there_after_it() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = store_of(folder.path(), &practice(1));
-    let server = Served::on(&data);
-    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
-    let wish = booking("ada", "2030-01-01 09:00:00", 1, &[1]);
-    let answer = reqwest::Client::new().post(url).json(&wish).send().await.expect("an answer");
-    assert_eq!(answer.status(), 201);
-    assert_eq!(server.terminate(), Some(0));
-    let server = Served::on(&data);
-    let url = format!("{}/api/v1/groups/1/availabletimeslots", server.base);
-    let query = [("apikey", "test-key"), ("intervention_ids[]", "1"), ("start", "2030-01-01 08:30:00"), ("nDays", "1")];
-    let slots: Value =
-        reqwest::Client::new().get(url).query(&query).send().await.expect("it answers").json().await.expect("JSON");
-    let starts: Vec<&str> = slots["availabletimeslots"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|s| s["start"].as_str())
-        .take(2)
-        .collect();
-    assert_eq!(starts, ["2030-01-01 08:30:00", "2030-01-01 09:30:00"]);
-    assert_eq!(server.terminate(), Some(0));
-}
-
-#[test]
-fn bad_usage_is_exit_code_2_and_config_lists_the_options() {
-    assert_eq!(run(&["fly"]).status.code(), Some(2));
-    assert_eq!(run(&["serve", "--listen", "nowhere"]).status.code(), Some(2));
-    let listed = run(&["config"]);
-    assert!(listed.status.success());
-    for option in ["listen", "data"] {
-        assert!(said(&listed.stdout).contains(option), "{}", said(&listed.stdout));
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| path(name).to_str().expect("a plain path").to_owned();
+    drop(Served::heard(&path("one"), &["--demo"]).end("TERM"));
+    for (arguments, data) in [
+        (["export", &text("a.json")], "one"),
+        (["import", &text("a.json")], "two"),
+        (["export", &text("b.json")], "two"),
+    ] {
+        let done = run(&arguments, &path(data));
+        assert_eq!(done.status.code(), Some(0), "{}", complaint(&done));
     }
+    assert_eq!(std::fs::read(path("a.json")).expect("written"), std::fs::read(path("b.json")).expect("written"));
+}
+
+#[test]
+fn a_store_that_holds_something_takes_a_document_only_to_merge_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let file = folder.path().join("next.json");
+    std::fs::write(&file, practice(2).to_string()).expect("it is written");
+    let file = file.to_str().expect("a plain path");
+    let refused = run(&["import", file], &data);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(complaint(&refused).contains("--merge"), "{}", complaint(&refused));
+    for _ in 0..2 {
+        let merged = run(&["import", "--merge", file], &data);
+        assert_eq!(merged.status.code(), Some(0), "{}", complaint(&merged));
+        assert_eq!(exported(&data)["groups"][0]["calendars"].as_array().map(Vec::len), Some(2), "replaced whole");
+    }
+}
+
+#[test]
+fn the_options_are_listed_as_a_file_and_come_from_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listing = run(&["config", "--listen", "127.0.0.1:1"], folder.path());
+    let file = folder.path().join("slotbook.toml");
+    std::fs::write(&file, &listing.stdout).expect("it is written");
+    let again = run(&["config", "--config", file.to_str().expect("a plain path")], folder.path());
+    assert_eq!(String::from_utf8(again.stdout), String::from_utf8(listing.stdout));
 }

@@ -1,13 +1,13 @@
 //! Runs the program on a store of its own.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
 /// The program.
-pub(crate) fn slotbook() -> Command {
+fn slotbook() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
     // Settings of whoever runs the tests are not the tests' own.
     for (name, _) in std::env::vars_os() {
@@ -18,9 +18,14 @@ pub(crate) fn slotbook() -> Command {
     command
 }
 
-/// Runs a command to its end.
-pub(crate) fn run(arguments: &[&str]) -> Output {
-    slotbook().args(arguments).output().expect("the program runs")
+/// Runs a command on a store to its end.
+pub(crate) fn run(arguments: &[&str], data: &Path) -> Output {
+    slotbook().args(arguments).env("SLOTBOOK_DATA", data).output().expect("the program runs")
+}
+
+/// What a command complained about.
+pub(crate) fn complaint(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A running server. Dropped, it is killed.
@@ -30,17 +35,22 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves the store in `data` on a free port and waits until it can.
+    /// Serves the store in `data` on a free port, under load: only what goes wrong is logged.
     pub(crate) fn on(data: &Path) -> Self {
-        let mut child = slotbook()
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .env("SLOTBOOK_LOG", "warn")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+        Self::started(slotbook().env("SLOTBOOK_LOG", "warn").env("SLOTBOOK_DATA", data).arg("serve"))
+    }
+
+    /// The same with more arguments; what it says is kept for [`Served::end`].
+    pub(crate) fn heard(data: &Path, more: &[&str]) -> Self {
+        Self::started(slotbook().env("SLOTBOOK_DATA", data).arg("serve").args(more).stderr(Stdio::piped()))
+    }
+
+    /// Starts the command and waits until it can serve.
+    fn started(command: &mut Command) -> Self {
+        let command = command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it says a line");
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("it says a line");
         let base = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("said {line:?}")).to_owned();
         Self { child, base }
     }
@@ -50,15 +60,23 @@ impl Served {
     }
 
     /// SIGKILL, in the middle of whatever it does.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("it was running");
-        self.child.wait().expect("it ends");
+    pub(crate) fn kill(self) {
+        self.end("KILL");
     }
 
     /// SIGTERM, and its exit code.
-    pub(crate) fn terminate(mut self) -> Option<i32> {
-        signal(self.pid(), "TERM");
-        self.child.wait().expect("it ends").code()
+    pub(crate) fn terminate(self) -> Option<i32> {
+        self.end("TERM").0
+    }
+
+    /// Ends it by a signal: its exit code, and what it has said where that was kept.
+    pub(crate) fn end(mut self, name: &str) -> (Option<i32>, String) {
+        signal(self.pid(), name);
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut said).expect("text");
+        }
+        (self.child.wait().expect("it ends").code(), said)
     }
 }
 
@@ -102,17 +120,17 @@ pub(crate) fn practice(calendars: u64) -> Value {
 pub(crate) fn store_of(folder: &Path, document: &Value) -> PathBuf {
     let file = folder.join("document.json");
     let data = folder.join("data");
-    std::fs::File::create(&file).and_then(|mut f| f.write_all(document.to_string().as_bytes())).expect("it is written");
-    let done = slotbook().arg("import").arg("--data").arg(&data).arg(&file).output().expect("the program runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    std::fs::write(&file, document.to_string()).expect("it is written");
+    let done = run(&["import", file.to_str().expect("a plain path")], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
     data
 }
 
 /// The whole content of a store that nobody serves.
 pub(crate) fn exported(data: &Path) -> Value {
     let file = data.with_extension("export.json");
-    let done = slotbook().arg("export").arg("--data").arg(data).arg(&file).output().expect("the program runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let done = run(&["export", file.to_str().expect("a plain path")], data);
+    assert!(done.status.success(), "{}", complaint(&done));
     serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON")
 }
 
