@@ -46,7 +46,10 @@ pub(super) fn walk(document: &[u8], rows: Option<Section>, sink: &mut dyn FnMut(
     let mut deserializer = serde_json::Deserializer::from_slice(document);
     let mut walker = Walker { rows, sink, groups: 0 };
     Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(|error| {
-        let rule: String = error.to_string().chars().take(200).collect();
+        let text = error.to_string();
+        // serde_json says the place again, at the end.
+        let what: String = text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
+        let rule = if error.is_data() { what } else { format!("this is no JSON document: {what}") };
         ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
     })
 }
