@@ -57,7 +57,10 @@ impl Witness {
             let client = format!("c{nth}");
             let legs: &[u64] = if nth.is_multiple_of(3) { &[1, 2] } else { &[2] };
             // Four half hours for each, so that nobody is in another's way.
-            let wish = booking(&client, &half_hour(nth / CALENDARS * 4), nth % CALENDARS + 1, legs);
+            let mut wish = booking(&client, &half_hour(nth / CALENDARS * 4), nth % CALENDARS + 1, legs);
+            // Long enough that the journal's file has to grow: what lies in blocks it already has survives a power cut
+            // without a sync, and would prove nothing.
+            wish["appointment"]["comments"] = "so long a comment ".repeat(200).into();
             let url = format!("{base}/api/v1/groups/1/appointments");
             let request = http.post(&url).query(&[("apikey", "test-key")]).json(&wish);
             let Some((status, answer)) = answer_to(request).await else { return };
