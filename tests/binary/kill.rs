@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use super::server::{Served, exported, practice, store_of};
 use super::witness::{CALENDARS, Witness};
 
@@ -14,17 +12,9 @@ async fn ten_kills_under_load_lose_nothing_that_was_answered() {
     let witness = Arc::new(Witness::default());
     for life in 0..10_usize {
         let server = Served::on(&data);
-        let base = server.base.clone();
-        let (answered, mut answers) = mpsc::unbounded_channel();
-        let load = tokio::spawn({
-            let witness = Arc::clone(&witness);
-            async move { witness.load(&base, answered).await }
-        });
-        for _ in 0..37 + life * 61 {
-            answers.recv().await.expect("the load goes on");
-        }
+        let load = witness.load(&server.base, 37 + life * 61).await;
         server.kill();
-        load.await.expect("no client saw anything wrong");
+        load.join_all().await;
         witness.examine(&exported(&data));
     }
     assert!(witness.booked() > 1_000, "only {} were answered", witness.booked());

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
 use super::server::{Served, exported, practice, signal, store_of};
 use super::witness::{CALENDARS, Witness};
 
@@ -57,15 +55,7 @@ async fn a_power_cut_loses_nothing_that_was_answered() {
     let data = store_of(&mounted.0, &practice(CALENDARS));
     let witness = Arc::new(Witness::default());
     let server = Served::on(&data);
-    let base = server.base.clone();
-    let (answered, mut answers) = mpsc::unbounded_channel();
-    let load = tokio::spawn({
-        let witness = Arc::clone(&witness);
-        async move { witness.load(&base, answered).await }
-    });
-    for _ in 0..700 {
-        answers.recv().await.expect("the load goes on");
-    }
+    let load = witness.load(&server.base, 700).await;
     // From here on nothing more is written; what was answered before must be in the image.
     signal(server.pid(), "STOP");
     let copy = folder.path().join("copy.img");
@@ -73,7 +63,7 @@ async fn a_power_cut_loses_nothing_that_was_answered() {
     let after = Mounted::new(&copy, folder.path().join("after")).expect("the first one could be mounted");
     let found = exported(&after.0.join("data"));
     server.kill();
-    load.await.expect("no client saw anything wrong");
+    load.join_all().await;
     assert!(witness.booked() > 500, "only {} were answered", witness.booked());
     witness.examine(&found);
     drop((after, mounted));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::server::{booking, half_hour};
 
@@ -39,15 +40,19 @@ pub(crate) fn text<'a>(row: &'a Value, field: &str) -> &'a str {
 }
 
 impl Witness {
-    /// Books and cancels from 16 clients until `enough` says so, which is told of every answer.
-    pub(crate) async fn load(self: &Arc<Self>, base: &str, answered: mpsc::UnboundedSender<()>) {
+    /// Books and cancels from 16 clients; returns once so many answers have come, while the load goes on until the
+    /// server is gone.
+    pub(crate) async fn load(self: &Arc<Self>, base: &str, answers: usize) -> JoinSet<()> {
         let http = reqwest::Client::new();
-        let clients: Vec<_> = (0..16)
-            .map(|_| tokio::spawn(Arc::clone(self).client(http.clone(), base.to_owned(), answered.clone())))
-            .collect();
-        for client in clients {
-            client.await.expect("no panic");
+        let (answered, mut answer) = mpsc::unbounded_channel();
+        let mut clients = JoinSet::new();
+        for _ in 0..16 {
+            clients.spawn(Arc::clone(self).client(http.clone(), base.to_owned(), answered.clone()));
         }
+        for _ in 0..answers {
+            answer.recv().await.expect("the load goes on");
+        }
+        clients
     }
 
     /// One client: books, one in three times two legs in a row, and cancels every fourth; until the server is gone.
