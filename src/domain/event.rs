@@ -27,4 +27,11 @@ pub enum Event {
         /// Which.
         id: VeventId,
     },
+    /// An event of a calendar is new, or stands differently, or elsewhere.
+    VeventPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole event as it is now.
+        row: Box<Vevent>,
+    },
 }

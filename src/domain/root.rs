@@ -145,6 +145,10 @@ impl Root {
                 row.updated_at = *at;
                 next.put_vevent(Arc::new(row));
             }
+            Event::VeventPut { at, row } => {
+                next.stamp(*at);
+                next.put_vevent(Arc::new(Vevent::clone(row)));
+            }
         }
         next
     }

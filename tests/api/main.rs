@@ -9,3 +9,4 @@ mod paths;
 mod server;
 mod shop;
 mod slots;
+mod vevents;

@@ -5,6 +5,7 @@ use slotbook::domain::bookable::Channel;
 use slotbook::domain::command::CancelRight;
 use slotbook::domain::event::Event;
 use slotbook::domain::ids::VeventId;
+use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
 use slotbook::domain::vevent::Permits;
 use slotbook::store::{codec, state};
@@ -15,6 +16,8 @@ use super::shop::{Shop, booking_of, by_pro, calendar};
 enum Step {
     Book { client: u8, half_hour: i64, calendar: Option<u64>, pro: bool },
     Cancel(prop::sample::Index),
+    Move { which: prop::sample::Index, minutes: i64, calendar: u64 },
+    Restore(prop::sample::Index),
     Wait(i64),
 }
 
@@ -24,6 +27,9 @@ fn a_step() -> impl Strategy<Value = Step> {
         4 => (0..6_u8, 0..10_i64, calendars, any::<bool>())
             .prop_map(|(client, half_hour, calendar, pro)| Step::Book { client, half_hour, calendar, pro }),
         2 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        2 => (any::<prop::sample::Index>(), 0..300_i64, 1..3_u64)
+            .prop_map(|(which, minutes, calendar)| Step::Move { which, minutes, calendar }),
+        1 => any::<prop::sample::Index>().prop_map(Step::Restore),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
     ]
@@ -57,7 +63,16 @@ proptest! {
                     let id = made[which.index(made.len())];
                     prop_assert!(shop.cancel(id, CancelRight::Pro).is_ok());
                 }
-                Step::Cancel(_) => {}
+                Step::Move { which, minutes, calendar } if !made.is_empty() => {
+                    let start = format!("2026-03-03 {:02}:{:02}", 9 + minutes / 60, minutes % 60);
+                    let moved = shop.moves(made[which.index(made.len())], calendar, &start);
+                    prop_assert!(only_taken(&moved));
+                }
+                Step::Restore(which) if !made.is_empty() => {
+                    let restored = shop.restores(made[which.index(made.len())]);
+                    prop_assert!(only_taken(&restored));
+                }
+                Step::Cancel(_) | Step::Move { .. } | Step::Restore(_) => {}
                 Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
             }
             prop_assert!(shop.root.last_stamp >= last_stamp, "stamps never go back");
@@ -83,6 +98,14 @@ proptest! {
             prop_assert_eq!(snapshot.appointments_of(*fiche), shop.root.appointments_of(*fiche));
         }
         never_overlaps(&shop.root)?;
+    }
+}
+
+/// Whether nothing but a taken time has refused.
+fn only_taken(outcome: &Result<bool, Refusals>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(refusals) => matches!(refusals[..], [Refusal::NotAvailable { .. }]),
     }
 }
 
