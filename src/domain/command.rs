@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::customfield::{CustomName, CustomValue};
 use super::fiche::Fiche;
 use super::ids::{CalendarId, FicheId, InterventionId, ProId, VeventId};
+use super::record::Record;
 use super::refusal::Fault;
 use super::root::Root;
 use super::text::{Email, LongText, Text};
@@ -28,6 +29,7 @@ pub enum Command {
     BookAppointment(Box<BookAppointment>),
     CancelAppointment(CancelAppointment),
     PutVevent(PutVevent),
+    ChangeRecord(RecordChange),
 }
 
 /// Book one or several interventions in a row. Spec 2.8, contract 6.
@@ -195,4 +197,20 @@ pub struct VeventDraws {
     pub id: VeventId,
     /// Its secret.
     pub key: Key,
+}
+
+/// Make or change one row of the group's records. Contract 6.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each variant is the record of its name")]
+pub enum RecordChange {
+    Fiche(Put<Fiche>),
+}
+
+/// The legal values given for a row.
+#[derive(Clone, Debug)]
+pub struct Put<R: Record> {
+    /// Which row; `None` makes one.
+    pub id: Option<R::Id>,
+    /// What it is to hold.
+    pub fields: Patch<R>,
 }

@@ -34,4 +34,11 @@ pub enum Event {
         /// The whole event as it is now.
         row: Box<Vevent>,
     },
+    /// A client's record is new, or says something else.
+    FichePut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole record as it is now.
+        fiche: Box<Fiche>,
+    },
 }

@@ -149,6 +149,10 @@ impl Root {
                 next.stamp(*at);
                 next.put_vevent(Arc::new(Vevent::clone(row)));
             }
+            Event::FichePut { at, fiche } => {
+                next.stamp(*at);
+                next.put_fiche(Arc::new(Fiche::clone(fiche)));
+            }
         }
         next
     }

@@ -12,8 +12,9 @@ use serde_json::{Map, Value};
 use super::auth::Identity;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
-use super::{appointments, body, calendars, groups, health, interventions, slots, vevents};
+use super::{appointments, body, calendars, fiches, groups, health, interventions, records, slots, vevents};
 use crate::domain::command::{Caller, Command};
+use crate::domain::fiche::Fiche;
 use crate::domain::ids::GroupId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
@@ -162,6 +163,10 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowCalendar => calendars::show(&call),
         InGroup::ListInterventions => interventions::list(call).await,
         InGroup::ShowIntervention => interventions::show(&call),
+        InGroup::ListFiches => fiches::list(call).await,
+        InGroup::ShowFiche => records::show::<Fiche>(&call, |_, _, _| true),
+        InGroup::MakeFiche => records::make::<Fiche>(call).await,
+        InGroup::ChangeFiche => records::change::<Fiche>(call).await,
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),
         InGroup::MakeVevent => vevents::make(call).await,

@@ -4,6 +4,7 @@ mod appointments;
 mod auth;
 mod bodies;
 mod cli;
+mod fiches;
 mod lists;
 mod paths;
 mod server;

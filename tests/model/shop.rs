@@ -9,8 +9,8 @@ use slotbook::domain::calendar::Calendar;
 use slotbook::domain::cancellation::{self, Cancellation};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::command::{
-    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch, PutVevent, VeventDraft,
-    VeventDraws,
+    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch, PutVevent, RecordChange,
+    VeventDraft, VeventDraws,
 };
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
@@ -18,6 +18,7 @@ use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
 use slotbook::domain::interval_set::Interval;
 use slotbook::domain::intervention::Intervention;
+use slotbook::domain::record;
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
@@ -188,6 +189,18 @@ impl Shop {
     pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
         let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
         match agenda::decide(&self.root, command, &draws, self.now)? {
+            None => Ok(false),
+            Some(event) => {
+                self.carry_out(event);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Changes a record, or makes one; whether it changed anything.
+    pub(crate) fn changes(&mut self, change: &RecordChange) -> Result<bool, Refusals> {
+        let new_id = self.id();
+        match record::decide(&self.root, change, new_id, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);

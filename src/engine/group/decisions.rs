@@ -7,9 +7,10 @@ use crate::domain::agenda::{self, Placing, Room};
 use crate::domain::bookable::Obstacle;
 use crate::domain::booking::{self, Opening};
 use crate::domain::cancellation::{self, Cancellation};
-use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command, PutVevent};
+use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command, PutVevent, RecordChange};
 use crate::domain::event::Event;
 use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::record;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
@@ -23,6 +24,7 @@ impl State {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
             Command::PutVevent(command) => self.open_placing(envelope, &command, now),
+            Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
         }
     }
 
@@ -127,6 +129,12 @@ impl State {
         let id = placing.id().number();
         let decided = self.applied(|_| placing.placed());
         self.commit(envelope, decided, (id, Vec::new()), now);
+    }
+
+    fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
+        let new_id = self.next_id(record::kind(change));
+        let decided = guarded(|| record::decide(&self.root, change, new_id, now));
+        self.settle(envelope, decided, (record::id(change).unwrap_or(new_id), Vec::new()), now);
     }
 
     /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.

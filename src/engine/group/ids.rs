@@ -4,6 +4,7 @@ use super::State;
 use crate::domain::command::{BookingDraws, Command, VeventDraws};
 use crate::domain::directory::IdKind;
 use crate::domain::ids::{FicheId, VeventId};
+use crate::domain::record;
 use crate::engine::supervisor;
 
 /// Below this many ids in hand, more are asked for.
@@ -16,6 +17,10 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
     match command {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
+        Command::ChangeRecord(change) => match record::kind(change) {
+            IdKind::Fiche => &[IdKind::Fiche],
+            IdKind::Vevent => &[IdKind::Vevent],
+        },
         Command::CancelAppointment(_) => &[],
     }
 }
@@ -51,7 +56,7 @@ impl State {
         self.ids.get(&kind).into_iter().flatten().cloned().flatten()
     }
 
-    fn next_id(&self, kind: IdKind) -> u64 {
+    pub(super) fn next_id(&self, kind: IdKind) -> u64 {
         self.ids_ahead(kind).next().expect("no command is decided without ids in hand")
     }
 
