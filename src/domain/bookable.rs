@@ -4,6 +4,7 @@ use super::catalogue::Catalogue;
 use super::ids::{CalendarId, InterventionId, VeventId};
 use super::interval_set::Interval;
 use super::open_time::{CalendarView, OpenTime};
+use super::taken_time::Taken;
 use super::time::Instant;
 
 /// By which door a booking or a search comes in: it decides which rules hold.
@@ -15,6 +16,8 @@ pub enum Channel {
     ModuleByPro,
     /// The professional's own agenda (`from_web=0`): only time that is really taken stands in the way.
     BackOffice,
+    /// A professional puts this very event somewhere by hand: only another live appointment stands in the way.
+    Agenda(VeventId),
 }
 
 impl Channel {
@@ -160,9 +163,16 @@ pub fn bookable(
         obstacles.extend(off_grid(catalogue, view.id, &open, chain, start));
         obstacles.extend(outside_availability(&open, chain, start));
     }
-    obstacles.extend(taken(catalogue, view, interval, now));
-    if !catalogue.zone().names_itself(start) {
-        obstacles.push(Obstacle::RepeatedHour);
+    match channel {
+        Channel::Agenda(own) => {
+            obstacles.extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client))
+        }
+        Channel::Module | Channel::ModuleByPro | Channel::BackOffice => {
+            obstacles.extend(taken(catalogue, view, interval, now));
+            if !catalogue.zone().names_itself(start) {
+                obstacles.push(Obstacle::RepeatedHour);
+            }
+        }
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
@@ -209,13 +219,13 @@ fn outside_availability(open: &OpenTime, chain: &Chain, start: Instant) -> Optio
         .map(|(leg, interval)| Obstacle::OutsideAvailability { intervention_id: leg.intervention_id, interval })
 }
 
+fn by_client(taken: Taken) -> Obstacle {
+    Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
+}
+
 /// Everything live that takes some moment of `interval`: appointments, then plages. Contract 4, rule 4.
 fn taken(catalogue: &Catalogue, view: &CalendarView, interval: Interval, now: Instant) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = view
-        .taken
-        .meeting(interval)
-        .map(|t| Obstacle::Taken { id: t.id, interval: t.interval, by: TakenBy::Appointment })
-        .collect();
+    let mut found: Vec<Obstacle> = view.taken.meeting(interval).map(by_client).collect();
     // The expanded plages answer the common case; only where one is in the way does it matter which.
     if view.open_time(catalogue.zone(), interval, now).plages().meets(interval) {
         found.extend(view.rules.plages_meeting(catalogue.zone(), interval).map(|(id, interval)| Obstacle::Taken {

@@ -255,13 +255,11 @@ fn custom_faults(
         .filter(|(name, value)| value.is_some() && root.catalogue.customfield(model, *name).is_none())
         .map(|(name, _)| fault(name.to_string(), "the group has not defined this attribute"));
     let pro = matches!(command.caller, Caller::Pro(_));
-    let demanded = root.catalogue.customfields.values().filter(|c| {
-        let required = if pro { c.pro_required } else { c.user_required };
-        made && required && c.model == model && !c.deleted
-    });
-    let missing = demanded
-        .filter(|c| !given.iter().any(|(name, value)| *name == c.name && value.is_some()))
-        .map(|c| fault(c.name.to_string(), "this attribute is required"));
+    let missing = root
+        .catalogue
+        .demanded(model, pro)
+        .filter(|demanded| made && !given.iter().any(|(name, value)| name == demanded && value.is_some()))
+        .map(|name| fault(name.to_string(), "this attribute is required"));
     unknown.chain(missing).collect()
 }
 

@@ -56,6 +56,15 @@ impl Catalogue {
         self.customfields.values().map(Arc::as_ref).find(|c| c.model == model && c.name == name && !c.deleted)
     }
 
+    /// The attributes that an object of a model must have when it is made. Contract 9.
+    pub fn demanded(&self, model: Model, by_pro: bool) -> impl Iterator<Item = CustomName> + '_ {
+        let counts = move |c: &&Arc<Customfield>| {
+            let required = if by_pro { c.pro_required } else { c.user_required };
+            required && c.model == model && !c.deleted
+        };
+        self.customfields.values().filter(counts).map(|c| c.name)
+    }
+
     /// The legs of a chain of interventions, in the order asked for. Contract 4.
     ///
     /// # Errors
@@ -71,7 +80,7 @@ impl Catalogue {
             Channel::BackOffice if ids.len() > 100 => {
                 return Err(fault(format!("at most 100 can be booked in a row, not {}", ids.len())));
             }
-            Channel::Module | Channel::ModuleByPro | Channel::BackOffice => {}
+            Channel::Module | Channel::ModuleByPro | Channel::BackOffice | Channel::Agenda(_) => {}
         }
         let leg = |id: &InterventionId| match self.interventions.get(id) {
             Some(intervention) => {
@@ -130,6 +139,7 @@ impl Catalogue {
             Channel::BackOffice => {
                 matches!(why, NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_))
             }
+            Channel::Agenda(_) => false,
         };
         inactive.into_iter().chain(hidden).chain(legs).filter(counts)
     }

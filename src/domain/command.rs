@@ -6,9 +6,12 @@ use std::sync::Arc;
 use super::customfield::{CustomName, CustomValue};
 use super::fiche::Fiche;
 use super::ids::{CalendarId, FicheId, InterventionId, ProId, VeventId};
+use super::record::Record;
+use super::refusal::Fault;
+use super::root::Root;
 use super::text::{Email, LongText, Text};
-use super::time::Civil;
-use super::vevent::Key;
+use super::time::{Civil, Instant};
+use super::vevent::{Key, Vevent};
 
 /// Who asks. Contract 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub enum Caller {
 pub enum Command {
     BookAppointment(Box<BookAppointment>),
     CancelAppointment(CancelAppointment),
+    PutVevent(PutVevent),
+    ChangeRecord(RecordChange),
 }
 
 /// Book one or several interventions in a row. Spec 2.8, contract 6.
@@ -132,4 +137,80 @@ pub struct BookingDraws {
     pub legs: Vec<(VeventId, Key)>,
     /// Puts the candidate calendars in order, every order as likely as any other.
     pub order: u64,
+}
+
+/// Make, change or delete an event by a professional's hand. Spec 4.7, contract 6.
+#[derive(Clone, Debug)]
+pub enum PutVevent {
+    /// A new event.
+    Make(VeventDraft),
+    /// Another form of the event that is there; with it, a deleted one may be restored.
+    Change(VeventId, VeventDraft),
+    /// The event no longer counts.
+    Delete(VeventId),
+}
+
+/// What an event is to be, said against whatever stands when the group's turn comes: what a field means depends on the
+/// kind, and the kind on fields that are not given again.
+#[derive(Clone)]
+pub struct VeventDraft(Arc<DrawUp>);
+
+type DrawUp = dyn Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>> + Send + Sync;
+
+impl VeventDraft {
+    /// A draft that is drawn up by `draw_up` from the state, the event as it stands if there is one, what chance decides,
+    /// and the stamp. It may depend on nothing else.
+    pub fn new(
+        draw_up: impl Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(draw_up))
+    }
+
+    /// The event, complete.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each by its field.
+    pub fn draw_up(
+        &self,
+        root: &Root,
+        before: Option<&Vevent>,
+        draws: &VeventDraws,
+        at: Instant,
+    ) -> Result<Vevent, Vec<Fault>> {
+        (self.0)(root, before, draws, at)
+    }
+}
+
+impl fmt::Debug for VeventDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VeventDraft(…)")
+    }
+}
+
+/// What chance decides for an event, should it be new or become an appointment.
+#[derive(Clone, Copy, Debug)]
+pub struct VeventDraws {
+    /// Its id.
+    pub id: VeventId,
+    /// Its secret.
+    pub key: Key,
+}
+
+/// Make or change one row of the group's records. Contract 6.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each variant is the record of its name")]
+pub enum RecordChange {
+    Fiche(Put<Fiche>),
+}
+
+/// The legal values given for a row.
+#[derive(Clone, Debug)]
+pub struct Put<R: Record> {
+    /// Which row; `None` makes one.
+    pub id: Option<R::Id>,
+    /// What it is to hold.
+    pub fields: Patch<R>,
 }

@@ -27,4 +27,18 @@ pub enum Event {
         /// Which.
         id: VeventId,
     },
+    /// An event of a calendar is new, or stands differently, or elsewhere.
+    VeventPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole event as it is now.
+        row: Box<Vevent>,
+    },
+    /// A client's record is new, or says something else.
+    FichePut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole record as it is now.
+        fiche: Box<Fiche>,
+    },
 }

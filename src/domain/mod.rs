@@ -1,5 +1,6 @@
 //! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
 
+pub mod agenda;
 pub mod bookable;
 pub mod booking;
 pub mod calendar;
@@ -15,6 +16,7 @@ pub mod ids;
 pub mod interval_set;
 pub mod intervention;
 pub mod open_time;
+pub mod record;
 pub mod recurrence;
 pub mod refusal;
 pub mod reminder;

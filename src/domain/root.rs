@@ -145,6 +145,14 @@ impl Root {
                 row.updated_at = *at;
                 next.put_vevent(Arc::new(row));
             }
+            Event::VeventPut { at, row } => {
+                next.stamp(*at);
+                next.put_vevent(Arc::new(Vevent::clone(row)));
+            }
+            Event::FichePut { at, fiche } => {
+                next.stamp(*at);
+                next.put_fiche(Arc::new(Fiche::clone(fiche)));
+            }
         }
         next
     }

@@ -1,35 +1,32 @@
 //! A group's actor: the one author of the group's history. It decides one command at a time, in the order they came,
 //! on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
+mod decisions;
+mod ids;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::calendar::{self, Question, Word};
+use super::calendar::{self, Word};
 use super::draws::Draws;
 use super::journal::{Entry, Handle, Publish, Release};
 use super::link::{Link, Wiring};
 use super::published::Published;
 use super::{Done, Envelope, Rejection, supervisor};
 use crate::clock::Clock;
-use crate::domain::bookable::Obstacle;
-use crate::domain::booking::{self, Opening};
-use crate::domain::cancellation::{self, Cancellation};
-use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command};
+use crate::domain::agenda::Placing;
+use crate::domain::booking::Opening;
+use crate::domain::command::BookingDraws;
 use crate::domain::directory::IdKind;
 use crate::domain::event::Event;
-use crate::domain::ids::{CalendarId, FicheId, GroupId, VeventId};
+use crate::domain::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::store::{Record, Stream, codec};
-
-/// Below this many ids in hand, more are asked for.
-const IDS_LOW: u64 = 256;
-/// No command uses more ids of one kind than this.
-const IDS_PER_COMMAND: usize = 100;
 
 /// What reaches a group.
 #[derive(Debug)]
@@ -65,7 +62,7 @@ struct State {
     root: Arc<Root>,
     /// Commands that wait for their turn.
     queue: VecDeque<Envelope>,
-    /// The booking that waits for a calendar's word; at most one.
+    /// The command that waits for a calendar's word; at most one.
     open: Option<Open>,
     /// Questions asked so far, so that a dead calendar's late word is not taken for another's.
     questions: u64,
@@ -87,15 +84,20 @@ struct State {
     supervisor: Link<supervisor::Message>,
 }
 
-/// A booking between two questions.
+/// A command between two questions.
 struct Open {
     envelope: Envelope,
-    opening: Opening,
-    draws: BookingDraws,
-    /// The moment the booking is decided at, read once.
+    /// The moment the command is decided at, read once.
     now: Instant,
-    /// What the calendar asked last said.
-    obstacles: Vec<Obstacle>,
+    matter: Matter,
+}
+
+/// What is being asked about.
+enum Matter {
+    /// A booking, with the candidates still to be asked.
+    Booking { opening: Box<Opening>, draws: BookingDraws },
+    /// A professional's change of the agenda.
+    Placing(Placing),
 }
 
 impl Actor for Group {
@@ -175,7 +177,8 @@ impl State {
     /// Decides what waits, until a calendar has to be asked or ids have to come.
     fn advance(&mut self) {
         while self.open.is_none() {
-            if !self.has_ids() {
+            let Some(next) = self.queue.front() else { return };
+            if !self.has_ids(ids::needed(&next.command)) {
                 return;
             }
             let Some(envelope) = self.queue.pop_front() else { return };
@@ -184,91 +187,7 @@ impl State {
                 continue;
             }
             let now = self.clock.now();
-            match envelope.command.clone() {
-                Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
-                Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
-            }
-        }
-    }
-
-    fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
-        let draws = self.draw(command.intervention_ids.len());
-        match guarded(|| booking::open(&self.root, command, &draws, now)) {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
-            Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(opening)) => {
-                self.open = Some(Open { envelope, opening, draws, now, obstacles: Vec::new() });
-                self.ask_next();
-            }
-        }
-    }
-
-    /// Asks the next candidate, or refuses when there is none left.
-    fn ask_next(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
-        let Some(candidate) = open.opening.next_candidate() else {
-            let refusals = open.opening.not_available(open.obstacles);
-            return self.refuse(open.envelope, refusals);
-        };
-        self.questions += 1;
-        let question = Question {
-            number: self.questions,
-            catalogue: Arc::clone(&self.root.catalogue),
-            chain: open.opening.chain.clone(),
-            start: open.opening.start,
-            now: open.now,
-            channel: open.opening.channel,
-        };
-        self.open = Some(open);
-        self.calendar(candidate).send(calendar::Message::Ask(question));
-    }
-
-    fn hear(&mut self, word: Word) {
-        if word.number != self.questions {
-            return;
-        }
-        let Some(mut open) = self.open.take() else { return };
-        match word.verdict {
-            Err(()) => open.envelope.answer(Err(Rejection::Failed)),
-            Ok(Err(obstacles)) => {
-                open.obstacles = obstacles;
-                self.open = Some(open);
-                self.ask_next();
-            }
-            Ok(Ok(())) => self.book(open, word.calendar),
-        }
-        self.advance();
-    }
-
-    fn book(&mut self, open: Open, calendar: CalendarId) {
-        let Command::BookAppointment(command) = &open.envelope.command else { return };
-        let Open { opening, draws, now, .. } = &open;
-        let decided = guarded(|| {
-            let event = opening.clone().booked_on(calendar, &self.root, command, draws, *now);
-            let next = Arc::new(self.root.apply(&event));
-            (event, next)
-        });
-        let legs = open.draws.legs.iter().map(|(id, _)| *id).collect();
-        self.commit(open.envelope, decided, legs, open.now);
-    }
-
-    fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
-        let decided = guarded(|| match cancellation::decide(&self.root, command, now) {
-            Err(refusal) => Err(refusal),
-            Ok(Cancellation::AlreadyCancelled) => Ok(None),
-            Ok(Cancellation::Cancelled(event)) => {
-                let next = Arc::new(self.root.apply(&event));
-                Ok(Some((event, next)))
-            }
-        });
-        match decided {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
-            Ok(Err(refusal)) => self.refuse(envelope, vec![refusal]),
-            Ok(Ok(None)) => {
-                let done = Done { root: Arc::clone(&self.root), appointments: vec![command.id] };
-                self.answer_when_durable(envelope, Ok(done));
-            }
-            Ok(Ok(Some(decided))) => self.commit(envelope, Ok(decided), vec![command.id], now),
+            self.decide(envelope, now);
         }
     }
 
@@ -277,7 +196,7 @@ impl State {
         &mut self,
         envelope: Envelope,
         decided: Result<(Event, Arc<Root>), Panicked>,
-        appointments: Vec<VeventId>,
+        (object, appointments): (u64, Vec<VeventId>),
         now: Instant,
     ) {
         // An event that cannot be applied or written never reaches the disk: the old root stands.
@@ -293,9 +212,9 @@ impl State {
             }
         }
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
-        self.root = Arc::clone(&next);
+        let before = std::mem::replace(&mut self.root, Arc::clone(&next));
         self.spend();
-        let done = Done { root: Arc::clone(&next), appointments };
+        let done = Done { before, root: Arc::clone(&next), object, appointments };
         self.journal.append(Entry {
             record: Some(record),
             publish: Publish::Group(self.id, next),
@@ -346,59 +265,6 @@ impl State {
         let durable = self.published.root(self.id).is_some_and(|root| root.sequence == self.root.sequence);
         if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
             self.supervisor.send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
-        }
-    }
-}
-
-/// Ids and other draws.
-impl State {
-    fn left(&self, kind: IdKind) -> u64 {
-        self.ids.get(&kind).map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
-    }
-
-    /// Whether any booking could be given its ids. Asks for more in good time.
-    fn has_ids(&mut self) -> bool {
-        let mut enough = true;
-        for kind in [IdKind::Fiche, IdKind::Vevent] {
-            let left = self.left(kind);
-            if left < IDS_LOW && !self.asked.contains(&kind) {
-                self.asked.push(kind);
-                self.supervisor.send(supervisor::Message::NeedIds { group: self.id, kind });
-            }
-            enough &= left >= IDS_PER_COMMAND as u64;
-        }
-        enough
-    }
-
-    fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
-        self.asked.retain(|asked| *asked != kind);
-        self.ids.entry(kind).or_default().push_back(range);
-        self.advance();
-    }
-
-    /// The ids that would be used next. They stay in hand until an event has used them, so a refusal costs none.
-    fn ids_ahead(&self, kind: IdKind) -> impl Iterator<Item = u64> + '_ {
-        self.ids.get(&kind).into_iter().flatten().cloned().flatten()
-    }
-
-    /// At most 100 legs: a longer chain is refused before it would need ids.
-    fn draw(&mut self, legs: usize) -> BookingDraws {
-        let fiche = self.ids_ahead(IdKind::Fiche).next().expect("no command is decided without ids in hand");
-        let vevents: Vec<u64> = self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
-        let leg = |id: u64| (VeventId::new(id).expect("granted ids are ids"), self.draws.key());
-        BookingDraws {
-            fiche_id: FicheId::new(fiche).expect("granted ids are ids"),
-            legs: vevents.into_iter().map(leg).collect(),
-            order: self.draws.number(),
-        }
-    }
-
-    /// Lets go of every id that has been used.
-    fn spend(&mut self) {
-        for (kind, spent) in [(IdKind::Fiche, self.root.spent.fiche), (IdKind::Vevent, self.root.spent.vevent)] {
-            let ranges = self.ids.entry(kind).or_default();
-            ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
-            ranges.retain(|range| !range.is_empty());
         }
     }
 }

@@ -37,8 +37,12 @@ pub type Answer = Result<Done, Rejection>;
 /// A command carried out, durable and visible.
 #[derive(Clone, Debug)]
 pub struct Done {
+    /// The group's state right before it: what has been removed stands there.
+    pub before: Arc<Root>,
     /// The group's state right after it: the answer is read from here.
     pub root: Arc<Root>,
+    /// The id of the object it was about, or of the one it made; of several appointments the first.
+    pub object: u64,
     /// The appointments made, or the one cancelled.
     pub appointments: Vec<VeventId>,
 }

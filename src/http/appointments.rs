@@ -12,7 +12,6 @@ use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
-use crate::engine::Done;
 use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
@@ -25,7 +24,7 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
     may_book(&call.root.catalogue, call.caller(), from_web, names_fiche)
         .map_err(|refusal| Failure::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
-    let done = write(&call, Command::BookAppointment(Box::new(booking.command))).await?;
+    let done = call.write(Command::BookAppointment(Box::new(booking.command))).await?;
     let scope = Scope::of(&done.root);
     let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
     let records: Vec<Value> =
@@ -66,15 +65,9 @@ pub(super) async fn cancel(call: GroupCall) -> Outcome {
         Caller::Pro(_) => CancelRight::Pro,
         Caller::Application => CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned()),
     };
-    let done = write(&call, Command::CancelAppointment(CancelAppointment { id, right })).await?;
+    let done = call.write(Command::CancelAppointment(CancelAppointment { id, right })).await?;
     let row = done.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(shown(row, &Scope::of(&done.root), &call))
-}
-
-async fn write(call: &GroupCall, command: Command) -> Result<Done, Failure> {
-    let group = call.root.catalogue.group.id;
-    let answer = call.server.engine.write(group, command).await;
-    answer.map_err(|rejection| Failure::of_rejection(rejection, call.zone(), call.audience()))
 }
 
 fn shown(row: &Vevent, scope: &Scope<'_>, call: &GroupCall) -> Response {

@@ -12,13 +12,15 @@ use serde_json::{Map, Value};
 use super::auth::Identity;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
-use super::{appointments, body, calendars, groups, health, interventions, slots, vevents};
-use crate::domain::command::Caller;
+use super::{appointments, body, calendars, fiches, groups, health, interventions, records, slots, vevents};
+use crate::domain::command::{Caller, Command};
+use crate::domain::fiche::Fiche;
 use crate::domain::ids::GroupId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
+use crate::engine::Done;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -65,6 +67,15 @@ impl GroupCall {
     /// How much the caller is told.
     pub(super) fn audience(&self) -> Audience {
         self.identity.audience()
+    }
+
+    /// Has the group decide a command, and waits until its outcome is durable.
+    ///
+    /// # Errors
+    /// What refuses it, in words for the caller.
+    pub(super) async fn write(&self, command: Command) -> Result<Done, Failure> {
+        let answer = self.server.engine.write(self.root.catalogue.group.id, command).await;
+        answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))
     }
 
     /// The zone of the group's clocks.
@@ -152,8 +163,15 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowCalendar => calendars::show(&call),
         InGroup::ListInterventions => interventions::list(call).await,
         InGroup::ShowIntervention => interventions::show(&call),
+        InGroup::ListFiches => fiches::list(call).await,
+        InGroup::ShowFiche => records::show::<Fiche>(&call, |_, _, _| true),
+        InGroup::MakeFiche => records::make::<Fiche>(call).await,
+        InGroup::ChangeFiche => records::change::<Fiche>(call).await,
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),
+        InGroup::MakeVevent => vevents::make(call).await,
+        InGroup::ChangeVevent => vevents::change(call).await,
+        InGroup::DeleteVevent => vevents::delete(call).await,
         InGroup::SearchSlots => slots::search(call).await,
         InGroup::BookAppointment => appointments::book(call).await,
         InGroup::ListAppointments => appointments::list(call).await,

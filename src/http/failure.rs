@@ -62,6 +62,14 @@ impl Failure {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
+    /// The same, told of a body that calls a field by another name.
+    pub(super) fn calling(mut self, field: &str, name: &str) -> Self {
+        for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {
+            entry.field = Some(name.to_owned());
+        }
+        self
+    }
+
     /// The same, and the connection ends with it.
     pub(super) fn closing(self) -> Self {
         Self { closing: true, ..self }

@@ -74,8 +74,15 @@ pub(super) enum InGroup {
     ShowCalendar,
     ListInterventions,
     ShowIntervention,
+    ListFiches,
+    ShowFiche,
+    MakeFiche,
+    ChangeFiche,
     ListVevents,
     ShowVevent,
+    MakeVevent,
+    ChangeVevent,
+    DeleteVevent,
     SearchSlots,
     BookAppointment,
     ListAppointments,
@@ -93,6 +100,7 @@ const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup, 
 
 const GET: MethodFilter = MethodFilter::GET;
 const POST: MethodFilter = MethodFilter::POST;
+const PUT: MethodFilter = MethodFilter::PUT;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
 static TABLE: &[Row] = &[
@@ -104,8 +112,15 @@ static TABLE: &[Row] = &[
     in_group(GET, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ShowCalendar, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}/interventions", InGroup::ListInterventions, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ShowIntervention, Who::Applications),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches", InGroup::ListFiches, Who::Pros),
+    in_group(POST, "/api/v1/groups/{group_id}/fiches", InGroup::MakeFiche, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche, Who::Pros),
+    in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent, Who::Pros),
+    in_group(POST, "/api/v1/groups/{group_id}/vevents", InGroup::MakeVevent, Who::Pros),
+    in_group(PUT, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ChangeVevent, Who::Pros),
+    in_group(DELETE, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::DeleteVevent, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/availabletimeslots", InGroup::SearchSlots, Who::Applications),
     in_group(POST, "/api/v1/groups/{group_id}/appointments", InGroup::BookAppointment, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments, Who::Pros),
@@ -121,7 +136,7 @@ static TABLE: &[Row] = &[
 impl Row {
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
-        self.method == POST || self.method == MethodFilter::PUT
+        self.method == POST || self.method == PUT
     }
 }
 

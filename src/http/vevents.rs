@@ -1,18 +1,20 @@
 //! Events of calendars. Spec 4.7, contract 1.
 
-use serde_json::Value;
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, ok};
+use super::call::{GroupCall, Outcome, json, ok, wrapped};
 use super::failure::Failure;
 use super::listing::{all_rows, page};
+use crate::domain::command::{Command, PutVevent, VeventDraft};
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
-use crate::wire::field::Scope;
+use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::{id, moment};
-use crate::wire::vevent::{VEVENT, start};
+use crate::wire::vevent::{VEVENT, parse, revise, start};
 
 /// GET /api/v1/groups/:group_id/vevents: those of `calendar_id`, of `fiche_id`, starting from `start_from` on and before
 /// `start_to`; deleted ones included.
@@ -49,4 +51,43 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(VEVENT.render(row, &call.scope(), call.audience()))))
+}
+
+/// POST /api/v1/groups/:group_id/vevents: an event of any kind.
+pub(super) async fn make(call: GroupCall) -> Outcome {
+    let object = fields(&call)?.clone();
+    let draft = VeventDraft::new(move |root, _, draws, at| {
+        parse(&object, &Scope::of(root), Audience::Pro).map(|input| input.vevent(draws.id, draws.key, at, at))
+    });
+    put(&call, StatusCode::CREATED, PutVevent::Make(draft)).await
+}
+
+/// PUT /api/v1/groups/:group_id/vevents/:id: what is not given stays.
+pub(super) async fn change(call: GroupCall) -> Outcome {
+    let id = call.id(VeventId::new)?;
+    let object = fields(&call)?.clone();
+    let draft = VeventDraft::new(move |root, before, draws, _| {
+        let before = before.expect("a change is of an event that is there");
+        let input = revise(before, &object, &Scope::of(root))?;
+        Ok(input.vevent(before.id, draws.key, before.created_at, before.updated_at))
+    });
+    put(&call, StatusCode::OK, PutVevent::Change(id, draft)).await
+}
+
+/// DELETE /api/v1/groups/:group_id/vevents/:id: it stays in the list, deleted.
+pub(super) async fn delete(call: GroupCall) -> Outcome {
+    let id = call.id(VeventId::new)?;
+    put(&call, StatusCode::OK, PutVevent::Delete(id)).await
+}
+
+async fn put(call: &GroupCall, status: StatusCode, command: PutVevent) -> Outcome {
+    let done = call.write(Command::PutVevent(command)).await.map_err(|failure| failure.calling("date", "start"))?;
+    let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id)).ok_or_else(Failure::no_result)?;
+    let object = VEVENT.render(row, &Scope::of(&done.root), call.audience());
+    Ok(json(status, Value::Object(object).to_string().into_bytes()))
+}
+
+/// The fields of an event, wrapped or bare. Contract 6.
+fn fields(call: &GroupCall) -> Result<&Map<String, Value>, Failure> {
+    if call.body.contains_key(VEVENT.resource) { wrapped(&call.body, VEVENT.resource) } else { Ok(&call.body) }
 }

@@ -3,8 +3,10 @@
 mod appointments;
 mod auth;
 mod bodies;
+mod fiches;
 mod lists;
 mod paths;
 mod server;
 mod shop;
 mod slots;
+mod vevents;

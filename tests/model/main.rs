@@ -1,5 +1,6 @@
 //! The rules, told as scripts and held against naive models; then the engine around them, in simulated time.
 
+mod agenda;
 mod bookings;
 mod cancellations;
 mod engine;

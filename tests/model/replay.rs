@@ -2,19 +2,38 @@
 
 use proptest::prelude::*;
 use slotbook::domain::bookable::Channel;
-use slotbook::domain::command::CancelRight;
+use slotbook::domain::command::{CancelRight, Patch, Put, RecordChange};
 use slotbook::domain::event::Event;
+use slotbook::domain::fiche::Fiche;
 use slotbook::domain::ids::VeventId;
+use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
 use slotbook::domain::vevent::Permits;
 use slotbook::store::{codec, state};
 
-use super::shop::{Shop, booking_of, by_pro, calendar};
+use super::shop::{Shop, booking_of, by_pro, calendar, somebody};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Book { client: u8, half_hour: i64, calendar: Option<u64>, pro: bool },
+    Book {
+        client: u8,
+        half_hour: i64,
+        calendar: Option<u64>,
+        pro: bool,
+    },
     Cancel(prop::sample::Index),
+    Move {
+        which: prop::sample::Index,
+        minutes: i64,
+        calendar: u64,
+    },
+    Restore(prop::sample::Index),
+    /// A client made, or the client of an appointment renamed, deleted or restored.
+    Client {
+        of: Option<prop::sample::Index>,
+        name: u8,
+        deleted: bool,
+    },
     Wait(i64),
 }
 
@@ -24,6 +43,11 @@ fn a_step() -> impl Strategy<Value = Step> {
         4 => (0..6_u8, 0..10_i64, calendars, any::<bool>())
             .prop_map(|(client, half_hour, calendar, pro)| Step::Book { client, half_hour, calendar, pro }),
         2 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        2 => (any::<prop::sample::Index>(), 0..300_i64, 1..3_u64)
+            .prop_map(|(which, minutes, calendar)| Step::Move { which, minutes, calendar }),
+        1 => any::<prop::sample::Index>().prop_map(Step::Restore),
+        1 => (any::<Option<prop::sample::Index>>(), 0..6_u8, any::<bool>())
+            .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
     ]
@@ -57,7 +81,22 @@ proptest! {
                     let id = made[which.index(made.len())];
                     prop_assert!(shop.cancel(id, CancelRight::Pro).is_ok());
                 }
-                Step::Cancel(_) => {}
+                Step::Move { which, minutes, calendar } if !made.is_empty() => {
+                    let start = format!("2026-03-03 {:02}:{:02}", 9 + minutes / 60, minutes % 60);
+                    let moved = shop.moves(made[which.index(made.len())], calendar, &start);
+                    prop_assert!(only_taken(&moved));
+                }
+                Step::Restore(which) if !made.is_empty() => {
+                    let restored = shop.restores(made[which.index(made.len())]);
+                    prop_assert!(only_taken(&restored));
+                }
+                Step::Client { of, name, deleted } => {
+                    let row = of.filter(|_| !made.is_empty()).map(|which| made[which.index(made.len())]);
+                    let appointment = row.and_then(|id| shop.root.rows.get(&id)).and_then(|row| row.appointment());
+                    let put = Put { id: appointment.map(|appointment| appointment.fiche_id), fields: client(name, deleted) };
+                    prop_assert!(shop.changes(&RecordChange::Fiche(put)).is_ok());
+                }
+                Step::Cancel(_) | Step::Move { .. } | Step::Restore(_) => {}
                 Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
             }
             prop_assert!(shop.root.last_stamp >= last_stamp, "stamps never go back");
@@ -83,6 +122,21 @@ proptest! {
             prop_assert_eq!(snapshot.appointments_of(*fiche), shop.root.appointments_of(*fiche));
         }
         never_overlaps(&shop.root)?;
+    }
+}
+
+/// A client's address and whether it is deleted.
+fn client(name: u8, deleted: bool) -> Patch<Fiche> {
+    let mut fields = somebody(&format!("client{name}")).fields;
+    fields.push(move |fiche| fiche.deleted = deleted);
+    fields
+}
+
+/// Whether nothing but a taken time has refused.
+fn only_taken(outcome: &Result<bool, Refusals>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(refusals) => matches!(refusals[..], [Refusal::NotAvailable { .. }]),
     }
 }
 

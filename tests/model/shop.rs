@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
+use slotbook::domain::agenda;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::booking;
 use slotbook::domain::calendar::Calendar;
 use slotbook::domain::cancellation::{self, Cancellation};
 use slotbook::domain::catalogue::Catalogue;
-use slotbook::domain::command::{BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch};
+use slotbook::domain::command::{
+    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch, PutVevent, RecordChange,
+    VeventDraft, VeventDraws,
+};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
 use slotbook::domain::interval_set::Interval;
 use slotbook::domain::intervention::Intervention;
+use slotbook::domain::record;
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
@@ -180,6 +185,49 @@ impl Shop {
         }
     }
 
+    /// Does something to the agenda by a professional's hand; whether it changed anything.
+    pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
+        let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
+        match agenda::decide(&self.root, command, &draws, self.now)? {
+            None => Ok(false),
+            Some(event) => {
+                self.carry_out(event);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Changes a record, or makes one; whether it changed anything.
+    pub(crate) fn changes(&mut self, change: &RecordChange) -> Result<bool, Refusals> {
+        let new_id = self.id();
+        match record::decide(&self.root, change, new_id, self.now)? {
+            None => Ok(false),
+            Some(event) => {
+                self.carry_out(event);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Moves an appointment to a start on a calendar.
+    pub(crate) fn moves(&mut self, id: VeventId, on: u64, start: &str) -> Result<bool, Refusals> {
+        let start = civil(start);
+        self.by_hand(&PutVevent::Change(
+            id,
+            redrawn(move |root, row| {
+                row.calendar_id = calendar(on);
+                if let Kind::Appointment(appointment) = &mut row.kind {
+                    appointment.civil_start = start;
+                    appointment.start = root.catalogue.zone().instant_of(start);
+                }
+            }),
+        ))
+    }
+
+    pub(crate) fn restores(&mut self, id: VeventId) -> Result<bool, Refusals> {
+        self.by_hand(&PutVevent::Change(id, redrawn(|_, row| row.deleted = false)))
+    }
+
     /// The starts that the search offers on a calendar for one intervention, on the wall clock.
     pub(crate) fn offers(&self, on: u64, interventions: &[u64], channel: Channel, from: &str, to: &str) -> Vec<Civil> {
         let zone = self.root.catalogue.zone();
@@ -191,6 +239,15 @@ impl Shop {
         free_starts(&self.root.catalogue, view, &chain, window, self.now, channel, &mut starts);
         starts.into_iter().map(|start| zone.civil_of(start)).collect()
     }
+}
+
+/// A draft that changes the event that is there.
+pub(crate) fn redrawn(change: impl Fn(&Root, &mut Vevent) + Send + Sync + 'static) -> VeventDraft {
+    VeventDraft::new(move |root, before, _, _| {
+        let mut row = before.expect("it is there").clone();
+        change(root, &mut row);
+        Ok(row)
+    })
 }
 
 pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";

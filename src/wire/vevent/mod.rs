@@ -1,11 +1,13 @@
 //! The fields of events, of all four kinds. Spec 2.7, contract 3, 6, 7.
 
 mod input;
+mod revision;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 pub use self::input::{AppointmentInput, KindInput, VeventInput, parse};
+pub use self::revision::revise;
 
 use super::customfield::CustomMember;
 use super::datetime;

@@ -1,0 +1,149 @@
+//! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
+
+use super::bookable::{Chain, Channel, Leg, Obstacle, bookable};
+use super::command::{PutVevent, VeventDraws};
+use super::customfield::Model;
+use super::event::Event;
+use super::ids::{CalendarId, VeventId};
+use super::refusal::{Fault, Refusal, Refusals};
+use super::root::Root;
+use super::time::Instant;
+use super::vevent::{Kind, Vevent};
+
+/// An event that nothing but its calendar can still refuse.
+#[derive(Clone, Debug)]
+pub struct Placing {
+    /// The group's stamp of it.
+    at: Instant,
+    /// The event as it would be.
+    row: Box<Vevent>,
+    /// The time it would newly take, if it would take any.
+    pub room: Option<Room>,
+}
+
+/// A time to be asked of a calendar.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Whose time it is.
+    pub calendar: CalendarId,
+    /// The appointment, as a chain of one.
+    pub chain: Chain,
+    /// When it would start.
+    pub start: Instant,
+    /// Which rules hold: those of a professional's own hand.
+    pub channel: Channel,
+}
+
+impl Placing {
+    /// Which event it is about.
+    #[must_use]
+    pub fn id(&self) -> VeventId {
+        self.row.id
+    }
+
+    /// What has happened once the calendar, where one had to be asked, has agreed.
+    #[must_use]
+    pub fn placed(self) -> Event {
+        Event::VeventPut { at: self.at, row: self.row }
+    }
+}
+
+/// The refusal when the calendar cannot take it.
+#[must_use]
+pub fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
+    vec![Refusal::NotAvailable { obstacles }]
+}
+
+/// Decides a change of the agenda on a state whose calendars answer at once; `None` where it changes nothing.
+///
+/// # Errors
+/// NoResult, InvalidParameter, NotAvailable, in this order.
+pub fn decide(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant) -> Result<Option<Event>, Refusals> {
+    let Some(placing) = open(root, command, draws, now)? else { return Ok(None) };
+    if let Some(room) = &placing.room {
+        let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
+        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel).map_err(not_available)?;
+    }
+    Ok(Some(placing.placed()))
+}
+
+/// Everything but the calendar's own word; `None` where nothing would change. A calendar is asked where a live
+/// appointment takes time that it did not take before: made, moved or restored.
+///
+/// # Errors
+/// As [`decide`], save NotAvailable.
+pub fn open(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant) -> Result<Option<Placing>, Refusals> {
+    let at = root.stamp_for(now);
+    let find = |id| root.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
+    let (before, mut row) = match command {
+        PutVevent::Make(draft) => (None, draft.draw_up(root, None, draws, at).map_err(faulty)?),
+        PutVevent::Change(id, draft) => {
+            let before = find(id)?;
+            (Some(before), draft.draw_up(root, Some(before), draws, at).map_err(faulty)?)
+        }
+        PutVevent::Delete(id) => {
+            let before = find(id)?;
+            (Some(before), Vevent { deleted: true, ..before.clone() })
+        }
+    };
+    if let Some(before) = before {
+        kind_stays(before, &row).map_err(|fault| faulty(vec![fault]))?;
+        if *before == row {
+            return Ok(None);
+        }
+    }
+    demanded_customs(root, before, &row).map_err(faulty)?;
+    row.updated_at = at;
+    let room = newly_taken(before, &row);
+    Ok(Some(Placing { at, row: Box::new(row), room }))
+}
+
+fn faulty(faults: Vec<Fault>) -> Refusals {
+    faults.into_iter().map(Refusal::InvalidParameter).collect()
+}
+
+/// Kinds do not change, save that a plage given a client and an intervention becomes an appointment.
+fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
+    let field = match (&before.kind, &row.kind) {
+        (Kind::Appointment(_), Kind::Appointment(_))
+        | (Kind::Plage(_), Kind::Plage(_) | Kind::Appointment(_))
+        | (Kind::Availability(_), Kind::Availability(_))
+        | (Kind::Note(_), Kind::Note(_)) => return Ok(()),
+        (Kind::Appointment(_), _) => "fiche_id",
+        (Kind::Availability(_), _) | (Kind::Plage(_), Kind::Availability(_)) => "type",
+        (Kind::Note(_), _) | (Kind::Plage(_), Kind::Note(_)) => "note",
+    };
+    Err(Fault::new(
+        field,
+        "an event keeps its kind, save that a plage given fiche_id and intervention_id becomes an appointment",
+    ))
+}
+
+/// An event that becomes an appointment must have what the group demands of one. Contract 9.
+fn demanded_customs(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Result<(), Vec<Fault>> {
+    if row.appointment().is_none() || before.is_some_and(|before| before.appointment().is_some()) {
+        return Ok(());
+    }
+    let customs = row.rare.as_ref().map(|rare| &rare.customs);
+    let missing = root.catalogue.demanded(Model::Vevent, true);
+    let missing = missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
+    let faults: Vec<Fault> = missing.map(|name| Fault::new(name.to_string(), "this attribute is required")).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
+    let appointment = row.appointment().filter(|_| !row.deleted)?;
+    let stood = before.filter(|before| !before.deleted && before.calendar_id == row.calendar_id);
+    let stood = stood.and_then(|before| before.appointment()).map(|before| before.interval());
+    if stood == Some(appointment.interval()) {
+        return None;
+    }
+    let leg =
+        Leg { intervention_id: appointment.intervention_id, length_seconds: i64::from(appointment.length_seconds) };
+    Some(Room {
+        calendar: row.calendar_id,
+        chain: Chain::new(vec![leg]).expect("one leg is a chain"),
+        start: appointment.start,
+        channel: Channel::Agenda(row.id),
+    })
+}

@@ -1,0 +1,170 @@
+//! A group's turn: each command decided, with a question to a calendar where it takes somebody's time.
+
+use std::sync::Arc;
+
+use super::{Matter, Open, Panicked, State, guarded};
+use crate::domain::agenda::{self, Placing, Room};
+use crate::domain::bookable::Obstacle;
+use crate::domain::booking::{self, Opening};
+use crate::domain::cancellation::{self, Cancellation};
+use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command, PutVevent, RecordChange};
+use crate::domain::event::Event;
+use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::record;
+use crate::domain::refusal::Refusals;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::engine::calendar::{self, Question, Word};
+use crate::engine::{Done, Envelope, Rejection};
+
+impl State {
+    /// Decides a command, or asks the first calendar.
+    pub(super) fn decide(&mut self, envelope: Envelope, now: Instant) {
+        match envelope.command.clone() {
+            Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
+            Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
+            Command::PutVevent(command) => self.open_placing(envelope, &command, now),
+            Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
+        }
+    }
+
+    fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
+        let draws = self.draw_booking(command.intervention_ids.len());
+        match guarded(|| booking::open(&self.root, command, &draws, now)) {
+            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(opening)) => {
+                let opening = Box::new(opening);
+                self.ask_next(envelope, now, opening, draws, Vec::new());
+            }
+        }
+    }
+
+    /// Asks the next candidate of a booking, or refuses when there is none left, with what the last one said.
+    fn ask_next(
+        &mut self,
+        envelope: Envelope,
+        now: Instant,
+        mut opening: Box<Opening>,
+        draws: BookingDraws,
+        obstacles: Vec<Obstacle>,
+    ) {
+        let Some(calendar) = opening.next_candidate() else {
+            let refusals = opening.not_available(obstacles);
+            return self.refuse(envelope, refusals);
+        };
+        let room = Room { calendar, chain: opening.chain.clone(), start: opening.start, channel: opening.channel };
+        self.ask(room, Open { envelope, now, matter: Matter::Booking { opening, draws } });
+    }
+
+    /// Puts the one question to the one calendar that can answer it.
+    fn ask(&mut self, room: Room, open: Open) {
+        self.questions += 1;
+        let question = Question {
+            number: self.questions,
+            catalogue: Arc::clone(&self.root.catalogue),
+            chain: room.chain,
+            start: room.start,
+            now: open.now,
+            channel: room.channel,
+        };
+        self.open = Some(open);
+        self.calendar(room.calendar).send(calendar::Message::Ask(question));
+    }
+
+    pub(super) fn hear(&mut self, word: Word) {
+        if word.number != self.questions {
+            return;
+        }
+        let Some(Open { envelope, now, matter }) = self.open.take() else { return };
+        match (word.verdict, matter) {
+            (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
+            (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
+                self.ask_next(envelope, now, opening, draws, obstacles);
+            }
+            (Ok(Err(obstacles)), Matter::Placing(_)) => self.refuse(envelope, agenda::not_available(obstacles)),
+            (Ok(Ok(())), Matter::Booking { opening, draws }) => {
+                self.book(envelope, *opening, &draws, word.calendar, now);
+            }
+            (Ok(Ok(())), Matter::Placing(placing)) => self.place(envelope, placing, now),
+        }
+        self.advance();
+    }
+
+    fn book(&mut self, envelope: Envelope, opening: Opening, draws: &BookingDraws, calendar: CalendarId, now: Instant) {
+        let Command::BookAppointment(command) = &envelope.command else { return };
+        let decided = self.applied(|root| opening.booked_on(calendar, root, command, draws, now));
+        let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
+        let first = legs.first().map_or(0, |id| id.number());
+        self.commit(envelope, decided, (first, legs), now);
+    }
+
+    fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
+        let decided = guarded(|| match cancellation::decide(&self.root, command, now) {
+            Err(refusal) => Err(vec![refusal]),
+            Ok(Cancellation::AlreadyCancelled) => Ok(None),
+            Ok(Cancellation::Cancelled(event)) => Ok(Some(event)),
+        });
+        self.settle(envelope, decided, (command.id.number(), vec![command.id]), now);
+    }
+
+    fn open_placing(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
+        let draws = self.draw_vevent();
+        let id = match command {
+            PutVevent::Make(_) => draws.id,
+            PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
+        };
+        match guarded(|| agenda::open(&self.root, command, &draws, now)) {
+            Ok(Ok(Some(placing))) => match placing.room.clone() {
+                Some(room) => self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) }),
+                None => self.place(envelope, placing, now),
+            },
+            Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+        }
+    }
+
+    fn place(&mut self, envelope: Envelope, placing: Placing, now: Instant) {
+        let id = placing.id().number();
+        let decided = self.applied(|_| placing.placed());
+        self.commit(envelope, decided, (id, Vec::new()), now);
+    }
+
+    fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
+        let new_id = self.next_id(record::kind(change));
+        let decided = guarded(|| record::decide(&self.root, change, new_id, now));
+        self.settle(envelope, decided, (record::id(change).unwrap_or(new_id), Vec::new()), now);
+    }
+
+    /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.
+    fn settle(
+        &mut self,
+        envelope: Envelope,
+        decided: Result<Result<Option<Event>, Refusals>, Panicked>,
+        about: (u64, Vec<VeventId>),
+        now: Instant,
+    ) {
+        match decided {
+            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(None)) => {
+                let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
+                self.answer_when_durable(envelope, Ok(Done { before, root, object: about.0, appointments: about.1 }));
+            }
+            Ok(Ok(Some(event))) => {
+                let decided = self.applied(|_| event);
+                self.commit(envelope, decided, about, now);
+            }
+        }
+    }
+
+    /// An event with the state it makes.
+    fn applied(&self, decide: impl FnOnce(&Root) -> Event) -> Result<(Event, Arc<Root>), Panicked> {
+        guarded(|| {
+            let event = decide(&self.root);
+            let next = Arc::new(self.root.apply(&event));
+            (event, next)
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! The ids a group has in hand: they stay there until an event has used them, so that a refusal costs none.
+
+use super::State;
+use crate::domain::command::{BookingDraws, Command, VeventDraws};
+use crate::domain::directory::IdKind;
+use crate::domain::ids::{FicheId, VeventId};
+use crate::domain::record;
+use crate::engine::supervisor;
+
+/// Below this many ids in hand, more are asked for.
+const IDS_LOW: u64 = 256;
+/// No command uses more ids of one kind than this.
+const IDS_PER_COMMAND: usize = 100;
+
+/// The kinds of ids that a command may use.
+pub(super) fn needed(command: &Command) -> &'static [IdKind] {
+    match command {
+        Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
+        Command::PutVevent(_) => &[IdKind::Vevent],
+        Command::ChangeRecord(change) => match record::kind(change) {
+            IdKind::Fiche => &[IdKind::Fiche],
+            IdKind::Vevent => &[IdKind::Vevent],
+        },
+        Command::CancelAppointment(_) => &[],
+    }
+}
+
+/// Ids and other draws.
+impl State {
+    fn left(&self, kind: IdKind) -> u64 {
+        self.ids.get(&kind).map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
+    }
+
+    /// Whether a command could be given ids of these kinds. Asks for more in good time.
+    pub(super) fn has_ids(&mut self, kinds: &[IdKind]) -> bool {
+        let mut enough = true;
+        for &kind in kinds {
+            let left = self.left(kind);
+            if left < IDS_LOW && !self.asked.contains(&kind) {
+                self.asked.push(kind);
+                self.supervisor.send(supervisor::Message::NeedIds { group: self.id, kind });
+            }
+            enough &= left >= IDS_PER_COMMAND as u64;
+        }
+        enough
+    }
+
+    pub(super) fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
+        self.asked.retain(|asked| *asked != kind);
+        self.ids.entry(kind).or_default().push_back(range);
+        self.advance();
+    }
+
+    /// The ids that would be used next. They stay in hand until an event has used them, so a refusal costs none.
+    fn ids_ahead(&self, kind: IdKind) -> impl Iterator<Item = u64> + '_ {
+        self.ids.get(&kind).into_iter().flatten().cloned().flatten()
+    }
+
+    pub(super) fn next_id(&self, kind: IdKind) -> u64 {
+        self.ids_ahead(kind).next().expect("no command is decided without ids in hand")
+    }
+
+    /// What chance decides for an event by hand.
+    pub(super) fn draw_vevent(&mut self) -> VeventDraws {
+        let id = VeventId::new(self.next_id(IdKind::Vevent)).expect("granted ids are ids");
+        VeventDraws { id, key: self.draws.key() }
+    }
+
+    /// At most 100 legs: a longer chain is refused before it would need ids.
+    pub(super) fn draw_booking(&mut self, legs: usize) -> BookingDraws {
+        let fiche = self.next_id(IdKind::Fiche);
+        let vevents: Vec<u64> = self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
+        let leg = |id: u64| (VeventId::new(id).expect("granted ids are ids"), self.draws.key());
+        BookingDraws {
+            fiche_id: FicheId::new(fiche).expect("granted ids are ids"),
+            legs: vevents.into_iter().map(leg).collect(),
+            order: self.draws.number(),
+        }
+    }
+
+    /// Lets go of every id that has been used.
+    pub(super) fn spend(&mut self) {
+        for (kind, spent) in [(IdKind::Fiche, self.root.spent.fiche), (IdKind::Vevent, self.root.spent.vevent)] {
+            let ranges = self.ids.entry(kind).or_default();
+            ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
+            ranges.retain(|range| !range.is_empty());
+        }
+    }
+}

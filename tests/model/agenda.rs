@@ -1,0 +1,60 @@
+//! What a professional does by hand: moves, restores, plages over everything. Contract 6.
+
+use slotbook::domain::bookable::{Channel, Obstacle};
+use slotbook::domain::command::{CancelRight, PutVevent};
+use slotbook::domain::refusal::Refusal;
+use slotbook::domain::vevent::{Permits, Vevent};
+
+use super::shop::{Shop, booking_of, redrawn};
+
+fn two_bookings() -> (Shop, Vevent, Vevent) {
+    let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let mut row = |name, start| {
+        let id = shop.book(&booking_of(name, start)).expect("free")[0];
+        Vevent::clone(shop.root.rows.get(&id).expect("made"))
+    };
+    let (ada, bob) = (row("Ada", "2026-03-03 09:00"), row("Bob", "2026-03-03 10:00"));
+    (shop, ada, bob)
+}
+
+#[test]
+fn a_move_gives_the_old_time_back_and_takes_the_new_on_either_calendar() {
+    let (mut shop, ada, _) = two_bookings();
+    let starts = |shop: &Shop, on| shop.offers(on, &[1], Channel::Module, "2026-03-03 00:00", "2026-03-04 00:00").len();
+    assert_eq!((starts(&shop, 1), starts(&shop, 2)), (4, 6));
+    assert_eq!(shop.moves(ada.id, 2, "2026-03-03 09:30"), Ok(true));
+    assert_eq!((starts(&shop, 1), starts(&shop, 2)), (5, 5));
+    assert_eq!(shop.moves(ada.id, 2, "2026-03-03 09:30"), Ok(false), "where it stands already");
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 20:15"), Ok(true), "no grid, no opening hours");
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 20:20"), Ok(true), "its own time is no obstacle");
+}
+
+#[test]
+fn only_a_live_appointment_stands_in_the_way() {
+    let (mut shop, ada, bob) = two_bookings();
+    let refused = shop.moves(ada.id, 1, "2026-03-03 09:45").expect_err("Bob begins at ten");
+    let Refusal::NotAvailable { obstacles } = &refused[0] else { panic!("{refused:?}") };
+    assert!(matches!(obstacles[..], [Obstacle::Taken { id, .. }] if id == bob.id));
+    let mut shop = shop.closed(1, "2026-03-03 09:00", "2026-03-03 12:00");
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 09:30"), Ok(true), "up to the moment Bob begins, in a plage");
+    assert_eq!(shop.cancel(bob.id, CancelRight::Pro), Ok(true));
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 09:45"), Ok(true));
+    assert!(matches!(shop.restores(bob.id).expect_err("Ada is there")[..], [Refusal::NotAvailable { .. }]));
+    assert_eq!(shop.moves(bob.id, 1, "2026-03-03 09:50"), Ok(true), "a deleted one takes no time");
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 10:20"), Ok(true));
+    assert_eq!(shop.restores(bob.id), Ok(true));
+}
+
+#[test]
+fn a_deleted_event_keeps_its_place_and_is_deleted_once() {
+    let (mut shop, ada, _) = two_bookings();
+    let shop_time = shop.now;
+    shop.now = shop.now.plus_seconds(60);
+    assert_eq!(shop.by_hand(&PutVevent::Delete(ada.id)), Ok(true));
+    assert_eq!(shop.by_hand(&PutVevent::Delete(ada.id)), Ok(false));
+    let row = shop.root.rows.get(&ada.id).expect("kept");
+    assert!(row.deleted && row.created_at == shop_time && row.updated_at == shop.now);
+    let nobody = slotbook::domain::ids::VeventId::new(999).expect("an id");
+    let draft = redrawn(|_, _| {});
+    assert_eq!(shop.by_hand(&PutVevent::Change(nobody, draft)), Err(vec![Refusal::NoResult]));
+}
