@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{Audience, Column, Scope, Table};
+use super::field::{Audience, Cell, Column, Scope, Table};
+use super::foremost::Foremost;
 use super::params::Params;
 use crate::domain::refusal::Fault;
 
@@ -37,6 +38,14 @@ pub struct Page<'r, R> {
     pub records: Vec<&'r R>,
     /// How many there are on all pages.
     pub total: usize,
+}
+
+/// A record with what decides its place in the order.
+struct Placed<'r, R> {
+    /// Its value of the field to sort by; null in the order of the resource.
+    key: Cell<'r>,
+    id: u64,
+    record: &'r R,
 }
 
 impl<'t, R: 'static> Query<'t, R> {
@@ -84,31 +93,35 @@ impl<'t, R: 'static> Query<'t, R> {
         if faults.is_empty() { Ok(Self { table, audience, results, start_index, sort, dir }) } else { Err(faults) }
     }
 
-    /// The page of these records that was asked for. Only as many are put in order as it takes.
+    /// The page of these records that was asked for. Only as many are put in order as it takes, and no field is read twice.
     #[must_use]
-    pub fn page<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
-        let total = records.len();
-        let order = |a: &&'r R, b: &&'r R| self.compare(a, b, scope);
-        let until = self.results.map_or(total, |results| self.start_index.saturating_add(results).min(total));
-        if until < total {
-            records.select_nth_unstable_by(until, order);
-            records.truncate(until);
+    pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+        let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
+        let mut foremost = Foremost::new(until, |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope));
+        let mut total = 0;
+        for record in records {
+            total += 1;
+            foremost.offer(self.place(record, scope));
         }
-        records.sort_unstable_by(order);
-        records.drain(..self.start_index.min(until));
+        let records = foremost.sorted().into_iter().skip(self.start_index).map(|placed| placed.record).collect();
         Page { records, total }
     }
 
-    fn compare<'r>(&self, a: &'r R, b: &'r R, scope: &Scope<'r>) -> Ordering {
+    fn place<'r>(&self, record: &'r R, scope: &Scope<'r>) -> Placed<'r, R> {
+        let key = self.sort.as_ref().map_or(Cell::Null, |(_, column)| column.key(record, scope));
+        Placed { key, id: (self.table.id)(record), record }
+    }
+
+    fn compare<'r>(&self, a: &Placed<'r, R>, b: &Placed<'r, R>, scope: &Scope<'r>) -> Ordering {
         let by_field = match &self.sort {
-            Some((_, column)) => column.cell(a, scope).compare(&column.cell(b, scope), scope.zone),
-            None => (self.table.order)(a, b, scope),
+            Some(_) => a.key.compare(&b.key),
+            None => (self.table.order)(a.record, b.record, scope),
         };
         let directed = match self.dir {
             Some(Direction::Descending) => by_field.reverse(),
             Some(Direction::Ascending) | None => by_field,
         };
-        directed.then_with(|| (self.table.id)(a).cmp(&(self.table.id)(b)))
+        directed.then_with(|| a.id.cmp(&b.id))
     }
 
     /// The envelope of a page, its records as the audience is shown them.

@@ -4,11 +4,13 @@
 
 pub mod appointment;
 pub mod calendar;
+pub mod cell;
 pub mod customfield;
 pub mod datetime;
 pub mod errors;
 pub mod fiche;
 pub mod field;
+mod foremost;
 pub mod group;
 pub mod intervention;
 pub mod legal;
