@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value, json};
 
 use super::field::{Audience, Cell, Column, Scope, Table};
+use super::filter::Condition;
 use super::foremost::Foremost;
 use super::params::Params;
 use crate::domain::refusal::Fault;
@@ -24,6 +25,8 @@ pub struct Query<'t, R> {
     sort: Option<(String, Column<'t, R>)>,
     /// Whether it was asked for, and whether downwards.
     dir: Option<Direction>,
+    /// What every record of the list meets.
+    conditions: Vec<Condition<'t, R>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl<'t, R: 'static> Query<'t, R> {
     ///
     /// # Errors
     /// All parameters that are wrong: a `results` or `startIndex` that is no such number, a `sort` that is no field the
-    /// audience sees, a `dir` other than asc and desc.
+    /// audience sees, a `dir` other than asc and desc, conditions that [`Condition::parse_all`] refuses.
     pub fn parse(
         params: &Params,
         table: &'t Table<R>,
@@ -90,21 +93,40 @@ impl<'t, R: 'static> Query<'t, R> {
             }
         };
         let start_index = start_index.unwrap_or(0);
-        if faults.is_empty() { Ok(Self { table, audience, results, start_index, sort, dir }) } else { Err(faults) }
+        match Condition::parse_all(params, table, scope, audience) {
+            Ok(conditions) if faults.is_empty() => {
+                Ok(Self { table, audience, results, start_index, sort, dir, conditions })
+            }
+            conditions => {
+                faults.extend(conditions.err().into_iter().flatten());
+                Err(faults)
+            }
+        }
     }
 
-    /// The page of these records that was asked for. Only as many are put in order as it takes, and no field is read twice.
+    /// The page that was asked for of those of these records that meet all conditions. Only as many are put in order as it takes, and no field is read twice.
     #[must_use]
     pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
         let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
         let mut foremost = Foremost::new(until, |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope));
         let mut total = 0;
-        for record in records {
+        for record in records.into_iter().filter(|record| self.wants(record, scope)) {
             total += 1;
             foremost.offer(self.place(record, scope));
         }
         let records = foremost.sorted().into_iter().skip(self.start_index).map(|placed| placed.record).collect();
         Page { records, total }
+    }
+
+    /// Whether a record meets all conditions.
+    fn wants(&self, record: &R, scope: &Scope<'_>) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(record, scope))
+    }
+
+    /// Whether a condition names a field.
+    #[must_use]
+    pub fn names(&self, field: &str) -> bool {
+        self.conditions.iter().any(|condition| condition.field == field)
     }
 
     fn place<'r>(&self, record: &'r R, scope: &Scope<'r>) -> Placed<'r, R> {
