@@ -8,6 +8,7 @@ use super::field::{Audience, Cell, Column, Scope, Table};
 use super::filter::Condition;
 use super::foremost::Foremost;
 use super::params::Params;
+use super::search::Search;
 use crate::domain::refusal::Fault;
 
 /// Records of a page where `results` does not say how many.
@@ -27,6 +28,8 @@ pub struct Query<'t, R> {
     dir: Option<Direction>,
     /// What every record of the list meets.
     conditions: Vec<Condition<'t, R>>,
+    /// What finds every record of the list.
+    search: Option<Search<'t, R>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +59,8 @@ impl<'t, R: 'static> Query<'t, R> {
     ///
     /// # Errors
     /// All parameters that are wrong: a `results` or `startIndex` that is no such number, a `sort` that is no field the
-    /// audience sees, a `dir` other than asc and desc, conditions that [`Condition::parse_all`] refuses.
+    /// audience sees, a `dir` other than asc and desc, conditions that [`Condition::parse_all`] refuses, a
+    /// `search` that is too long.
     pub fn parse(
         params: &Params,
         table: &'t Table<R>,
@@ -92,19 +96,31 @@ impl<'t, R: 'static> Query<'t, R> {
                 None
             }
         };
+        let conditions = Condition::parse_all(params, table, scope, audience).unwrap_or_else(|wrong| {
+            faults.extend(wrong);
+            Vec::new()
+        });
+        let search = Search::parse(params, table, audience).unwrap_or_else(|wrong| {
+            faults.push(wrong);
+            None
+        });
         let start_index = start_index.unwrap_or(0);
-        match Condition::parse_all(params, table, scope, audience) {
-            Ok(conditions) if faults.is_empty() => {
-                Ok(Self { table, audience, results, start_index, sort, dir, conditions })
-            }
-            conditions => {
-                faults.extend(conditions.err().into_iter().flatten());
-                Err(faults)
-            }
+        if !faults.is_empty() {
+            return Err(faults);
         }
+        Ok(Self { table, audience, results, start_index, sort, dir, conditions, search })
     }
 
-    /// The page that was asked for of those of these records that meet all conditions. Only as many are put in order as it takes, and no field is read twice.
+    /// The same, searched in the fields of another table of the same records: that of appointments has no names.
+    ///
+    /// # Errors
+    /// A `search` that is too long.
+    pub fn searching(self, params: &Params, table: &'t Table<R>) -> Result<Self, Fault> {
+        Ok(Self { search: Search::parse(params, table, self.audience)?, ..self })
+    }
+
+    /// The page that was asked for of those of these records that meet all conditions and are found. Only as many are put
+    /// in order as it takes, and the field to sort by is read once of each.
     #[must_use]
     pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
         let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
@@ -118,9 +134,10 @@ impl<'t, R: 'static> Query<'t, R> {
         Page { records, total }
     }
 
-    /// Whether a record meets all conditions.
+    /// Whether a record meets all conditions and is found.
     fn wants(&self, record: &R, scope: &Scope<'_>) -> bool {
         self.conditions.iter().all(|condition| condition.holds(record, scope))
+            && self.search.as_ref().is_none_or(|search| search.finds(record, scope))
     }
 
     /// Whether a condition names a field.

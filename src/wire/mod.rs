@@ -20,6 +20,7 @@ pub mod params;
 mod pattern;
 pub mod pro;
 pub mod query;
+pub mod search;
 pub mod slots;
 pub mod value;
 pub mod vevent;

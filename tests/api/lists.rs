@@ -130,3 +130,21 @@ async fn deleted_calendars_and_interventions_are_shown_to_professionals_who_ask(
     let by_key = server.get(&format!("/groups/4/calendars?{all}")).await.is(200);
     assert_eq!(ids(&by_key), [CALENDAR], "the module does not show what is deleted");
 }
+
+#[tokio::test]
+async fn a_search_finds_what_is_named_so_and_appointments_by_their_client() {
+    let server = TestServer::start().await;
+    let list = async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
+    assert_eq!(list("calendars?search=BOB").await, [OTHER_CALENDAR]);
+    assert_eq!(list("calendars?search=AGE").await, [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(ids(&server.get("/groups/4/calendars?search=agenda").await.is(200)), [0_u64; 0], "the name is inside");
+    assert_eq!(ids(&server.get("/groups/4/interventions?search=shown+NAME").await.is(200)), [CUT, COLOUR]);
+    assert_eq!(list("vevents?search=nobody").await, [0_u64; 0]);
+    let booking = json!({"appointment": {"date": "2025-06-03 09:00:00", "intervention_ids": "21", "calendar_id": 11,
+        "fiche": {"lastname": "Lefèvre", "email": "lefevre@example.org"}}});
+    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
+    assert_eq!(list("appointments?search=LEF%C3%88VRE").await, ids(&booked));
+    assert_eq!(list("vevents?search=lef").await, ids(&booked));
+    assert_eq!(list("appointments?search=lefort").await, [0_u64; 0]);
+    server.pro_get(&format!("/groups/4/vevents?search={}", "a".repeat(256))).await.refused(400, 2, Some("search"));
+}
