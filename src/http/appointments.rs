@@ -16,6 +16,7 @@ use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::query::flag;
+use crate::wire::vevent::VEVENT;
 
 /// POST /api/v1/groups/:group_id/appointments.
 pub(super) async fn book(call: GroupCall) -> Outcome {
@@ -34,7 +35,8 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
 
 /// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones.
 pub(super) async fn list(call: GroupCall) -> Outcome {
-    let query = Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?;
+    let query =
+        Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?.searching(&call.params, &VEVENT)?;
     let include_past = flag(&call.params, "include_past", false)?;
     let now = call.now;
     let audience = call.audience();

@@ -26,9 +26,11 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &CALENDAR, &call.scope(), audience);
     let (interventions, sets, query) = all(interventions, sets, query)?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
+    // Clients that ask about deletion are told of it; all others see what there is to work with.
+    let deleted_too = query.names("deleted");
     let wanted = move |calendar: &Calendar, root: &Root| {
         shown(root, calendar, audience)
-            && !calendar.deleted
+            && (deleted_too || !calendar.deleted)
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
                 let seen = audience > Audience::Application || root.catalogue.intervention_hidden(*id).is_none();

@@ -24,9 +24,10 @@ pub(super) fn list(call: &Call) -> Outcome {
     let audience = call.identity.audience();
     let published = call.server.engine.published();
     let roots: Vec<Arc<Root>> = groups.into_iter().filter_map(|group| published.root(group)).collect();
-    // Fields of groups refer to nothing, so that any scope serves to read the query and to order.
+    // Fields of groups refer to nothing, so that any scope serves to read the query and to order. Datetimes of conditions
+    // are read on the clocks of the first group.
     let nowhere = Root::new(Catalogue::new(GROUP.blank.clone()));
-    let scope = Scope::of(&nowhere);
+    let scope = Scope::of(roots.first().map_or(&nowhere, AsRef::as_ref));
     let query = Query::parse(&call.params, &GROUP, &scope, audience)?;
     let page = query.page(roots.iter().map(|root| &root.catalogue.group).collect(), &scope);
     let own = |id: GroupId| roots.iter().find(|root| root.catalogue.group.id == id);

@@ -26,6 +26,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &INTERVENTION, &call.scope(), audience);
     let (set, calendars, query) = all(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
+    // Clients that ask about deletion are told of it; all others see what there is to work with.
+    let deleted_too = query.names("deleted");
     let wanted = move |intervention: &Intervention, root: &Root| {
         let offered_on = |id: &CalendarId| {
             let seen = audience > Audience::Application || root.catalogue.calendar_hidden(*id).is_none();
@@ -33,7 +35,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
         };
         shown(root, intervention, audience)
-            && !intervention.deleted
+            && (deleted_too || !intervention.deleted)
             && set.is_none_or(|set| intervention.interventionset_id == Some(set))
             && (calendars.is_empty() || calendars.iter().any(offered_on))
     };

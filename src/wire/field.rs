@@ -1,19 +1,19 @@
 //! A resource as a table of fields: what each is called, who may read and write it, how it is read, shown and compared.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
+pub use super::cell::{Cell, Kind};
 use super::customfield::{self, CustomMember};
 use super::legal::Legal;
 use super::{datetime, value};
 use crate::domain::command::Patch;
-use crate::domain::customfield::CustomName;
+use crate::domain::customfield::{CustomKind, CustomName};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::text::Illegal;
-use crate::domain::time::{Civil, Instant};
+use crate::domain::time::Instant;
 use crate::domain::zone::{self, Zone};
 
 /// For whom an object is read or shown. Each sees all that those before it see.
@@ -46,99 +46,6 @@ impl<'a> Scope<'a> {
     /// The same, with datetimes in UTC.
     fn in_utc(self) -> Self {
         Self { zone: Zone::from_iana("Etc/UTC").expect("the zone database has UTC"), ..self }
-    }
-}
-
-/// What values a field takes, for documents and conditions.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the specification's types and their bounds")]
-pub enum Kind {
-    Id,
-    /// An id of another object; null, or 0 in an event, where there is none.
-    Reference,
-    Text {
-        max: usize,
-    },
-    /// A text without any control character.
-    Name {
-        max: usize,
-    },
-    Email,
-    Colour,
-    Integer {
-        min: i64,
-        max: i64,
-    },
-    Number,
-    Boolean,
-    /// An instant, shown on the group's clocks.
-    Moment,
-    /// A time tied to no zone.
-    CivilMoment,
-    /// One of these texts.
-    Choice(fn() -> Vec<&'static str>),
-}
-
-/// The value of a field.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "one variant per type of value")]
-pub enum Cell<'a> {
-    Null,
-    Text(Cow<'a, str>),
-    Integer(i64),
-    Number(f64),
-    Boolean(bool),
-    /// An instant, shown on the group's clocks; null where it is `None`.
-    Moment(Option<Instant>),
-    /// A wall-clock time, shown as it is; null where it is `None`.
-    Civil(Option<Civil>),
-    /// Null where it is `None`.
-    Reference(Option<u64>),
-}
-
-impl Cell<'_> {
-    /// The value as JSON, instants on the zone's clocks.
-    #[must_use]
-    pub fn json(&self, zone: Zone) -> Value {
-        match self {
-            Self::Null => Value::Null,
-            Self::Text(text) => Value::from(text.as_ref()),
-            Self::Integer(number) => Value::from(*number),
-            Self::Number(number) => Value::from(*number),
-            Self::Boolean(flag) => Value::from(*flag),
-            Self::Moment(moment) => moment.map_or(Value::Null, |at| datetime::local_text(zone, at).into()),
-            Self::Civil(civil) => civil.map_or(Value::Null, |at| datetime::text(at).into()),
-            Self::Reference(id) => id.map_or(Value::Null, Value::from),
-        }
-    }
-
-    /// Dates as dates, numbers as numbers, texts as texts; what is unset comes first. Where a wall-clock time meets an
-    /// instant, both are compared as instants of the zone.
-    #[must_use]
-    pub fn compare(&self, other: &Self, zone: Zone) -> Ordering {
-        match (self, other) {
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
-            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
-            (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
-            (Self::Reference(a), Self::Reference(b)) => a.cmp(b),
-            (Self::Civil(a), Self::Civil(b)) => a.cmp(b),
-            (Self::Moment(_) | Self::Civil(_) | Self::Null, Self::Moment(_) | Self::Civil(_) | Self::Null) => {
-                self.moment(zone).cmp(&other.moment(zone))
-            }
-            // A field's values are of one type or null.
-            (a, b) => (*b == Self::Null).cmp(&(*a == Self::Null)),
-        }
-    }
-
-    fn moment(&self, zone: Zone) -> Option<Instant> {
-        match self {
-            Self::Moment(moment) => *moment,
-            Self::Civil(civil) => civil.map(|civil| zone.instant_of(civil)),
-            Self::Null | Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Boolean(_) | Self::Reference(_) => {
-                None
-            }
-        }
     }
 }
 
@@ -211,12 +118,6 @@ impl<R: 'static> Field<R> {
     pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
         (self.read)(record, scope)
     }
-
-    /// Orders two records by this field.
-    #[must_use]
-    pub fn compare<'a>(&self, a: &'a R, b: &'a R, scope: &Scope<'a>) -> Ordering {
-        self.cell(a, scope).compare(&self.cell(b, scope), scope.zone)
-    }
 }
 
 /// A member of the record as a field of a name: `plain!("openData", open_data, (readers, writers))`.
@@ -245,6 +146,27 @@ impl<R: 'static> Column<'_, R> {
                 customfield::cell((member.get)(record).and_then(|customs| customs.value(*name)))
             }
         }
+    }
+
+    /// What values it takes.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Field(field) => field.kind,
+            Self::Custom(name, _) => match name.kind() {
+                CustomKind::Boolean => Kind::Boolean,
+                CustomKind::Datetime => Kind::CivilMoment,
+                CustomKind::Number => Kind::Number,
+                CustomKind::String => Kind::Text { max: 255 },
+                CustomKind::Text => Kind::Text { max: 65_535 },
+            },
+        }
+    }
+
+    /// Its value in a record, in the form in which all values of the column have one order.
+    #[must_use]
+    pub fn key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+        self.cell(record, scope).comparable(self.kind(), scope.zone)
     }
 }
 

@@ -4,8 +4,11 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::field::{Audience, Column, Scope, Table};
+use super::field::{Audience, Cell, Column, Scope, Table};
+use super::filter::Condition;
+use super::foremost::Foremost;
 use super::params::Params;
+use super::search::Search;
 use crate::domain::refusal::Fault;
 
 /// Records of a page where `results` does not say how many.
@@ -23,6 +26,10 @@ pub struct Query<'t, R> {
     sort: Option<(String, Column<'t, R>)>,
     /// Whether it was asked for, and whether downwards.
     dir: Option<Direction>,
+    /// What every record of the list meets.
+    conditions: Vec<Condition<'t, R>>,
+    /// What finds every record of the list.
+    search: Option<Search<'t, R>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +46,21 @@ pub struct Page<'r, R> {
     pub total: usize,
 }
 
+/// A record with what decides its place in the order.
+struct Placed<'r, R> {
+    /// Its value of the field to sort by; null in the order of the resource.
+    key: Cell<'r>,
+    id: u64,
+    record: &'r R,
+}
+
 impl<'t, R: 'static> Query<'t, R> {
     /// What the parameters ask for.
     ///
     /// # Errors
     /// All parameters that are wrong: a `results` or `startIndex` that is no such number, a `sort` that is no field the
-    /// audience sees, a `dir` other than asc and desc.
+    /// audience sees, a `dir` other than asc and desc, conditions that [`Condition::parse_all`] refuses, a
+    /// `search` that is too long.
     pub fn parse(
         params: &Params,
         table: &'t Table<R>,
@@ -80,35 +96,71 @@ impl<'t, R: 'static> Query<'t, R> {
                 None
             }
         };
+        let conditions = Condition::parse_all(params, table, scope, audience).unwrap_or_else(|wrong| {
+            faults.extend(wrong);
+            Vec::new()
+        });
+        let search = Search::parse(params, table, audience).unwrap_or_else(|wrong| {
+            faults.push(wrong);
+            None
+        });
         let start_index = start_index.unwrap_or(0);
-        if faults.is_empty() { Ok(Self { table, audience, results, start_index, sort, dir }) } else { Err(faults) }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self { table, audience, results, start_index, sort, dir, conditions, search })
     }
 
-    /// The page of these records that was asked for. Only as many are put in order as it takes.
+    /// The same, searched in the fields of another table of the same records: that of appointments has no names.
+    ///
+    /// # Errors
+    /// A `search` that is too long.
+    pub fn searching(self, params: &Params, table: &'t Table<R>) -> Result<Self, Fault> {
+        Ok(Self { search: Search::parse(params, table, self.audience)?, ..self })
+    }
+
+    /// The page that was asked for of those of these records that meet all conditions and are found. Only as many are put
+    /// in order as it takes, and the field to sort by is read once of each.
     #[must_use]
-    pub fn page<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
-        let total = records.len();
-        let order = |a: &&'r R, b: &&'r R| self.compare(a, b, scope);
-        let until = self.results.map_or(total, |results| self.start_index.saturating_add(results).min(total));
-        if until < total {
-            records.select_nth_unstable_by(until, order);
-            records.truncate(until);
+    pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+        let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
+        let mut foremost = Foremost::new(until, |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope));
+        let mut total = 0;
+        for record in records.into_iter().filter(|record| self.wants(record, scope)) {
+            total += 1;
+            foremost.offer(self.place(record, scope));
         }
-        records.sort_unstable_by(order);
-        records.drain(..self.start_index.min(until));
+        let records = foremost.sorted().into_iter().skip(self.start_index).map(|placed| placed.record).collect();
         Page { records, total }
     }
 
-    fn compare<'r>(&self, a: &'r R, b: &'r R, scope: &Scope<'r>) -> Ordering {
+    /// Whether a record meets all conditions and is found.
+    fn wants(&self, record: &R, scope: &Scope<'_>) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(record, scope))
+            && self.search.as_ref().is_none_or(|search| search.finds(record, scope))
+    }
+
+    /// Whether a condition names a field.
+    #[must_use]
+    pub fn names(&self, field: &str) -> bool {
+        self.conditions.iter().any(|condition| condition.field == field)
+    }
+
+    fn place<'r>(&self, record: &'r R, scope: &Scope<'r>) -> Placed<'r, R> {
+        let key = self.sort.as_ref().map_or(Cell::Null, |(_, column)| column.key(record, scope));
+        Placed { key, id: (self.table.id)(record), record }
+    }
+
+    fn compare<'r>(&self, a: &Placed<'r, R>, b: &Placed<'r, R>, scope: &Scope<'r>) -> Ordering {
         let by_field = match &self.sort {
-            Some((_, column)) => column.cell(a, scope).compare(&column.cell(b, scope), scope.zone),
-            None => (self.table.order)(a, b, scope),
+            Some(_) => a.key.compare(&b.key),
+            None => (self.table.order)(a.record, b.record, scope),
         };
         let directed = match self.dir {
             Some(Direction::Descending) => by_field.reverse(),
             Some(Direction::Ascending) | None => by_field,
         };
-        directed.then_with(|| (self.table.id)(a).cmp(&(self.table.id)(b)))
+        directed.then_with(|| a.id.cmp(&b.id))
     }
 
     /// The envelope of a page, its records as the audience is shown them.

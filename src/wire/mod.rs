@@ -4,18 +4,23 @@
 
 pub mod appointment;
 pub mod calendar;
+pub mod cell;
 pub mod customfield;
 pub mod datetime;
 pub mod errors;
 pub mod fiche;
 pub mod field;
+pub mod filter;
+mod foremost;
 pub mod group;
 pub mod intervention;
 pub mod legal;
 pub mod list;
 pub mod params;
+mod pattern;
 pub mod pro;
 pub mod query;
+pub mod search;
 pub mod slots;
 pub mod value;
 pub mod vevent;

@@ -4,6 +4,24 @@
 #[derive(Clone, Debug, Default)]
 pub struct Params(Vec<(String, String)>);
 
+/// An object of a list, as [`Params::objects`] finds it.
+#[derive(Clone, Debug)]
+pub struct Object<'p> {
+    /// Its index in the list, as it was written.
+    pub index: &'p str,
+    /// Names and values of its parts, in the order they came.
+    parts: Vec<(&'p str, &'p str)>,
+}
+
+impl<'p> Object<'p> {
+    /// The value of a part, white space and all: of several the last, and none where it is empty.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<&'p str> {
+        let value = self.parts.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)?;
+        (!value.is_empty()).then_some(value)
+    }
+}
+
 impl Params {
     /// The parameters of a raw query string, brackets and spaces encoded or not.
     ///
@@ -40,6 +58,23 @@ impl Params {
         values.flat_map(|value| value.split(',')).map(str::trim).filter(|value| !value.is_empty()).collect()
     }
 
+    /// The objects of a list, `name[0][part]=value`, by their index, which may be any text; in the order in which they are
+    /// first named.
+    #[must_use]
+    pub fn objects(&self, name: &str) -> Vec<Object<'_>> {
+        let mut objects: Vec<Object<'_>> = Vec::new();
+        for (given, value) in self.iter() {
+            let parts = given.strip_prefix(name).and_then(|rest| rest.strip_prefix('['));
+            let parts = parts.and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.split_once("]["));
+            let Some((index, part)) = parts else { continue };
+            match objects.iter_mut().find(|object| object.index == index) {
+                Some(object) => object.parts.push((part, value)),
+                None => objects.push(Object { index, parts: vec![(part, value)] }),
+            }
+        }
+        objects
+    }
+
     /// All names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
@@ -56,6 +91,14 @@ mod tests {
             assert_eq!(Params::of_query(query).list("a"), ["1", "2"], "{query}");
         }
         assert!(Params::of_query("ab[]=1&a[x]=2&a[]=").list("a").is_empty());
+    }
+
+    #[test]
+    fn objects_of_a_list_are_told_apart_by_their_index() {
+        let params = Params::of_query("c[7][op]=%3D&c%5B-1%5D%5Bop%5D=>=&c[7][value]=+a&c[x]=1&cc[1][op]=<&c[7][op]=<");
+        let objects = params.objects("c");
+        let shown: Vec<_> = objects.iter().map(|o| (o.index, o.part("op"), o.part("value"))).collect();
+        assert_eq!(shown, [("7", Some("<"), Some(" a")), ("-1", Some(">="), None)]);
     }
 
     #[test]

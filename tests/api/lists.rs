@@ -1,7 +1,10 @@
 //! Groups, calendars and interventions, as lists and one by one.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::ids::{CalendarId, InterventionId};
 
 use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, COLOUR, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, OTHER_CALENDAR};
@@ -66,4 +69,82 @@ async fn professionals_list_events_by_calendar_client_and_start() {
     let one = server.pro_get("/groups/4/vevents/51").await.is(200);
     assert_eq!((&one["type"], &one["start"]), (&json!("VfreebusyEvent"), &json!("2025-06-01 09:00:00")));
     server.pro_get("/groups/4/vevents/99").await.refused(404, 3, None);
+}
+
+fn condition(n: i64, field: &str, op: &str, value: &str) -> String {
+    format!("conditions[{n}][field]={field}&conditions[{n}][op]={op}&conditions[{n}][value]={value}&")
+}
+
+#[tokio::test]
+async fn every_condition_must_hold_however_it_is_encoded() {
+    let server = TestServer::start().await;
+    let vevents = async |query: &str| ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200));
+    assert_eq!(vevents(&condition(0, "calendar_id", ">=", "12")).await, [52, 53]);
+    let both = condition(-3, "calendar_id", ">", "11") + &condition(700, "id", "not+in", "53,54");
+    assert_eq!(vevents(&both).await, [52]);
+    let name = |part: &str| format!("conditions%5B0%5D%5B{part}%5D");
+    let encoded = format!("{}=type&{}=not%20like&{}=x%25", name("field"), name("op"), name("value"));
+    assert_eq!(vevents(&encoded).await, [51, 52, 53]);
+    assert_eq!(vevents(&condition(0, "type", "!=", "VfreebusyEvent")).await, [0_u64; 0]);
+    assert_eq!(vevents(&condition(0, "fiche_id", "=", "")).await, [51, 52, 53]);
+    assert_eq!(vevents(&condition(0, "start", "<", "2025-06-01+09:00:00")).await, [0_u64; 0]);
+    assert_eq!(vevents(&condition(0, "start", "=", "2025-06-01%2009%3A00%3A00")).await, [51, 52, 53]);
+    assert_eq!(vevents(&condition(0, "num0", "=", "")).await, [51, 52, 53], "a defined attribute is a field");
+    let list = server.pro_get(&format!("/groups/4/vevents?{}results=1", condition(0, "id", ">", "51"))).await.is(200);
+    assert_eq!((ids(&list), &list["totalRecords"]), (vec![52], &json!(2)));
+}
+
+#[tokio::test]
+async fn wrong_conditions_are_named_part_by_part() {
+    let server = TestServer::start().await;
+    let refused = async |query: &str, field: &str| {
+        server.get(&format!("/groups/4/calendars?{query}")).await.refused(400, 2, Some(field));
+    };
+    refused(&condition(0, "colour", "=", "1"), "conditions[0][field]").await;
+    refused(&condition(7, "name", "=", "agenda"), "conditions[7][field]").await;
+    refused(&condition(-1, "id", "==", "11"), "conditions[-1][op]").await;
+    refused(&condition(0, "id", "=", "a"), "conditions[0][value]").await;
+    refused("conditions[x][field]=id", "conditions[x]").await;
+    let several = server.get(&format!("/groups/4/calendars?sort=x&{}", condition(0, "x", "x", ""))).await;
+    assert_eq!(several.errors().len(), 3, "{}", several.text);
+}
+
+#[tokio::test]
+async fn deleted_calendars_and_interventions_are_shown_to_professionals_who_ask() {
+    let server = TestServer::with(|catalogue| {
+        let id = CalendarId::new(OTHER_CALENDAR).expect("an id");
+        Arc::make_mut(catalogue.calendars.get_mut(&id).expect("it is there")).deleted = true;
+        let id = InterventionId::new(CUT).expect("an id");
+        Arc::make_mut(catalogue.interventions.get_mut(&id).expect("it is there")).deleted = true;
+    })
+    .await;
+    let list = async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
+    let deleted = |value| condition(2, "deleted", "=", value);
+    assert_eq!(list("calendars").await, [CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(list(&format!("calendars?{}", deleted("true"))).await, [OTHER_CALENDAR]);
+    assert_eq!(list(&format!("calendars?{}", deleted("0"))).await, [CALENDAR, HIDDEN_CALENDAR]);
+    let all = condition(0, "deleted", "in", "0,1");
+    assert_eq!(list(&format!("calendars?{all}")).await, [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(list("interventions").await, [COLOUR]);
+    assert_eq!(list(&format!("interventions?{}", deleted("1"))).await, [CUT]);
+    let by_key = server.get(&format!("/groups/4/calendars?{all}")).await.is(200);
+    assert_eq!(ids(&by_key), [CALENDAR], "the module does not show what is deleted");
+}
+
+#[tokio::test]
+async fn a_search_finds_what_is_named_so_and_appointments_by_their_client() {
+    let server = TestServer::start().await;
+    let list = async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
+    assert_eq!(list("calendars?search=BOB").await, [OTHER_CALENDAR]);
+    assert_eq!(list("calendars?search=AGE").await, [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(ids(&server.get("/groups/4/calendars?search=agenda").await.is(200)), [0_u64; 0], "the name is inside");
+    assert_eq!(ids(&server.get("/groups/4/interventions?search=shown+NAME").await.is(200)), [CUT, COLOUR]);
+    assert_eq!(list("vevents?search=nobody").await, [0_u64; 0]);
+    let booking = json!({"appointment": {"date": "2025-06-03 09:00:00", "intervention_ids": "21", "calendar_id": 11,
+        "fiche": {"lastname": "Lefèvre", "email": "lefevre@example.org"}}});
+    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
+    assert_eq!(list("appointments?search=LEF%C3%88VRE").await, ids(&booked));
+    assert_eq!(list("vevents?search=lef").await, ids(&booked));
+    assert_eq!(list("appointments?search=lefort").await, [0_u64; 0]);
+    server.pro_get(&format!("/groups/4/vevents?search={}", "a".repeat(256))).await.refused(400, 2, Some("search"));
 }
