@@ -1,11 +1,28 @@
-//! Lists of a group's objects, computed where they stand or, when long, off the threads that serve connections.
+//! Lists of a group's objects. Those that take long to find are sought off the threads that serve connections, and long
+//! answers are made part by part while the client reads.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
+use hyper::body::Frame;
 use serde_json::{Map, Value};
 
 use super::call::{GroupCall, Outcome, json};
+use super::computing::Turn;
+use super::failure::Failure;
+use super::routes::Server;
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::customfield::Customfield;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::{
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId, VeventId,
+};
+use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
 use crate::wire::field::Scope;
@@ -13,13 +30,45 @@ use crate::wire::list::Query;
 
 /// Rows that are looked through where the request stands: some hundred microseconds.
 const ROWS_AT_ONCE: usize = 1_000;
+/// Records up to which an answer is made in one go.
+const RECORDS_AT_ONCE: usize = 50;
+/// Bytes after which a part of a longer answer ends: about a millisecond's work.
+const PART_BYTES: usize = 64 * 1_024;
+/// How long a part waits before it asks again for a turn, where too many are waiting for theirs.
+const BREATH: Duration = Duration::from_millis(10);
+
+/// What stands in a group's state under an id.
+pub(super) trait Listed: Sized + Sync + 'static {
+    /// The object of that number.
+    fn of_number(root: &Root, number: u64) -> Option<&Self>;
+}
+
+macro_rules! listed {
+    ($($object:ty, $id:ty, |$root:ident| $map:expr;)*) => {$(
+        impl Listed for $object {
+            fn of_number($root: &Root, number: u64) -> Option<&Self> {
+                $map.get(&<$id>::new(number)?).map(AsRef::as_ref)
+            }
+        }
+    )*};
+}
+
+listed! {
+    Calendar, CalendarId, |root| root.catalogue.calendars;
+    Calendarset, CalendarsetId, |root| root.catalogue.calendarsets;
+    Intervention, InterventionId, |root| root.catalogue.interventions;
+    Interventionset, InterventionsetId, |root| root.catalogue.interventionsets;
+    Customfield, CustomfieldId, |root| root.catalogue.customfields;
+    Fiche, FicheId, |root| root.fiches;
+    Vevent, VeventId, |root| root.rows;
+}
 
 /// The page of a list that a query asks for, of the records that are `wanted`, each shown by `render`. Finding all of
 /// them costs about as much as looking at so many `rows`.
 ///
 /// # Errors
 /// 503 when too many long lists are waiting.
-pub(super) async fn page<R: Sync + 'static>(
+pub(super) async fn page<R: Listed>(
     call: &GroupCall,
     rows: usize,
     query: Query<'static, R>,
@@ -27,23 +76,137 @@ pub(super) async fn page<R: Sync + 'static>(
     wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
-    let compute = move |root: &Root| {
-        let scope = Scope::of(root);
-        let mut records = all(root);
-        records.retain(|record| wanted(record, root));
-        let page = query.page(records, &scope);
-        query.envelope_of(&page, |record| render(record, &scope)).to_string().into_bytes()
+    let root = Arc::clone(&call.root);
+    let find = move || {
+        let mut records = all(&root);
+        records.retain(|record| wanted(record, &root));
+        let page = query.page(records, &Scope::of(&root));
+        let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
+        let head = query.head(numbers.len(), page.total);
+        let rest = Rest { root, numbers: numbers.into_iter(), find: R::of_number, render, pending: head, first: true };
+        if rest.numbers.len() <= RECORDS_AT_ONCE { Found::Short(rest.whole()) } else { Found::Long(rest) }
     };
-    let bytes = if rows <= ROWS_AT_ONCE {
-        compute(&call.root)
-    } else {
-        let root = Arc::clone(&call.root);
-        call.server.computing.run(move || compute(&root)).await?
-    };
-    Ok(json(StatusCode::OK, bytes))
+    let found = if rows <= ROWS_AT_ONCE { find() } else { call.server.computing.run(find).await? };
+    match found {
+        Found::Short(bytes) => Ok(json(StatusCode::OK, bytes)),
+        Found::Long(rest) => {
+            let mut response = json(StatusCode::OK, Vec::new());
+            *response.body_mut() = Body::new(Parts::of(rest, Arc::clone(&call.server)));
+            Ok(response)
+        }
+    }
 }
 
 /// Every event of a group.
 pub(super) fn all_rows(root: &Root) -> Vec<&Vevent> {
     root.rows.values().map(AsRef::as_ref).collect()
+}
+
+/// A page that was found.
+enum Found<R, F> {
+    /// Its whole answer.
+    Short(Vec<u8>),
+    /// What its answer is made of.
+    Long(Rest<R, F>),
+}
+
+/// What is left of an answer to make.
+struct Rest<R, F> {
+    /// The one state that all of the answer is made from, however long the client reads.
+    root: Arc<Root>,
+    /// The records that are left, in order.
+    numbers: std::vec::IntoIter<u64>,
+    find: for<'r> fn(&'r Root, u64) -> Option<&'r R>,
+    render: F,
+    /// What stands before the next record.
+    pending: Vec<u8>,
+    /// Whether no record was written yet.
+    first: bool,
+}
+
+impl<R, F: Fn(&R, &Scope<'_>) -> Map<String, Value>> Rest<R, F> {
+    /// The next part of the answer; `None` of what is left after the last.
+    fn part(mut self) -> (Vec<u8>, Option<Self>) {
+        let mut bytes = std::mem::take(&mut self.pending);
+        let scope = Scope::of(&self.root);
+        while bytes.len() < PART_BYTES {
+            let Some(number) = self.numbers.next() else {
+                bytes.extend_from_slice(b"]}");
+                return (bytes, None);
+            };
+            let record = (self.find)(&self.root, number).expect("the list is of this very state");
+            if !std::mem::take(&mut self.first) {
+                bytes.push(b',');
+            }
+            serde_json::to_writer(&mut bytes, &(self.render)(record, &scope)).expect("an object is written to memory");
+        }
+        (bytes, Some(self))
+    }
+
+    /// All of the answer.
+    fn whole(self) -> Vec<u8> {
+        let (mut bytes, mut rest) = self.part();
+        while let Some(left) = rest {
+            let (more, after) = left.part();
+            bytes.extend(more);
+            rest = after;
+        }
+        bytes
+    }
+}
+
+type Computed<R, F> = Result<(Vec<u8>, Option<Rest<R, F>>), Failure>;
+type Computing<R, F> = Pin<Box<dyn Future<Output = Computed<R, F>> + Send>>;
+
+/// A body that is made part by part, each once the client has taken the one before.
+struct Parts<R, F> {
+    server: Arc<Server>,
+    /// The part to come; none after the last.
+    next: Option<Computing<R, F>>,
+}
+
+impl<R: Listed, F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static> Parts<R, F> {
+    fn of(rest: Rest<R, F>, server: Arc<Server>) -> Self {
+        Self { next: Some(Box::pin(compute(Arc::clone(&server), rest))), server }
+    }
+}
+
+async fn compute<R: Listed, F>(server: Arc<Server>, rest: Rest<R, F>) -> Computed<R, F>
+where
+    F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
+{
+    turn(&server).await.run(move || rest.part()).await
+}
+
+/// A turn to compute. Whoever was promised a list has it: it waits where a new request would be sent away.
+async fn turn(server: &Server) -> Turn {
+    loop {
+        if let Ok(turn) = server.computing.turn().await {
+            return turn;
+        }
+        tokio::time::sleep(BREATH).await;
+    }
+}
+
+impl<R: Listed, F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static> HttpBody for Parts<R, F> {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        let Some(next) = &mut self.next else { return Poll::Ready(None) };
+        let computed = ready!(next.as_mut().poll(context));
+        self.next = None;
+        // The connection breaks, so that nobody takes half a list for the whole.
+        let Ok((bytes, rest)) = computed else { return Poll::Ready(Some(Err(std::io::Error::other("a bug of ours")))) };
+        let server = Arc::clone(&self.server);
+        self.next = rest.map(|rest| Box::pin(compute(server, rest)) as _);
+        Poll::Ready(Some(Ok(Frame::data(bytes.into()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.next.is_none()
+    }
 }

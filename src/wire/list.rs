@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::field::{Audience, Cell, Column, Scope, Table};
 use super::filter::Condition;
@@ -163,6 +163,12 @@ impl<'t, R: 'static> Query<'t, R> {
         directed.then_with(|| a.id.cmp(&b.id))
     }
 
+    /// The number of a record, by which it is found again.
+    #[must_use]
+    pub fn number(&self, record: &R) -> u64 {
+        (self.table.id)(record)
+    }
+
     /// The envelope of a page, its records as the audience is shown them.
     #[must_use]
     pub fn envelope(&self, page: &Page<'_, R>, scope: &Scope<'_>) -> Value {
@@ -173,25 +179,42 @@ impl<'t, R: 'static> Query<'t, R> {
     #[must_use]
     pub fn envelope_of(&self, page: &Page<'_, R>, render: impl Fn(&R) -> Map<String, Value>) -> Value {
         let records: Vec<Value> = page.records.iter().map(|record| Value::Object(render(record))).collect();
+        let mut envelope = self.counts(records.len(), page.total);
+        envelope.insert("records".into(), records.into());
+        Value::Object(envelope)
+    }
+
+    /// The bytes of an envelope up to its first record. After the last stands `]}`.
+    #[must_use]
+    pub fn head(&self, returned: usize, total: usize) -> Vec<u8> {
+        let mut bytes = Value::Object(self.counts(returned, total)).to_string().into_bytes();
+        bytes.pop();
+        bytes.extend_from_slice(b",\"records\":[");
+        bytes
+    }
+
+    /// What an envelope says of its records.
+    fn counts(&self, returned: usize, total: usize) -> Map<String, Value> {
         let dir = self.dir.map(|dir| match dir {
             Direction::Ascending => "asc",
             Direction::Descending => "desc",
         });
-        json!({
-            "recordsReturned": records.len(),
-            "totalRecords": page.total,
-            "startIndex": self.start_index,
-            "pageSize": self.results.unwrap_or(page.total).max(1),
-            "sort": self.sort.as_ref().map(|(name, _)| name),
-            "dir": dir,
-            "records": records,
-        })
+        let mut counts = Map::new();
+        counts.insert("recordsReturned".into(), returned.into());
+        counts.insert("totalRecords".into(), total.into());
+        counts.insert("startIndex".into(), self.start_index.into());
+        counts.insert("pageSize".into(), self.results.unwrap_or(total).max(1).into());
+        counts.insert("sort".into(), self.sort.as_ref().map(|(name, _)| name.as_str()).into());
+        counts.insert("dir".into(), dir.into());
+        counts
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
     use crate::domain::calendar::Calendar;
     use crate::domain::catalogue::Catalogue;
     use crate::domain::group::Group;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::ids::{CalendarId, InterventionId};
+use slotbook::domain::intervention::Intervention;
+use slotbook::domain::text::{Name, Text};
 
 use crate::server::{TestServer, answer};
-use crate::shop::{ANN, CALENDAR, COLOUR, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, OTHER_CALENDAR};
+use crate::shop::{ANN, CALENDAR, COLOUR, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, OTHER_CALENDAR, clock};
 
 fn ids(list: &Value) -> Vec<u64> {
     list["records"].as_array().expect("records").iter().map(|record| record["id"].as_u64().expect("an id")).collect()
@@ -147,4 +149,54 @@ async fn a_search_finds_what_is_named_so_and_appointments_by_their_client() {
     assert_eq!(list("vevents?search=lef").await, ids(&booked));
     assert_eq!(list("appointments?search=lefort").await, [0_u64; 0]);
     server.pro_get(&format!("/groups/4/vevents?search={}", "a".repeat(256))).await.refused(400, 2, Some("search"));
+}
+
+/// The shop with this many more interventions, of few different names.
+async fn server_with_interventions(count: u64) -> TestServer {
+    TestServer::with(|catalogue| {
+        for number in 0..count {
+            let id = InterventionId::new(1_000 + number).expect("an id");
+            let mut intervention = Intervention::new(id, clock(6, 0));
+            intervention.name = Name::new(&format!("name {}", number % 7)).expect("a name");
+            intervention.publicname = Name::new("shown \u{e9}\u{1f600}").expect("a name");
+            intervention.description = Text::new(&"long \"text\" ".repeat(20)).expect("a text");
+            catalogue.interventions.insert(id, Arc::new(intervention));
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn all_records_at_once_are_those_of_the_pages() {
+    for count in [10, 60, 1_500] {
+        let server = server_with_interventions(count).await;
+        let list = async |query: String| server.pro_get(&format!("/groups/4/interventions?{query}")).await;
+        let asked = condition(0, "id", ">", "21") + "search=name&sort=name&dir=desc";
+        let all = list(format!("{asked}&results=all")).await;
+        let streamed = all.headers.get("transfer-encoding").is_some_and(|encoding| encoding == "chunked");
+        assert_eq!((streamed, all.headers.contains_key("content-length")), (count >= 60, count < 60), "{count}");
+        let all = all.is(200);
+        let mut records = Vec::new();
+        while let page = list(format!("{asked}&results=49&startIndex={}", records.len())).await.is(200)
+            && page["recordsReturned"] != 0
+        {
+            assert_eq!(page["totalRecords"], all["totalRecords"]);
+            records.extend(page["records"].as_array().expect("records").clone());
+        }
+        assert_eq!(records.len() as u64, count + 1);
+        assert!(all["records"] == Value::from(records), "{count}");
+        assert_eq!((&all["recordsReturned"], &all["pageSize"]), (&all["totalRecords"], &all["totalRecords"]));
+        assert_eq!((&all["sort"], &all["dir"], &all["startIndex"]), (&json!("name"), &json!("desc"), &json!(0)));
+    }
+}
+
+#[tokio::test]
+async fn whoever_leaves_a_long_list_leaves_nothing_behind() {
+    let server = server_with_interventions(1_500).await;
+    for _ in 0..200 {
+        let request = server.by_pro(Method::GET, "/groups/4/interventions?results=all");
+        drop(request.send().await.expect("the server answers"));
+    }
+    let list = server.pro_get("/groups/4/interventions?results=1000000&startIndex=2").await.is(200);
+    assert_eq!((&list["recordsReturned"], &list["pageSize"]), (&json!(1_500), &json!(1_000_000)));
 }
