@@ -145,7 +145,8 @@ pub enum NotOffered {
 ///
 /// # Errors
 /// All that stands in the way, in the order of the rules: whether it is offered at all, lead times, the grid,
-/// availabilities, what takes the time, the repeated hour. Never empty.
+/// availabilities, what takes the time, the repeated hour. Never empty. Of what the module does not show, anybody is
+/// told just that, and of taken time just that it is taken, not by how many.
 pub fn bookable(
     catalogue: &Catalogue,
     view: &CalendarView,
@@ -156,6 +157,9 @@ pub fn bookable(
 ) -> Result<(), Vec<Obstacle>> {
     let mut obstacles: Vec<Obstacle> =
         catalogue.not_offered(view.id, chain, channel).map(Obstacle::NotOffered).collect();
+    if channel == Channel::Module && !obstacles.is_empty() {
+        return Err(obstacles);
+    }
     let interval = chain.interval_from(start);
     if channel.follows_module_rules() {
         obstacles.extend(too_soon_or_far(catalogue, view.id, start, now));
@@ -173,6 +177,9 @@ pub fn bookable(
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
+    }
+    if channel == Channel::Module {
+        obstacles.dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
@@ -212,10 +219,10 @@ fn off_grid(
     if holding.any(on_grid) { None } else { Some(Obstacle::OffGrid { generate_interval }) }
 }
 
-fn outside_availability(open: &OpenTime, chain: &Chain, start: Instant) -> Option<Obstacle> {
+fn outside_availability(open: &OpenTime, chain: &Chain, start: Instant) -> impl Iterator<Item = Obstacle> {
     chain
         .legs_from(start)
-        .find(|(leg, interval)| !open.lane(leg.intervention_id).permitted.covers(*interval))
+        .filter(|(leg, interval)| !open.lane(leg.intervention_id).permitted.covers(*interval))
         .map(|(leg, interval)| Obstacle::OutsideAvailability { intervention_id: leg.intervention_id, interval })
 }
 

@@ -77,7 +77,9 @@ pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: I
     }
     let fiche = fiche_for(root, command, draws, now)?;
     let offering = offering(root, command.calendar_id, &chain, channel, now);
-    if channel.follows_module_rules() {
+    // What is not offered at all is not too soon or too far, and its lead times are nobody's business.
+    let offered = |id: &CalendarId| catalogue.not_offered(*id, &chain, channel).next().is_none();
+    if channel.follows_module_rules() && offering.iter().all(offered) {
         lead_times_allow(catalogue, &offering, start, now).map_err(|refusal| vec![refusal])?;
     }
     client_rules(root, fiche.0, chain.interval_from(start), chain.legs().len(), channel, now)?;
@@ -199,6 +201,10 @@ fn fiche_for(
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
         changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, command.caller);
+        let nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
+        if nameless(&changed) && !nameless(fiche) {
+            return Err(invalid(Fault::new("fiche.lastname", "a client keeps a last or a first name")));
+        }
         changed.updated_at = at;
         return Ok((id, Some(Box::new(changed))));
     }

@@ -59,7 +59,8 @@ impl Catalogue {
     /// The attributes that an object of a model must have when it is made. Contract 9.
     pub fn demanded(&self, model: Model, by_pro: bool) -> impl Iterator<Item = CustomName> + '_ {
         let counts = move |c: &&Arc<Customfield>| {
-            let required = if by_pro { c.pro_required } else { c.user_required };
+            // Nobody can be asked for what they are not shown.
+            let required = if by_pro { c.pro_required } else { c.user_required && c.user_visible };
             required && c.model == model && !c.deleted
         };
         self.customfields.values().filter(counts).map(|c| c.name)

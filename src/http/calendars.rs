@@ -33,7 +33,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             && (deleted_too || !calendar.deleted)
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
-                let seen = audience > Audience::Application || root.catalogue.intervention_hidden(*id).is_none();
+                let seen = audience > Audience::Application
+                    || (!root.catalogue.group.inactive && root.catalogue.intervention_hidden(*id).is_none());
                 let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
                 seen && view.rules.offers(root.catalogue.zone(), *id, now)
             })

@@ -30,7 +30,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let deleted_too = query.names("deleted");
     let wanted = move |intervention: &Intervention, root: &Root| {
         let offered_on = |id: &CalendarId| {
-            let seen = audience > Audience::Application || root.catalogue.calendar_hidden(*id).is_none();
+            let seen = audience > Audience::Application
+                || (!root.catalogue.group.inactive && root.catalogue.calendar_hidden(*id).is_none());
             let view = root.calendars.get(id).expect("every calendar has a view");
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
         };

@@ -13,6 +13,7 @@ use crate::domain::interval_set::Interval;
 use crate::domain::root::Root;
 use crate::domain::slots::free_starts;
 use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::wire::field::Scope;
 use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
 
 /// Grid points up to which a search is answered where it stands: well under a millisecond.
@@ -42,11 +43,13 @@ pub(super) async fn search(call: GroupCall) -> Outcome {
             let to_application = matches!(call.caller(), Caller::Application);
             let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
                 let verdicts = verdicts(&search, root, start, *now, to_application);
-                explanation(start, &verdicts, call.zone(), audience)
+                explanation(start, &verdicts, &call.scope(), audience)
             } else {
-                let (root, now, zone) = (Arc::clone(root), *now, call.zone());
-                let explain =
-                    move || explanation(start, &verdicts(&search, &root, start, now, to_application), zone, audience);
+                let (root, now) = (Arc::clone(root), *now);
+                let explain = move || {
+                    let verdicts = verdicts(&search, &root, start, now, to_application);
+                    explanation(start, &verdicts, &Scope::of(&root), audience)
+                };
                 server.computing.run(explain).await?
             };
             Ok(ok(&value))

@@ -9,6 +9,9 @@ use super::faults::Faults;
 use crate::domain::ids::{GroupId, ID_MAX};
 use crate::wire::value;
 
+/// The highest id that a document may give: enough are left above it to go on from for ever.
+const GIVEN_MAX: u64 = ID_MAX - (1 << 40);
+
 /// What the store already uses and a document may not.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
@@ -98,8 +101,8 @@ impl Ids {
                 return None;
             }
         };
-        if id > ID_MAX {
-            faults.add(format!("{path}.id"), "no id is left after the highest given");
+        if id > GIVEN_MAX {
+            faults.add(format!("{path}.id"), format!("must be at most {GIVEN_MAX}, so that ids are left to be given"));
             return None;
         }
         if !self.claimed.entry(section).or_default().insert(id) {

@@ -22,7 +22,7 @@ use crate::domain::ids::{
 };
 use crate::domain::root::Root;
 use crate::domain::text::Text;
-use crate::domain::time::Instant;
+use crate::domain::time::{DAY, Instant};
 use crate::domain::vevent::{Appointment, Kind, Vevent};
 use crate::domain::zone_names::ZoneName;
 use crate::engine::draws::Draws;
@@ -116,7 +116,15 @@ impl Import<'_> {
         let content = self.people(&outline, &drafts, &mut ids, &mut faults);
         drafts.iter().for_each(|draft| draft.check_overlaps(&mut faults));
         faults.none_or(())?;
-        Ok(finish(content, drafts))
+        let content = finish(content, drafts);
+        for (index, root) in content.roots.iter().enumerate() {
+            // Later changes would have to be stamped later still.
+            if root.last_stamp > self.now.plus_seconds(DAY) {
+                let rule = "a created_at or updated_at in this group lies in the future";
+                faults.add(format!("groups[{index}]"), rule);
+            }
+        }
+        faults.none_or(content)
     }
 
     fn tick(&mut self, done: &mut usize, total: usize) {

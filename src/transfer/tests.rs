@@ -155,6 +155,8 @@ fn what_is_wrong_is_named_by_its_path() {
         })
     };
     assert_eq!(put("/vevents/0/end", json!("2025-06-12 10:00:00")), ["groups[0].vevents[0].end"]);
+    assert_eq!(put("/vevents/0/id", json!(crate::domain::ids::ID_MAX))[0], "groups[0].vevents[0].id");
+    assert_eq!(put("/fiches/0/updated_at", json!("9990-01-01 00:00:00")), ["groups[0]"]);
     assert_eq!(put("/vevents/5/rrule", json!("FREQ=DAILY;COUNT=1")), ["groups[0].vevents[5].rrule"]);
     assert_eq!(put("/vevents/0/fiche_id", json!(99)), ["groups[0].vevents[0].fiche_id"]);
     assert_eq!(put("/vevents/0/dt0", json!("soon")), ["groups[0].vevents[0].dt0"]);

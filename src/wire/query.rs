@@ -41,7 +41,7 @@ pub fn flag(params: &Params, name: &str, otherwise: bool) -> Result<bool, Fault>
     }
 }
 
-/// The ids of a list, in the order given; 0 stands for none.
+/// The ids of a list, in the order given.
 ///
 /// # Errors
 /// What is no id, or not one that is `known`.
@@ -55,7 +55,6 @@ pub fn ids<T: Copy>(
     for text in params.list(name) {
         let number: u64 = text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
         match of(number) {
-            None if number == 0 => {}
             Some(id) if known(id) => ids.push(id),
             Some(_) | None => return Err(Fault::new(name, format!("the group has nothing of the id {number}"))),
         }
@@ -63,7 +62,7 @@ pub fn ids<T: Copy>(
     Ok(ids)
 }
 
-/// An id, if one is given; 0 stands for none.
+/// An id, if one is given.
 ///
 /// # Errors
 /// As [`ids`], and where several are given.
@@ -78,4 +77,17 @@ pub fn id<T: Copy>(
         [id] => Ok(Some(id)),
         [_, _, ..] => Err(Fault::new(name, "must be one id")),
     }
+}
+
+/// An id, if one is given, where 0 stands for none.
+///
+/// # Errors
+/// As [`id`].
+pub fn id_or_zero<T: Copy>(
+    params: &Params,
+    name: &str,
+    of: impl Fn(u64) -> Option<T>,
+    known: impl Fn(T) -> bool,
+) -> Result<Option<T>, Fault> {
+    if params.list(name) == ["0"] { Ok(None) } else { id(params, name, of, known) }
 }

@@ -4,11 +4,13 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
+use super::cell::Cell;
 use super::datetime::{LocalTimes, local_text};
 use super::errors;
-use super::field::Audience;
+use super::field::{Audience, Scope};
 use super::params::Params;
-use super::query::{flag, id, ids, moment, number};
+use super::query::{flag, id_or_zero, ids, moment, number};
+use super::vevent::VEVENT;
 use crate::domain::bookable::{Chain, Channel, Obstacle};
 use crate::domain::booking::channel;
 use crate::domain::command::Caller;
@@ -78,7 +80,8 @@ impl SlotSearch {
             .and_then(|ids| catalogue.chain(&ids, channel))
             .map_err(&mut keep);
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
-        let calendar_id = id(params, "calendar_id", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
+        let calendar_id =
+            id_or_zero(params, "calendar_id", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
         let calendar_ids = ids(params, "calendar_ids", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
         let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
         let sets = ids(params, "calendarset_ids", CalendarsetId::new, known).map_err(&mut keep).unwrap_or_default();
@@ -237,11 +240,18 @@ impl SlotsAnswer {
 pub fn explanation(
     start: Instant,
     calendars: &[(CalendarId, Result<(), Vec<Obstacle>>)],
-    zone: Zone,
+    scope: &Scope<'_>,
     audience: Audience,
 ) -> Value {
     let reason = |found: &Obstacle| {
-        let (rule, message) = errors::obstacle(found, zone, audience);
+        let (rule, mut message) = errors::obstacle(found, scope.zone, audience);
+        if let (Obstacle::Taken { id, .. }, Audience::Pro | Audience::Store) = (found, audience)
+            && let Some(row) = scope.root.rows.get(id)
+            && let Some(Cell::Text(text)) = VEVENT.field("text").map(|field| field.cell(row, scope))
+            && !text.is_empty()
+        {
+            message = format!("{message}: {text}");
+        }
         json!({ "rule": rule, "message": message })
     };
     let calendar = |(id, verdict): &(CalendarId, Result<(), Vec<Obstacle>>)| {
@@ -249,7 +259,7 @@ pub fn explanation(
         json!({ "calendar_id": id.number(), "offered": verdict.is_ok(), "reasons": reasons })
     };
     json!({
-        "start": local_text(zone, start),
+        "start": local_text(scope.zone, start),
         "calendars": calendars.iter().map(calendar).collect::<Vec<Value>>(),
     })
 }

@@ -252,10 +252,20 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
         for (id, model) in [(1, Model::Vevent), (2, Model::Fiche)] {
             let id = CustomfieldId::new(id).expect("an id");
             let mut field = Customfield::new(id, model, name, slotbook::domain::time::Instant(0));
-            (field.user_required, field.user_visible) = (true, model == Model::Vevent);
+            (field.user_required, field.user_visible) = (true, true);
             catalogue.customfields.insert(id, field.into());
         }
     });
+    let mut unseen = shop.clone().with(|catalogue| {
+        for field in catalogue.customfields.values_mut() {
+            std::sync::Arc::make_mut(field).user_visible = false;
+        }
+    });
+    let mut ignored = command.clone();
+    ignored.client.customs.push((name, Some(value.clone())));
+    unseen.book(&ignored).expect("nobody is asked for what they are not shown");
+    let fiche = unseen.root.fiche_of_email("ada@example.org").expect("made");
+    assert_eq!(fiche.customs.value(name), None, "a web caller does not set what it may not see");
     let fields: Vec<String> = shop.book(&command).expect_err("both are missing").iter().map(field_of).collect();
     assert_eq!(fields, ["str0", "fiche.str0"]);
     command.customs[0].1 = Some(value.clone());
@@ -264,7 +274,7 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
     let row = shop.root.rows.get(&made[0]).expect("there");
     assert_eq!(row.rare.as_ref().expect("customs are rare").customs.value(name), Some(&value));
     let fiche = shop.root.fiche_of_email("ada@example.org").expect("made");
-    assert_eq!(fiche.customs.value(name), None, "a web caller does not set what it may not see");
+    assert_eq!(fiche.customs.value(name), Some(&value));
 }
 
 fn field_of(refusal: &Refusal) -> String {
@@ -278,4 +288,28 @@ fn an_appointment_booked_in_the_spring_gap_is_shown_an_hour_later() {
     let made = shop.book(&by_pro(booking_of("Ada", "2026-03-29 02:30"), false)).expect("free");
     let row = shop.root.rows.get(&made[0]).expect("there");
     assert_eq!(row.appointment().expect("one").civil_start, civil("2026-03-29 03:30"));
+}
+
+#[test]
+fn of_a_hidden_calendar_a_key_alone_learns_only_that_it_is_not_offered() {
+    let mut shop = Shop::open_on_tuesday().with_calendar(1, |calendar| {
+        calendar.publicname = Name::default();
+        calendar.mintime_rdv = Bounded::known(5_000);
+    });
+    for date in ["2026-03-03 09:30", "2026-03-03 09:31", "2026-03-03 20:00"] {
+        assert_eq!(
+            shop.refusal_of(&booking_of("Ada", date)),
+            Refusal::NotAvailable { obstacles: vec![Obstacle::NotOffered(NotOffered::CalendarHidden(calendar(1)))] }
+        );
+    }
+}
+
+#[test]
+fn a_client_keeps_a_name_whatever_a_professional_sends() {
+    let mut shop = Shop::open_on_tuesday();
+    let known = shop.knows("Lovelace", "ada@example.org");
+    let mut command = by_pro(booking_of("Ada", "2026-03-03 09:30"), true);
+    command.client.id = Some(known);
+    command.client.fields.push(|fiche| fiche.lastname = Name::default());
+    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname"));
 }

@@ -335,6 +335,9 @@ impl<'a> Reader<'a> {
         let ids: Option<Vec<InterventionId>> = numbers.into_iter().map(known).collect();
         if ids.is_none() {
             self.fault(NAME, "must be ids of the group's interventions");
+        } else if ids.as_ref().is_some_and(Vec::is_empty) {
+            // A list without any id is no permission for everything: who took out the last one did not mean that.
+            self.fault(NAME, "must hold at least one id, or be empty for all interventions");
         }
         ids.map(Permits::only)
     }
