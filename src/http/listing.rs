@@ -77,6 +77,7 @@ pub(super) async fn page<R: Listed>(
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
     let root = Arc::clone(&call.root);
+    let at_once = rows.saturating_mul(query.cost()) <= ROWS_AT_ONCE;
     let find = move || {
         let mut records = all(&root);
         records.retain(|record| wanted(record, &root));
@@ -86,7 +87,7 @@ pub(super) async fn page<R: Listed>(
         let rest = Rest { root, numbers: numbers.into_iter(), find: R::of_number, render, pending: head, first: true };
         if rest.numbers.len() <= RECORDS_AT_ONCE { Found::Short(rest.whole()) } else { Found::Long(rest) }
     };
-    let found = if rows <= ROWS_AT_ONCE { find() } else { call.server.computing.run(find).await? };
+    let found = if at_once { find() } else { call.server.computing.run(find).await? };
     match found {
         Found::Short(bytes) => Ok(json(StatusCode::OK, bytes)),
         Found::Long(rest) => {

@@ -127,9 +127,18 @@ impl<'t, R: 'static> Condition<'t, R> {
         }
     }
 
-    /// Whether a record meets it.
+    /// What it costs to try on a record, in times of looking at the record.
     #[must_use]
-    pub fn holds(&self, record: &R, scope: &Scope<'_>) -> bool {
+    pub fn cost(&self) -> usize {
+        match self.test {
+            Test::OneOf(..) | Test::Lies(..) => 1,
+            Test::Shown(..) => 10,
+        }
+    }
+
+    /// Whether a record meets it. Texts are written into `room`, whatever stood there.
+    #[must_use]
+    pub fn holds(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
         match &self.test {
             Test::OneOf(cells, wanted) => {
                 let key = self.column.key(record, scope);
@@ -140,7 +149,7 @@ impl<'t, R: 'static> Condition<'t, R> {
                 key != Cell::Null && how(key.compare(bound))
             }
             Test::Shown(pattern, wanted) => {
-                pattern.matches(&shown(self.column.cell(record, scope), scope.zone)) == *wanted
+                pattern.matches(&shown(self.column.cell(record, scope), scope.zone), room) == *wanted
             }
         }
     }

@@ -13,6 +13,8 @@ use crate::domain::refusal::Fault;
 
 /// Records of a page where `results` does not say how many.
 const PAGE_DEFAULT: usize = 25;
+/// What a search costs for a record, in times of looking at it.
+const SEARCH_COST: usize = 10;
 
 /// What a list was asked for.
 pub struct Query<'t, R> {
@@ -125,8 +127,8 @@ impl<'t, R: 'static> Query<'t, R> {
     pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
         let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
         let mut foremost = Foremost::new(until, |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope));
-        let mut total = 0;
-        for record in records.into_iter().filter(|record| self.wants(record, scope)) {
+        let (mut total, mut room) = (0, String::new());
+        for record in records.into_iter().filter(|record| self.wants(record, scope, &mut room)) {
             total += 1;
             foremost.offer(self.place(record, scope));
         }
@@ -135,9 +137,16 @@ impl<'t, R: 'static> Query<'t, R> {
     }
 
     /// Whether a record meets all conditions and is found.
-    fn wants(&self, record: &R, scope: &Scope<'_>) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(record, scope))
-            && self.search.as_ref().is_none_or(|search| search.finds(record, scope))
+    fn wants(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(record, scope, room))
+            && self.search.as_ref().is_none_or(|search| search.finds(record, scope, room))
+    }
+
+    /// What it costs to try whether a record is wanted and where it stands, in times of looking at the record.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        let search = if self.search.is_some() { SEARCH_COST } else { 0 };
+        1 + search + self.conditions.iter().map(Condition::cost).sum::<usize>()
     }
 
     /// Whether a condition names a field.

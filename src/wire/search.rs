@@ -48,23 +48,27 @@ impl<'t, R: 'static> Search<'t, R> {
         Ok(Some(Self { words, digits: digits(text), names, phones }))
     }
 
-    /// Whether a record is found.
+    /// Whether a record is found. Its names are written into `room`, whatever stood there.
     #[must_use]
-    pub fn finds(&self, record: &R, scope: &Scope<'_>) -> bool {
+    pub fn finds(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
+        room.clear();
         // A line for each field, so that no word is found across two.
-        let mut names = String::new();
         for field in &self.names {
             if let Cell::Text(text) = field.cell(record, scope) {
-                push_folded(&text, &mut names);
-                names.push('\n');
+                push_folded(&text, room);
+                room.push('\n');
             }
         }
-        if self.words.iter().all(|word| names.contains(word.as_str())) {
+        if self.words.iter().all(|word| room.contains(word.as_str())) {
             return true;
         }
         let Some(wanted) = &self.digits else { return false };
         self.phones.iter().any(|field| match field.cell(record, scope) {
-            Cell::Text(phone) => only_digits(&phone).contains(wanted.as_str()),
+            Cell::Text(phone) => {
+                room.clear();
+                room.extend(phone.chars().filter(char::is_ascii_digit));
+                room.contains(wanted.as_str())
+            }
             Cell::Null
             | Cell::Integer(_)
             | Cell::Number(_)
@@ -79,12 +83,8 @@ impl<'t, R: 'static> Search<'t, R> {
 /// The digits of a text that could be part of a telephone number.
 fn digits(text: &str) -> Option<String> {
     let separator = |c: char| c.is_whitespace() || matches!(c, '.' | '-' | '/' | '+' | '(' | ')');
-    let digits = only_digits(text);
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     (!digits.is_empty() && text.chars().all(|c| c.is_ascii_digit() || separator(c))).then_some(digits)
-}
-
-fn only_digits(text: &str) -> String {
-    text.chars().filter(char::is_ascii_digit).collect()
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     fn finds<R: 'static>(table: &Table<R>, record: &R, audience: Audience, text: &str) -> bool {
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("search", text).finish();
         let search = Search::parse(&Params::of_query(&query), table, audience).expect("short enough");
-        search.is_none_or(|search| search.finds(record, &Scope::of(&root())))
+        search.is_none_or(|search| search.finds(record, &Scope::of(&root()), &mut String::new()))
     }
 
     #[test]

@@ -62,7 +62,9 @@ fn met(field: &str, op: &str, value: &str, audience: Audience) -> Result<Vec<u64
     let conditions = Condition::parse_all(&params, &FICHE, &scope, audience)
         .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let fiches = fiches(&root);
-    let met = fiches.iter().filter(|fiche| conditions.iter().all(|condition| condition.holds(fiche, &scope)));
+    let met = fiches
+        .iter()
+        .filter(|fiche| conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new())));
     Ok(met.map(|fiche| fiche.id.number()).collect())
 }
 
