@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::customfield::{CustomName, CustomValue};
+use super::calendar::{Calendar, Calendarset};
+use super::customfield::{CustomName, CustomValue, Customfield};
 use super::fiche::Fiche;
-use super::ids::{CalendarId, FicheId, InterventionId, ProId, VeventId};
+use super::ids::{CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId};
+use super::intervention::{Intervention, Interventionset};
 use super::record::Record;
 use super::refusal::Fault;
 use super::root::Root;
@@ -204,6 +206,13 @@ pub struct VeventDraws {
 #[expect(missing_docs, reason = "each variant is the record of its name")]
 pub enum RecordChange {
     Fiche(Put<Fiche>),
+    Calendar(Put<Calendar>),
+    Calendarset(Put<Calendarset>),
+    RemoveCalendarset(CalendarsetId),
+    Intervention(Put<Intervention>),
+    Interventionset(Put<Interventionset>),
+    RemoveInterventionset(InterventionsetId),
+    Customfield(Put<Customfield>),
 }
 
 /// The legal values given for a row.

@@ -20,6 +20,11 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
         Command::ChangeRecord(change) => match record::kind(change) {
             IdKind::Fiche => &[IdKind::Fiche],
             IdKind::Vevent => &[IdKind::Vevent],
+            IdKind::Calendar => &[IdKind::Calendar],
+            IdKind::Calendarset => &[IdKind::Calendarset],
+            IdKind::Intervention => &[IdKind::Intervention],
+            IdKind::Interventionset => &[IdKind::Interventionset],
+            IdKind::Customfield => &[IdKind::Customfield],
         },
         Command::CancelAppointment(_) => &[],
     }
@@ -80,8 +85,8 @@ impl State {
 
     /// Lets go of every id that has been used.
     pub(super) fn spend(&mut self) {
-        for (kind, spent) in [(IdKind::Fiche, self.root.spent.fiche), (IdKind::Vevent, self.root.spent.vevent)] {
-            let ranges = self.ids.entry(kind).or_default();
+        for (kind, ranges) in &mut self.ids {
+            let spent = self.root.spent(*kind);
             ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
             ranges.retain(|range| !range.is_empty());
         }
