@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::{CustomName, CustomValue, Customfield};
 use super::fiche::Fiche;
+use super::group::Group;
 use super::ids::{CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId};
 use super::intervention::{Intervention, Interventionset};
 use super::record::Record;
@@ -205,6 +206,7 @@ pub struct VeventDraws {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the record of its name")]
 pub enum RecordChange {
+    Group(Patch<Group>),
     Fiche(Put<Fiche>),
     Calendar(Put<Calendar>),
     Calendarset(Put<Calendarset>),

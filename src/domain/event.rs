@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::Customfield;
 use super::fiche::Fiche;
+use super::group::Group;
 use super::ids::{CalendarsetId, InterventionsetId, VeventId};
 use super::intervention::{Intervention, Interventionset};
 use super::time::Instant;
@@ -92,5 +93,14 @@ pub enum Event {
         at: Instant,
         /// Which.
         id: InterventionsetId,
+    },
+    /// The group's own fields say something else.
+    GroupChanged {
+        /// The group's stamp of it.
+        at: Instant,
+        /// All fields as they are now.
+        group: Box<Group>,
+        /// Appointments, deleted ones included, that start at another instant by the group's clock, which is another one.
+        resolved: Vec<(VeventId, Instant)>,
     },
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::agenda;
 use super::calendar::{Calendar, Calendarset, Sort};
 use super::catalogue::Catalogue;
 use super::command::{Patch, Put, RecordChange};
@@ -9,11 +10,12 @@ use super::customfield::{CustomName, Customfield, Model};
 use super::directory::IdKind;
 use super::event::Event;
 use super::fiche::Fiche;
+use super::group::Group;
 use super::ids::{CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId};
 use super::intervention::{Intervention, Interventionset};
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
-use super::time::Instant;
+use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
@@ -51,6 +53,7 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 /// Where `new_id` is no id and a row is made.
 pub fn decide(root: &Root, change: &RecordChange, new_id: u64, now: Instant) -> Result<Option<Event>, Refusals> {
     match change {
+        RecordChange::Group(fields) => change_group(root, fields, now),
         RecordChange::Fiche(put) => decide_put(root, put, new_id, now),
         RecordChange::Calendar(put) => decide_put(root, put, new_id, now),
         RecordChange::Calendarset(put) => decide_put(root, put, new_id, now),
@@ -68,23 +71,27 @@ pub fn decide(root: &Root, change: &RecordChange, new_id: u64, now: Instant) -> 
     }
 }
 
-/// The kind of ids that a change may use.
+/// The kind of ids that a change may use, if it may use any.
 #[must_use]
-pub fn kind(change: &RecordChange) -> IdKind {
-    match change {
+pub fn kind(change: &RecordChange) -> Option<IdKind> {
+    Some(match change {
+        RecordChange::Group(_) | RecordChange::RemoveCalendarset(_) | RecordChange::RemoveInterventionset(_) => {
+            return None;
+        }
         RecordChange::Fiche(_) => Fiche::KIND,
         RecordChange::Calendar(_) => Calendar::KIND,
-        RecordChange::Calendarset(_) | RecordChange::RemoveCalendarset(_) => Calendarset::KIND,
+        RecordChange::Calendarset(_) => Calendarset::KIND,
         RecordChange::Intervention(_) => Intervention::KIND,
-        RecordChange::Interventionset(_) | RecordChange::RemoveInterventionset(_) => Interventionset::KIND,
+        RecordChange::Interventionset(_) => Interventionset::KIND,
         RecordChange::Customfield(_) => Customfield::KIND,
-    }
+    })
 }
 
-/// The number of the row that a change is about; `None` where it makes one.
+/// The number of the row that a change is about; `None` where it makes one, or where it is about the group itself.
 #[must_use]
 pub fn id(change: &RecordChange) -> Option<u64> {
     match change {
+        RecordChange::Group(_) => None,
         RecordChange::Fiche(put) => put.id.map(FicheId::number),
         RecordChange::Calendar(put) => put.id.map(CalendarId::number),
         RecordChange::Calendarset(put) => put.id.map(CalendarsetId::number),
@@ -114,6 +121,41 @@ fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -
     }
     row.touch(at);
     Ok(Some(row.put(at)))
+}
+
+/// Another timezone keeps wall clocks: each appointment is given the instant that its wall-clock start means there. Every
+/// live one is then asked of the calendar that would be, as a move would be; one that overlaps another refuses the change.
+fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Option<Event>, Refusals> {
+    let at = root.stamp_for(now);
+    let before = &root.catalogue.group;
+    let mut group = before.clone();
+    fields.apply_to(&mut group);
+    if group == *before {
+        return Ok(None);
+    }
+    if group.name.is_blank() && !before.name.is_blank() {
+        return Err(vec![Refusal::InvalidParameter(Fault::new("name", "must not be blank"))]);
+    }
+    group.updated_at = at;
+    if group.timezone == before.timezone {
+        return Ok(Some(Event::GroupChanged { at, group: Box::new(group), resolved: Vec::new() }));
+    }
+    let zone = group.timezone.zone();
+    let mut resolved = Vec::new();
+    for row in root.rows.values() {
+        let Some(appointment) = row.appointment() else { continue };
+        let start = zone.instant_of(appointment.civil_start);
+        if start < INSTANT_MIN || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX {
+            let rule = format!("would take event {} out of the years 1970 to 9999", row.id);
+            return Err(vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]);
+        }
+        if start != appointment.start {
+            resolved.push((row.id, start));
+        }
+    }
+    let event = Event::GroupChanged { at, group: Box::new(group), resolved };
+    agenda::all_stand_free(&root.apply(&event), now)?;
+    Ok(Some(event))
 }
 
 /// The change that deletes a row, where deleting only marks it.

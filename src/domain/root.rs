@@ -12,12 +12,13 @@ use super::customfield::Customfield;
 use super::directory::IdKind;
 use super::event::Event;
 use super::fiche::{Account, Fiche};
+use super::group::Group;
 use super::ids::{CalendarId, FicheId, VeventId};
 use super::intervention::{Intervention, Interventionset};
 use super::open_time::{CalendarView, Rules};
 use super::taken_time::{Taken, TakenTime};
 use super::time::Instant;
-use super::vevent::Vevent;
+use super::vevent::{Kind, Vevent};
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]
@@ -160,6 +161,10 @@ impl Root {
                 next.stamp(*at);
                 next.put_fiche(Arc::new(Fiche::clone(fiche)));
             }
+            Event::GroupChanged { at, group, resolved } => {
+                next.stamp(*at);
+                next.change_group(group, resolved);
+            }
             Event::CalendarPut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
@@ -169,6 +174,39 @@ impl Root {
             | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
         }
         next
+    }
+
+    /// Gives the group its fields, and the appointments the instants that its clock now means.
+    fn change_group(&mut self, group: &Group, resolved: &[(VeventId, Instant)]) {
+        let catalogue = Arc::make_mut(&mut self.catalogue);
+        let same_clock = catalogue.group.timezone == group.timezone;
+        catalogue.group = group.clone();
+        // All give their time back before any takes its new one.
+        let rows: Vec<Arc<Vevent>> = resolved
+            .iter()
+            .map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved appointment exists")))
+            .collect();
+        for row in &rows {
+            self.withdraw(row);
+            self.rows.remove(&row.id);
+        }
+        for (row, (_, start)) in rows.iter().zip(resolved) {
+            let mut row = Vevent::clone(row);
+            match &mut row.kind {
+                Kind::Appointment(appointment) => appointment.start = *start,
+                Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => {
+                    unreachable!("only appointments are resolved")
+                }
+            }
+            self.put_vevent(Arc::new(row));
+        }
+        if !same_clock {
+            for (id, view) in self.calendars.clone() {
+                let mut view = CalendarView::clone(&view);
+                view.change_rules(|_| {});
+                self.calendars.insert(id, Arc::new(view));
+            }
+        }
     }
 
     /// Carries out what has happened to the catalogue.
@@ -211,7 +249,8 @@ impl Root {
             Event::AppointmentsBooked { .. }
             | Event::AppointmentCancelled { .. }
             | Event::VeventPut { .. }
-            | Event::FichePut { .. } => unreachable!("it does not change the catalogue"),
+            | Event::FichePut { .. }
+            | Event::GroupChanged { .. } => unreachable!("it does not change the catalogue"),
         };
         self.stamp(*at);
     }

@@ -164,6 +164,7 @@ fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
 async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
     match operation {
         InGroup::ShowGroup => groups::show(&call),
+        InGroup::ChangeGroup => groups::change(call).await,
         InGroup::ListCalendars => calendars::list(call).await,
         InGroup::ShowCalendar => records::show::<Calendar>(&call),
         InGroup::MakeCalendar => records::make::<Calendar>(call).await,

@@ -70,6 +70,7 @@ pub(super) enum Operation {
 #[derive(Clone, Copy)]
 pub(super) enum InGroup {
     ShowGroup,
+    ChangeGroup,
     ListCalendars,
     ShowCalendar,
     MakeCalendar,
@@ -131,6 +132,7 @@ static TABLE: &[Row] = &[
     row(GET, "/readyz", Operation::Ready, Who::Anybody),
     row(GET, "/api/v1/groups", Operation::ListGroups, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup, Who::Applications),
+    in_group(PUT, "/api/v1/groups/{group_id}", InGroup::ChangeGroup, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/calendars", InGroup::ListCalendars, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ShowCalendar, Who::Applications),
     in_group(POST, "/api/v1/groups/{group_id}/calendars", InGroup::MakeCalendar, Who::Pros),

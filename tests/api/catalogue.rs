@@ -124,3 +124,36 @@ async fn an_attribute_is_defined_once_and_keeps_its_name() {
     assert_eq!(put(&server, "customfields", &json!(62), renamed).await.errors().len(), 2);
     post(&server, "customfields", json!({"customfield": {"pro_label": "x"}})).await.errors();
 }
+
+#[tokio::test]
+async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
+    let server = TestServer::start().await;
+    let change =
+        async |group: Value| answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({ "group": group }))).await;
+    let appointment = |start: &str, end: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "intervention_id": CUT, "fiche_id": 41}});
+    let made = post(&server, "vevents", appointment("2025-06-02 10:00:00", "2025-06-02 11:00:00")).await.is(201);
+    let changed = change(json!({"name": "Cut", "urlname": "x", "timezone": "Lima", "max_multirdvs": 2})).await.is(200);
+    assert_eq!(
+        (&changed["name"], &changed["urlname"], &changed["timezone"]),
+        (&json!("Cut"), &json!("cut-co"), &json!("Lima"))
+    );
+    let path = format!("/groups/4/vevents/{}", made["id"]);
+    assert_eq!(server.pro_get(&path).await.is(200)["start"], "2025-06-02 10:00:00");
+    post(&server, "vevents", appointment("2025-06-02 10:30:00", "2025-06-02 12:00:00")).await.refused(
+        400,
+        14,
+        Some("start"),
+    );
+    let path =
+        format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={CALENDAR}&start=2025-06-02&nDays=1");
+    let slots = server.get(&path).await.is(200);
+    assert_eq!(slots["firstSlot"], "2025-06-02 09:00:00", "open at nine by the other clock");
+    // Paris leaves out the hour after two that night; Lima does not.
+    post(&server, "vevents", appointment("2025-03-30 01:30:00", "2025-03-30 02:00:00")).await.is(201);
+    post(&server, "vevents", appointment("2025-03-30 02:15:00", "2025-03-30 02:45:00")).await.is(201);
+    post(&server, "vevents", appointment("2025-03-30 03:00:00", "2025-03-30 04:00:00")).await.is(201);
+    change(json!({"timezone": "Paris"})).await.refused(400, 14, Some("timezone"));
+    change(json!({"timezone": "Nowhere", "name": ""})).await.errors();
+    let by_key = server.by_key(Method::PUT, "/groups/4").json(&json!({"group": {"name": "x"}}));
+    answer(by_key).await.refused(403, 1, None);
+}
