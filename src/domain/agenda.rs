@@ -8,7 +8,7 @@ use super::ids::{CalendarId, VeventId};
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
 use super::time::Instant;
-use super::vevent::{Kind, Vevent};
+use super::vevent::{Appointment, Kind, Vevent};
 
 /// An event that nothing but its calendar can still refuse.
 #[derive(Clone, Debug)]
@@ -138,12 +138,31 @@ fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
     if stood == Some(appointment.interval()) {
         return None;
     }
-    let leg =
-        Leg { intervention_id: appointment.intervention_id, length_seconds: i64::from(appointment.length_seconds) };
-    Some(Room {
+    Some(room_of(row, appointment))
+}
+
+/// Asks every live appointment's calendar whether it may stand where it stands.
+///
+/// # Errors
+/// NotAvailable for the first that meets another.
+pub(super) fn all_stand_free(root: &Root, now: Instant) -> Result<(), Refusals> {
+    for row in root.rows.values().filter(|row| !row.deleted) {
+        let Some(appointment) = row.appointment() else { continue };
+        let room = room_of(row, appointment);
+        let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
+        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel).map_err(not_available)?;
+    }
+    Ok(())
+}
+
+/// The time that an appointment takes, as a question.
+fn room_of(row: &Vevent, appointment: &Appointment) -> Room {
+    let length_seconds = i64::from(appointment.length_seconds);
+    let leg = Leg { intervention_id: appointment.intervention_id, length_seconds };
+    Room {
         calendar: row.calendar_id,
         chain: Chain::new(vec![leg]).expect("one leg is a chain"),
         start: appointment.start,
         channel: Channel::Agenda(row.id),
-    })
+    }
 }

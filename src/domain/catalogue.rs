@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::bookable::{Chain, Channel, Leg, NotOffered};
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::{CustomName, Customfield, Model};
+use super::directory::IdKind;
 use super::group::Group;
 use super::ids::{CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId};
 use super::intervention::{Intervention, Interventionset};
 use super::refusal::Fault;
-use super::time::MINUTE;
+use super::text::Name;
+use super::time::{Instant, MINUTE};
 use super::zone::Zone;
 
 /// Everything of a group that changes seldom; replaced as a whole.
@@ -41,6 +43,46 @@ impl Catalogue {
             interventions: BTreeMap::new(),
             interventionsets: BTreeMap::new(),
             customfields: BTreeMap::new(),
+        }
+    }
+
+    /// The id of everything in it, by kind.
+    pub fn ids(&self) -> impl Iterator<Item = (IdKind, u64)> + '_ {
+        let calendars = self.calendars.keys().map(|id| (IdKind::Calendar, id.number()));
+        let calendarsets = self.calendarsets.keys().map(|id| (IdKind::Calendarset, id.number()));
+        let interventions = self.interventions.keys().map(|id| (IdKind::Intervention, id.number()));
+        let interventionsets = self.interventionsets.keys().map(|id| (IdKind::Interventionset, id.number()));
+        let customfields = self.customfields.keys().map(|id| (IdKind::Customfield, id.number()));
+        calendars.chain(calendarsets).chain(interventions).chain(interventionsets).chain(customfields)
+    }
+
+    /// Takes a category of calendars out; its calendars go on without one.
+    ///
+    /// # Panics
+    /// Where there is no such set.
+    pub(super) fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
+        self.calendarsets.remove(&id).expect("a removed set exists");
+        for calendar in self.calendars.values_mut().filter(|calendar| calendar.calendarset_id == Some(id)) {
+            let calendar = Arc::make_mut(calendar);
+            calendar.calendarset_id = None;
+            calendar.updated_at = at;
+        }
+    }
+
+    /// Takes a category of interventions out; its interventions go on without one, and what the module did not show
+    /// because of the set stays hidden. Contract 6.
+    ///
+    /// # Panics
+    /// Where there is no such set.
+    pub(super) fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
+        let set = self.interventionsets.remove(&id).expect("a removed set exists");
+        for intervention in self.interventions.values_mut().filter(|row| row.interventionset_id == Some(id)) {
+            let intervention = Arc::make_mut(intervention);
+            intervention.interventionset_id = None;
+            intervention.updated_at = at;
+            if set.publicname.is_blank() {
+                intervention.publicname = Name::default();
+            }
         }
     }
 

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::customfield::{CustomName, CustomValue};
+use super::calendar::{Calendar, Calendarset};
+use super::customfield::{CustomName, CustomValue, Customfield};
 use super::fiche::Fiche;
-use super::ids::{CalendarId, FicheId, InterventionId, ProId, VeventId};
+use super::group::Group;
+use super::ids::{CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId};
+use super::intervention::{Intervention, Interventionset};
 use super::record::Record;
 use super::refusal::Fault;
 use super::root::Root;
@@ -203,7 +206,15 @@ pub struct VeventDraws {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the record of its name")]
 pub enum RecordChange {
+    Group(Patch<Group>),
     Fiche(Put<Fiche>),
+    Calendar(Put<Calendar>),
+    Calendarset(Put<Calendarset>),
+    RemoveCalendarset(CalendarsetId),
+    Intervention(Put<Intervention>),
+    Interventionset(Put<Interventionset>),
+    RemoveInterventionset(InterventionsetId),
+    Customfield(Put<Customfield>),
 }
 
 /// The legal values given for a row.

@@ -68,12 +68,30 @@ pub struct Pro {
     pub updated_at: Instant,
 }
 
-/// Kinds of things whose ids are given out while the server runs.
+/// Kinds of things whose ids are given out while the server runs. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the kinds of the specification")]
 pub enum IdKind {
     Fiche,
     Vevent,
+    Calendar,
+    Calendarset,
+    Intervention,
+    Interventionset,
+    Customfield,
+}
+
+impl IdKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Fiche,
+        Self::Vevent,
+        Self::Calendar,
+        Self::Calendarset,
+        Self::Intervention,
+        Self::Interventionset,
+        Self::Customfield,
+    ];
 }
 
 /// A block of ids.

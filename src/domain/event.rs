@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::calendar::{Calendar, Calendarset};
+use super::customfield::Customfield;
 use super::fiche::Fiche;
-use super::ids::VeventId;
+use super::group::Group;
+use super::ids::{CalendarsetId, InterventionsetId, VeventId};
+use super::intervention::{Intervention, Interventionset};
 use super::time::Instant;
 use super::vevent::Vevent;
 
@@ -40,5 +44,63 @@ pub enum Event {
         at: Instant,
         /// The whole record as it is now.
         fiche: Box<Fiche>,
+    },
+    /// A calendar is new, or says something else.
+    CalendarPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole row as it is now.
+        row: Box<Calendar>,
+    },
+    /// A category of calendars is new, or says something else.
+    CalendarsetPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole row as it is now.
+        row: Box<Calendarset>,
+    },
+    /// An intervention is new, or says something else.
+    InterventionPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole row as it is now.
+        row: Box<Intervention>,
+    },
+    /// A category of interventions is new, or says something else.
+    InterventionsetPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole row as it is now.
+        row: Box<Interventionset>,
+    },
+    /// The definition of a customised attribute is new, or says something else.
+    CustomfieldPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole row as it is now.
+        row: Box<Customfield>,
+    },
+    /// A category of calendars is no more; its members go on without one.
+    CalendarsetRemoved {
+        /// The group's stamp of it.
+        at: Instant,
+        /// Which.
+        id: CalendarsetId,
+    },
+    /// A category of interventions is no more; its members go on without one.
+    InterventionsetRemoved {
+        /// The group's stamp of it.
+        at: Instant,
+        /// Which.
+        id: InterventionsetId,
+    },
+    /// The group's own fields say something else.
+    GroupChanged {
+        /// The group's stamp of it.
+        at: Instant,
+        /// All fields as they are now.
+        group: Box<Group>,
+        /// Appointments, deleted ones included, that start at another instant by the group's clock, which is another one.
+        resolved: Vec<(VeventId, Instant)>,
     },
 }

@@ -2,15 +2,20 @@
 
 use std::fmt;
 
-use super::command::{Put, RecordChange};
-use super::customfield::Model;
+use super::agenda;
+use super::calendar::{Calendar, Calendarset, Sort};
+use super::catalogue::Catalogue;
+use super::command::{Patch, Put, RecordChange};
+use super::customfield::{CustomName, Customfield, Model};
 use super::directory::IdKind;
 use super::event::Event;
 use super::fiche::Fiche;
-use super::ids::FicheId;
+use super::group::Group;
+use super::ids::{CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId};
+use super::intervention::{Intervention, Interventionset};
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
-use super::time::Instant;
+use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
@@ -48,23 +53,53 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 /// Where `new_id` is no id and a row is made.
 pub fn decide(root: &Root, change: &RecordChange, new_id: u64, now: Instant) -> Result<Option<Event>, Refusals> {
     match change {
-        RecordChange::Fiche(change) => decide_put(root, change, new_id, now),
+        RecordChange::Group(fields) => change_group(root, fields, now),
+        RecordChange::Fiche(put) => decide_put(root, put, new_id, now),
+        RecordChange::Calendar(put) => decide_put(root, put, new_id, now),
+        RecordChange::Calendarset(put) => decide_put(root, put, new_id, now),
+        RecordChange::Intervention(put) => decide_put(root, put, new_id, now),
+        RecordChange::Interventionset(put) => decide_put(root, put, new_id, now),
+        RecordChange::Customfield(put) => decide_put(root, put, new_id, now),
+        RecordChange::RemoveCalendarset(id) => {
+            Calendarset::find(root, *id).ok_or_else(|| vec![Refusal::NoResult])?;
+            Ok(Some(Event::CalendarsetRemoved { at: root.stamp_for(now), id: *id }))
+        }
+        RecordChange::RemoveInterventionset(id) => {
+            Interventionset::find(root, *id).ok_or_else(|| vec![Refusal::NoResult])?;
+            Ok(Some(Event::InterventionsetRemoved { at: root.stamp_for(now), id: *id }))
+        }
     }
 }
 
-/// The kind of ids that a change may use.
+/// The kind of ids that a change may use, if it may use any.
 #[must_use]
-pub fn kind(change: &RecordChange) -> IdKind {
-    match change {
+pub fn kind(change: &RecordChange) -> Option<IdKind> {
+    Some(match change {
+        RecordChange::Group(_) | RecordChange::RemoveCalendarset(_) | RecordChange::RemoveInterventionset(_) => {
+            return None;
+        }
         RecordChange::Fiche(_) => Fiche::KIND,
-    }
+        RecordChange::Calendar(_) => Calendar::KIND,
+        RecordChange::Calendarset(_) => Calendarset::KIND,
+        RecordChange::Intervention(_) => Intervention::KIND,
+        RecordChange::Interventionset(_) => Interventionset::KIND,
+        RecordChange::Customfield(_) => Customfield::KIND,
+    })
 }
 
-/// The number of the row that a change is about; `None` where it makes one.
+/// The number of the row that a change is about; `None` where it makes one, or where it is about the group itself.
 #[must_use]
 pub fn id(change: &RecordChange) -> Option<u64> {
     match change {
+        RecordChange::Group(_) => None,
         RecordChange::Fiche(put) => put.id.map(FicheId::number),
+        RecordChange::Calendar(put) => put.id.map(CalendarId::number),
+        RecordChange::Calendarset(put) => put.id.map(CalendarsetId::number),
+        RecordChange::Intervention(put) => put.id.map(InterventionId::number),
+        RecordChange::Interventionset(put) => put.id.map(InterventionsetId::number),
+        RecordChange::Customfield(put) => put.id.map(CustomfieldId::number),
+        RecordChange::RemoveCalendarset(id) => Some(id.number()),
+        RecordChange::RemoveInterventionset(id) => Some(id.number()),
     }
 }
 
@@ -86,6 +121,48 @@ fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -
     }
     row.touch(at);
     Ok(Some(row.put(at)))
+}
+
+/// Another timezone keeps wall clocks: each appointment is given the instant that its wall-clock start means there. Every
+/// live one is then asked of the calendar that would be, as a move would be; one that overlaps another refuses the change.
+fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Option<Event>, Refusals> {
+    let at = root.stamp_for(now);
+    let before = &root.catalogue.group;
+    let mut group = before.clone();
+    fields.apply_to(&mut group);
+    if group == *before {
+        return Ok(None);
+    }
+    if group.name.is_blank() && !before.name.is_blank() {
+        return Err(vec![Refusal::InvalidParameter(Fault::new("name", "must not be blank"))]);
+    }
+    group.updated_at = at;
+    if group.timezone == before.timezone {
+        return Ok(Some(Event::GroupChanged { at, group: Box::new(group), resolved: Vec::new() }));
+    }
+    let zone = group.timezone.zone();
+    let mut resolved = Vec::new();
+    for row in root.rows.values() {
+        let Some(appointment) = row.appointment() else { continue };
+        let start = zone.instant_of(appointment.civil_start);
+        if start < INSTANT_MIN || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX {
+            let rule = format!("would take event {} out of the years 1970 to 9999", row.id);
+            return Err(vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]);
+        }
+        if start != appointment.start {
+            resolved.push((row.id, start));
+        }
+    }
+    let event = Event::GroupChanged { at, group: Box::new(group), resolved };
+    agenda::all_stand_free(&root.apply(&event), now)?;
+    Ok(Some(event))
+}
+
+/// The change that deletes a row, where deleting only marks it.
+pub fn deletion<R>(mark: impl Fn(&mut R) + Send + Sync + 'static) -> Patch<R> {
+    let mut fields = Patch::default();
+    fields.push(mark);
+    fields
 }
 
 impl Record for Fiche {
@@ -125,4 +202,98 @@ impl Record for Fiche {
     fn put(self, at: Instant) -> Event {
         Event::FichePut { at, fiche: Box::new(self) }
     }
+}
+
+/// A row of the catalogue: where it stands, how a new one begins, what it must obey.
+macro_rules! of_catalogue {
+    ($record:ident, $id:ident, $rows:ident, $event:ident, $blank:expr, $faults:expr) => {
+        impl Record for $record {
+            type Id = $id;
+            const KIND: IdKind = IdKind::$record;
+
+            fn id(number: u64) -> Option<$id> {
+                $id::new(number)
+            }
+
+            fn find(root: &Root, id: $id) -> Option<&Self> {
+                root.catalogue.$rows.get(&id).map(AsRef::as_ref)
+            }
+
+            fn blank(root: &Root, id: $id, at: Instant) -> Self {
+                let blank: fn(&Catalogue, $id, Instant) -> Self = $blank;
+                blank(&root.catalogue, id, at)
+            }
+
+            fn faults(&self, before: Option<&Self>, root: &Root) -> Vec<Fault> {
+                let faults: fn(&Self, Option<&Self>, &Catalogue) -> Vec<Option<Fault>> = $faults;
+                faults(self, before, &root.catalogue).into_iter().flatten().collect()
+            }
+
+            fn touch(&mut self, at: Instant) {
+                self.updated_at = at;
+            }
+
+            fn put(self, at: Instant) -> Event {
+                Event::$event { at, row: Box::new(self) }
+            }
+        }
+    };
+}
+
+/// A new row with the order after the last, and its faults: a name, and where it may belong.
+macro_rules! sorted_of_catalogue {
+    ($record:ident, $id:ident, $rows:ident, $event:ident, $set:expr) => {
+        of_catalogue!(
+            $record,
+            $id,
+            $rows,
+            $event,
+            |catalogue, id, at| Self { sort: after(catalogue.$rows.values().map(|row| row.sort)), ..Self::new(id, at) },
+            |row, before, catalogue| {
+                let set: fn(&Self, &Catalogue) -> Option<Fault> = $set;
+                let was_blank = before.is_some_and(|before| before.name.is_blank());
+                let nameless = (row.name.is_blank() && !was_blank).then(|| Fault::new("name", "must not be blank"));
+                vec![nameless, set(row, catalogue)]
+            }
+        );
+    };
+}
+
+sorted_of_catalogue!(Calendar, CalendarId, calendars, CalendarPut, |row, catalogue| {
+    let known = |id| catalogue.calendarsets.contains_key(&id);
+    let rule = "must be the id of one of the group's calendarsets";
+    row.calendarset_id.is_some_and(|id| !known(id)).then(|| Fault::new("calendarset_id", rule))
+});
+sorted_of_catalogue!(Calendarset, CalendarsetId, calendarsets, CalendarsetPut, |_, _| None);
+sorted_of_catalogue!(Intervention, InterventionId, interventions, InterventionPut, |row, catalogue| {
+    let known = |id| catalogue.interventionsets.contains_key(&id);
+    let rule = "must be the id of one of the group's interventionsets";
+    row.interventionset_id.is_some_and(|id| !known(id)).then(|| Fault::new("interventionset_id", rule))
+});
+sorted_of_catalogue!(Interventionset, InterventionsetId, interventionsets, InterventionsetPut, |_, _| None);
+of_catalogue!(
+    Customfield,
+    CustomfieldId,
+    customfields,
+    CustomfieldPut,
+    |_, id, at| {
+        // A new definition must be given both.
+        let stand_in = CustomName::new("str0").expect("a custom name");
+        Self::new(id, Model::Fiche, stand_in, at)
+    },
+    |row, before, catalogue| {
+        let kept = |same: bool, field| (!same).then(|| Fault::new(field, "an attribute keeps its model and its name"));
+        let other = catalogue.customfield(row.model, row.name).filter(|other| other.id != row.id && !row.deleted);
+        vec![
+            kept(before.is_none_or(|before| before.model == row.model), "model"),
+            kept(before.is_none_or(|before| before.name == row.name), "name"),
+            other.map(|other| Fault::new("name", format!("is defined already, by {}", other.id))),
+        ]
+    }
+);
+
+/// The order after the last.
+fn after(sorts: impl Iterator<Item = Sort>) -> Sort {
+    let last = sorts.max().map_or(0, Sort::number).max(0);
+    Sort::new(last + 1).unwrap_or(const { Sort::known(2_147_483_647) })
 }

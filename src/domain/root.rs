@@ -6,14 +6,19 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
+use super::customfield::Customfield;
+use super::directory::IdKind;
 use super::event::Event;
 use super::fiche::{Account, Fiche};
+use super::group::Group;
 use super::ids::{CalendarId, FicheId, VeventId};
+use super::intervention::{Intervention, Interventionset};
 use super::open_time::{CalendarView, Rules};
 use super::taken_time::{Taken, TakenTime};
 use super::time::Instant;
-use super::vevent::Vevent;
+use super::vevent::{Kind, Vevent};
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ pub struct Root {
     pub last_stamp: Instant,
     /// Highest id ever used for a fiche and for a vevent, rows removed since included.
     pub spent: Spent,
+    /// Highest id of the rows of the catalogue that are no more, by kind; a kind of which none is gone is not there.
+    pub removed: BTreeMap<IdKind, u64>,
 }
 
 /// Highest ids used; 0 where none was.
@@ -64,6 +71,7 @@ impl Root {
             clients: OrdMap::new(),
             sequence: 0,
             spent: Spent::default(),
+            removed: BTreeMap::new(),
         }
     }
 
@@ -153,8 +161,119 @@ impl Root {
                 next.stamp(*at);
                 next.put_fiche(Arc::new(Fiche::clone(fiche)));
             }
+            Event::GroupChanged { at, group, resolved } => {
+                next.stamp(*at);
+                next.change_group(group, resolved);
+            }
+            Event::CalendarPut { .. }
+            | Event::CalendarsetPut { .. }
+            | Event::InterventionPut { .. }
+            | Event::InterventionsetPut { .. }
+            | Event::CustomfieldPut { .. }
+            | Event::CalendarsetRemoved { .. }
+            | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
         }
         next
+    }
+
+    /// Gives the group its fields, and the appointments the instants that its clock now means.
+    fn change_group(&mut self, group: &Group, resolved: &[(VeventId, Instant)]) {
+        let catalogue = Arc::make_mut(&mut self.catalogue);
+        let same_clock = catalogue.group.timezone == group.timezone;
+        catalogue.group = group.clone();
+        // All give their time back before any takes its new one.
+        let rows: Vec<Arc<Vevent>> = resolved
+            .iter()
+            .map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved appointment exists")))
+            .collect();
+        for row in &rows {
+            self.withdraw(row);
+            self.rows.remove(&row.id);
+        }
+        for (row, (_, start)) in rows.iter().zip(resolved) {
+            let mut row = Vevent::clone(row);
+            match &mut row.kind {
+                Kind::Appointment(appointment) => appointment.start = *start,
+                Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => {
+                    unreachable!("only appointments are resolved")
+                }
+            }
+            self.put_vevent(Arc::new(row));
+        }
+        if !same_clock {
+            for (id, view) in self.calendars.clone() {
+                let mut view = CalendarView::clone(&view);
+                view.change_rules(|_| {});
+                self.calendars.insert(id, Arc::new(view));
+            }
+        }
+    }
+
+    /// Carries out what has happened to the catalogue.
+    fn change_catalogue(&mut self, event: &Event) {
+        let catalogue = Arc::make_mut(&mut self.catalogue);
+        let at = match event {
+            Event::CalendarPut { at, row } => {
+                catalogue.calendars.insert(row.id, Arc::new(Calendar::clone(row)));
+                if !self.calendars.contains_key(&row.id) {
+                    self.calendars.insert(row.id, Arc::new(CalendarView::new(row.id)));
+                }
+                at
+            }
+            Event::CalendarsetPut { at, row } => {
+                catalogue.calendarsets.insert(row.id, Arc::new(Calendarset::clone(row)));
+                at
+            }
+            Event::InterventionPut { at, row } => {
+                catalogue.interventions.insert(row.id, Arc::new(Intervention::clone(row)));
+                at
+            }
+            Event::InterventionsetPut { at, row } => {
+                catalogue.interventionsets.insert(row.id, Arc::new(Interventionset::clone(row)));
+                at
+            }
+            Event::CustomfieldPut { at, row } => {
+                catalogue.customfields.insert(row.id, Arc::new(Customfield::clone(row)));
+                at
+            }
+            Event::CalendarsetRemoved { at, id } => {
+                catalogue.remove_calendarset(*id, *at);
+                self.note_removed(IdKind::Calendarset, id.number());
+                at
+            }
+            Event::InterventionsetRemoved { at, id } => {
+                catalogue.remove_interventionset(*id, *at);
+                self.note_removed(IdKind::Interventionset, id.number());
+                at
+            }
+            Event::AppointmentsBooked { .. }
+            | Event::AppointmentCancelled { .. }
+            | Event::VeventPut { .. }
+            | Event::FichePut { .. }
+            | Event::GroupChanged { .. } => unreachable!("it does not change the catalogue"),
+        };
+        self.stamp(*at);
+    }
+
+    /// Remembers an id that no row bears any more, so that none will again.
+    pub fn note_removed(&mut self, kind: IdKind, id: u64) {
+        let highest = self.removed.entry(kind).or_default();
+        *highest = (*highest).max(id);
+    }
+
+    /// Highest id ever used of a kind; 0 where none was.
+    #[must_use]
+    pub fn spent(&self, kind: IdKind) -> u64 {
+        let last = match kind {
+            IdKind::Fiche => Some(self.spent.fiche),
+            IdKind::Vevent => Some(self.spent.vevent),
+            IdKind::Calendar => self.catalogue.calendars.keys().next_back().map(|id| id.number()),
+            IdKind::Calendarset => self.catalogue.calendarsets.keys().next_back().map(|id| id.number()),
+            IdKind::Intervention => self.catalogue.interventions.keys().next_back().map(|id| id.number()),
+            IdKind::Interventionset => self.catalogue.interventionsets.keys().next_back().map(|id| id.number()),
+            IdKind::Customfield => self.catalogue.customfields.keys().next_back().map(|id| id.number()),
+        };
+        last.unwrap_or(0).max(self.removed.get(&kind).copied().unwrap_or(0))
     }
 
     /// The stamp of an event decided now: never earlier than one before it, so that clients that synchronise by

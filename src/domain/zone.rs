@@ -87,7 +87,8 @@ impl Zone {
     pub fn second_passes(self, window: Interval) -> impl Iterator<Item = Interval> {
         let spans = &self.0.spans;
         let first = spans.partition_point(|span| span.instant_from <= window.start.0);
-        spans[first.saturating_sub(1)..]
+        // The change before the window's start counts too: the window may begin in a second pass.
+        spans[first.saturating_sub(2)..]
             .windows(2)
             .take_while(move |pair| pair[1].instant_from < window.end.0)
             .filter(|pair| pair[1].offset_seconds < pair[0].offset_seconds)

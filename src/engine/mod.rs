@@ -113,8 +113,13 @@ impl Engine {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start<L: Log>(parts: Parts, log: L) -> (Self, Journal<L>) {
-        let newest = Arc::new(parts.directory.clone());
-        let published = Arc::new(Published::new(parts.directory, parts.roots));
+        let mut directory = parts.directory;
+        // What an import has numbered by itself is nobody's to be granted.
+        for catalogue in parts.roots.iter().map(|root| &root.catalogue) {
+            catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
+        }
+        let newest = Arc::new(directory.clone());
+        let published = Arc::new(Published::new(directory, parts.roots));
         let (journal, handle) = Journal::new(log, Arc::clone(&published));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
         let supervisor = supervisor::start(supervisor::Parts {

@@ -146,11 +146,8 @@ impl State {
     fn seat(&mut self, group: GroupId) -> Option<Seat> {
         let parts = &mut self.parts;
         let root = parts.published.root(group)?;
-        let unused = |kind, spent| -> VecDeque<_> { parts.directory.unused(kind, group, spent).collect() };
-        let ids = BTreeMap::from([
-            (IdKind::Fiche, unused(IdKind::Fiche, root.spent.fiche)),
-            (IdKind::Vevent, unused(IdKind::Vevent, root.spent.vevent)),
-        ]);
+        let unused = |kind| -> VecDeque<_> { parts.directory.unused(kind, group, root.spent(kind)).collect() };
+        let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(
             group::Parts {
                 root,

@@ -1,18 +1,31 @@
 //! Calendars. Spec 4.2, contract 3, 4.
 
-use serde_json::Value;
-
-use super::call::{GroupCall, Outcome, ok};
-use super::failure::Failure;
+use super::call::{GroupCall, Outcome};
 use super::listing::page;
+use super::records::Resource;
 use crate::domain::calendar::Calendar;
-use crate::domain::ids::{CalendarId, CalendarsetId, InterventionId};
+use crate::domain::command::{Put, RecordChange};
+use crate::domain::ids::{CalendarsetId, InterventionId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::wire::calendar::CALENDAR;
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::query::ids;
+
+impl Resource for Calendar {
+    fn table() -> &'static Table<Self> {
+        &CALENDAR
+    }
+
+    fn change(put: Put<Self>) -> RecordChange {
+        RecordChange::Calendar(put)
+    }
+
+    fn shown(calendar: &Self, root: &Root, audience: Audience) -> bool {
+        audience > Audience::Application || root.catalogue.calendar_hidden(calendar.id).is_none()
+    }
+}
 
 /// GET /api/v1/groups/:group_id/calendars: those that offer all of `intervention_ids[]`, of the sets
 /// `calendarset_ids[]`.
@@ -29,7 +42,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     // Clients that ask about deletion are told of it; all others see what there is to work with.
     let deleted_too = query.names("deleted");
     let wanted = move |calendar: &Calendar, root: &Root| {
-        shown(root, calendar, audience)
+        Calendar::shown(calendar, root, audience)
             && (deleted_too || !calendar.deleted)
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
@@ -43,26 +56,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     page(&call, rows, query, all_calendars, wanted, render).await
 }
 
-/// GET /api/v1/groups/:group_id/calendars/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
-    let id = call.id(CalendarId::new)?;
-    let calendar = call.root.catalogue.calendars.get(&id).ok_or_else(Failure::no_result)?;
-    if !shown(&call.root, calendar, call.audience()) {
-        return Err(Failure::no_result());
-    }
-    Ok(ok(&Value::Object(CALENDAR.render(calendar, &call.scope(), call.audience()))))
-}
-
 fn all_calendars(root: &Root) -> Vec<&Calendar> {
     root.catalogue.calendars.values().map(AsRef::as_ref).collect()
-}
-
-/// Whether a calendar exists for an audience: to an application, what the module shows.
-fn shown(root: &Root, calendar: &Calendar, audience: Audience) -> bool {
-    match audience {
-        Audience::Application => root.catalogue.calendar_hidden(calendar.id).is_none(),
-        Audience::Pro | Audience::Store => true,
-    }
 }
 
 /// All three, or everything that is wrong with any.

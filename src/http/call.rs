@@ -12,10 +12,15 @@ use serde_json::{Map, Value};
 use super::auth::Identity;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
-use super::{appointments, body, calendars, fiches, groups, health, interventions, records, slots, vevents};
-use crate::domain::command::{Caller, Command};
+use super::{
+    appointments, body, calendars, customfields, fiches, groups, health, interventions, records, sets, slots, vevents,
+};
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::command::{Caller, Command, RecordChange};
+use crate::domain::customfield::Customfield;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::GroupId;
+use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
@@ -159,12 +164,38 @@ fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
 async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
     match operation {
         InGroup::ShowGroup => groups::show(&call),
+        InGroup::ChangeGroup => groups::change(call).await,
         InGroup::ListCalendars => calendars::list(call).await,
-        InGroup::ShowCalendar => calendars::show(&call),
+        InGroup::ShowCalendar => records::show::<Calendar>(&call),
+        InGroup::MakeCalendar => records::make::<Calendar>(call).await,
+        InGroup::ChangeCalendar => records::change::<Calendar>(call).await,
+        InGroup::DeleteCalendar => records::delete::<Calendar>(call, |row| row.deleted = true).await,
+        InGroup::ListCalendarsets => sets::list_of_calendars(call).await,
+        InGroup::ShowCalendarset => records::show::<Calendarset>(&call),
+        InGroup::MakeCalendarset => records::make::<Calendarset>(call).await,
+        InGroup::ChangeCalendarset => records::change::<Calendarset>(call).await,
+        InGroup::RemoveCalendarset => records::remove::<Calendarset>(call, RecordChange::RemoveCalendarset).await,
+        InGroup::ListInterventionsOfSet => sets::interventions(call).await,
+        InGroup::ListInterventionsetsOfSet => sets::interventionsets(call).await,
         InGroup::ListInterventions => interventions::list(call).await,
-        InGroup::ShowIntervention => interventions::show(&call),
+        InGroup::ShowIntervention => records::show::<Intervention>(&call),
+        InGroup::MakeIntervention => records::make::<Intervention>(call).await,
+        InGroup::ChangeIntervention => records::change::<Intervention>(call).await,
+        InGroup::DeleteIntervention => records::delete::<Intervention>(call, |row| row.deleted = true).await,
+        InGroup::ListInterventionsets => sets::list_of_interventions(call).await,
+        InGroup::ShowInterventionset => records::show::<Interventionset>(&call),
+        InGroup::MakeInterventionset => records::make::<Interventionset>(call).await,
+        InGroup::ChangeInterventionset => records::change::<Interventionset>(call).await,
+        InGroup::RemoveInterventionset => {
+            records::remove::<Interventionset>(call, RecordChange::RemoveInterventionset).await
+        }
+        InGroup::ListCustomfields => customfields::list(call).await,
+        InGroup::ShowCustomfield => records::show::<Customfield>(&call),
+        InGroup::MakeCustomfield => records::make::<Customfield>(call).await,
+        InGroup::ChangeCustomfield => records::change::<Customfield>(call).await,
+        InGroup::DeleteCustomfield => records::delete::<Customfield>(call, |row| row.deleted = true).await,
         InGroup::ListFiches => fiches::list(call).await,
-        InGroup::ShowFiche => records::show::<Fiche>(&call, |_, _, _| true),
+        InGroup::ShowFiche => records::show::<Fiche>(&call),
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
         InGroup::ChangeFiche => records::change::<Fiche>(call).await,
         InGroup::ListVevents => vevents::list(call).await,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::{Call, GroupCall, Outcome, ok};
+use super::call::{Call, GroupCall, Outcome, ok, wrapped};
 use super::failure::Failure;
 use crate::domain::catalogue::Catalogue;
+use crate::domain::command::{Command, RecordChange};
 use crate::domain::group::Group;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
@@ -40,4 +41,15 @@ pub(super) fn list(call: &Call) -> Outcome {
 /// GET /api/v1/groups/:id.
 pub(super) fn show(call: &GroupCall) -> Outcome {
     Ok(ok(&Value::Object(GROUP.render(&call.root.catalogue.group, &call.scope(), call.audience()))))
+}
+
+/// PUT /api/v1/groups/:id. The slug stays what the system made it.
+pub(super) async fn change(call: GroupCall) -> Outcome {
+    let mut object = wrapped(&call.body, GROUP.resource)?.clone();
+    object.shift_remove("urlname");
+    let fields = GROUP.parse(&object, &call.scope(), call.audience())?;
+    let command = Command::ChangeRecord(RecordChange::Group(fields));
+    let done = call.write(command).await.map_err(|failure| failure.calling("date", "timezone"))?;
+    let root = &done.root;
+    Ok(ok(&Value::Object(GROUP.render(&root.catalogue.group, &Scope::of(root), call.audience()))))
 }

@@ -1,18 +1,31 @@
 //! Interventions. Spec 4.4, contract 3, 4.
 
-use serde_json::Value;
-
 use super::calendars::all;
-use super::call::{GroupCall, Outcome, ok};
-use super::failure::Failure;
+use super::call::{GroupCall, Outcome};
 use super::listing::page;
-use crate::domain::ids::{CalendarId, InterventionId, InterventionsetId};
+use super::records::Resource;
+use crate::domain::command::{Put, RecordChange};
+use crate::domain::ids::{CalendarId, InterventionsetId};
 use crate::domain::intervention::Intervention;
 use crate::domain::root::Root;
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::intervention::INTERVENTION;
 use crate::wire::list::Query;
 use crate::wire::query::{id, ids};
+
+impl Resource for Intervention {
+    fn table() -> &'static Table<Self> {
+        &INTERVENTION
+    }
+
+    fn change(put: Put<Self>) -> RecordChange {
+        RecordChange::Intervention(put)
+    }
+
+    fn shown(intervention: &Self, root: &Root, audience: Audience) -> bool {
+        audience > Audience::Application || root.catalogue.intervention_hidden(intervention.id).is_none()
+    }
+}
 
 /// GET /api/v1/groups/:group_id/interventions: those of the set `interventionset_id`, offered on any of
 /// `calendar_ids[]`.
@@ -35,7 +48,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             let view = root.calendars.get(id).expect("every calendar has a view");
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
         };
-        shown(root, intervention, audience)
+        Intervention::shown(intervention, root, audience)
             && (deleted_too || !intervention.deleted)
             && set.is_none_or(|set| intervention.interventionset_id == Some(set))
             && (calendars.is_empty() || calendars.iter().any(offered_on))
@@ -45,24 +58,6 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     page(&call, rows, query, all_interventions, wanted, render).await
 }
 
-/// GET /api/v1/groups/:group_id/interventions/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
-    let id = call.id(InterventionId::new)?;
-    let intervention = call.root.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
-    if !shown(&call.root, intervention, call.audience()) {
-        return Err(Failure::no_result());
-    }
-    Ok(ok(&Value::Object(INTERVENTION.render(intervention, &call.scope(), call.audience()))))
-}
-
-fn all_interventions(root: &Root) -> Vec<&Intervention> {
+pub(super) fn all_interventions(root: &Root) -> Vec<&Intervention> {
     root.catalogue.interventions.values().map(AsRef::as_ref).collect()
-}
-
-/// Whether an intervention exists for an audience: to an application, what the module shows.
-fn shown(root: &Root, intervention: &Intervention, audience: Audience) -> bool {
-    match audience {
-        Audience::Application => root.catalogue.intervention_hidden(intervention.id).is_none(),
-        Audience::Pro | Audience::Store => true,
-    }
 }

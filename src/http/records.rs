@@ -1,22 +1,35 @@
 //! What all records have in common: one is shown, made and changed the same way, whatever it is. Contract 1.
 
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::call::{GroupCall, Outcome, json, wrapped};
 use super::failure::Failure;
+use super::listing::{Listed, page};
 use crate::domain::command::{Command, Patch, Put, RecordChange};
-use crate::domain::record::Record;
+use crate::domain::record::{Record, deletion};
 use crate::domain::root::Root;
 use crate::wire::field::{Audience, Scope, Table};
+use crate::wire::list::Query;
+use crate::wire::value;
 
 /// A record as a resource of the API.
-pub(super) trait Resource: Record {
+pub(super) trait Resource: Record + Listed {
     /// Its fields.
     fn table() -> &'static Table<Self>;
 
     /// The command that puts one.
     fn change(put: Put<Self>) -> RecordChange;
+
+    /// Whether one exists for an audience: to an application, what the module shows.
+    fn shown(_row: &Self, _root: &Root, _audience: Audience) -> bool {
+        true
+    }
+
+    /// The object as an audience is shown it.
+    fn render(row: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
+        Self::table().render(row, scope, audience)
+    }
 }
 
 /// The row of the path.
@@ -28,20 +41,34 @@ fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), Failure> {
     Ok((id, R::find(&call.root, id).ok_or_else(Failure::no_result)?))
 }
 
-/// GET of one, of those that are `shown` to the caller.
-pub(super) fn show<R: Resource>(call: &GroupCall, shown: fn(&Root, &R, Audience) -> bool) -> Outcome {
+/// GET of one.
+pub(super) fn show<R: Resource>(call: &GroupCall) -> Outcome {
     let (_, row) = row::<R>(call)?;
-    if !shown(&call.root, row, call.audience()) {
+    if !R::shown(row, &call.root, call.audience()) {
         return Err(Failure::no_result());
     }
     Ok(answer(StatusCode::OK, row, &call.root, call.audience()))
+}
+
+/// GET of all that are `wanted` and shown to the caller, found among so many `rows`.
+pub(super) async fn list<R: Resource>(
+    call: &GroupCall,
+    rows: usize,
+    all: for<'r> fn(&'r Root) -> Vec<&'r R>,
+    wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
+) -> Outcome {
+    let audience = call.audience();
+    let query = Query::parse(&call.params, R::table(), &call.scope(), audience)?;
+    let wanted = move |row: &R, root: &Root| R::shown(row, root, audience) && wanted(row, root);
+    let render = move |row: &R, scope: &Scope<'_>| R::render(row, scope, audience);
+    page(call, rows, query, all, wanted, render).await
 }
 
 /// POST of one.
 pub(super) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     let mut object = wrapped(&call.body, R::table().resource)?.clone();
     // An order that is given as nothing is the one after the last.
-    object.retain(|name, value| name != "sort" || !crate::wire::value::is_empty(value));
+    object.retain(|name, value| name != "sort" || !value::is_empty(value));
     let fields = R::table().parse_new(&object, &call.scope(), call.audience())?;
     put::<R>(&call, StatusCode::CREATED, None, fields).await
 }
@@ -54,6 +81,20 @@ pub(super) async fn change<R: Resource>(call: GroupCall) -> Outcome {
     put::<R>(&call, StatusCode::OK, Some(id), fields).await
 }
 
+/// DELETE of one that stays, deleted.
+pub(super) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Outcome {
+    let (id, _) = row::<R>(&call)?;
+    put::<R>(&call, StatusCode::OK, Some(id), deletion(mark)).await
+}
+
+/// DELETE of one that is no more; answered as it was.
+pub(super) async fn remove<R: Resource>(call: GroupCall, change: fn(R::Id) -> RecordChange) -> Outcome {
+    let (id, _) = row::<R>(&call)?;
+    let done = call.write(Command::ChangeRecord(change(id))).await?;
+    let row = R::find(&done.before, id).ok_or_else(Failure::no_result)?;
+    Ok(answer(StatusCode::OK, row, &done.before, call.audience()))
+}
+
 async fn put<R: Resource>(call: &GroupCall, status: StatusCode, id: Option<R::Id>, fields: Patch<R>) -> Outcome {
     let done = call.write(Command::ChangeRecord(R::change(Put { id, fields }))).await?;
     let row = R::id(done.object).and_then(|id| R::find(&done.root, id)).ok_or_else(Failure::no_result)?;
@@ -61,12 +102,7 @@ async fn put<R: Resource>(call: &GroupCall, status: StatusCode, id: Option<R::Id
 }
 
 /// The bare object.
-pub(super) fn answer<R: Resource>(
-    status: StatusCode,
-    row: &R,
-    root: &Root,
-    audience: Audience,
-) -> axum::response::Response {
-    let object = R::table().render(row, &Scope::of(root), audience);
+fn answer<R: Resource>(status: StatusCode, row: &R, root: &Root, audience: Audience) -> axum::response::Response {
+    let object = R::render(row, &Scope::of(root), audience);
     json(status, Value::Object(object).to_string().into_bytes())
 }

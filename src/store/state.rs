@@ -36,6 +36,8 @@ enum GroupFrame {
     Fiches(Vec<Arc<Fiche>>),
     Accounts(Vec<Arc<Account>>),
     Vevents(Vec<Arc<Vevent>>),
+    /// Highest ids of rows of the catalogue that are no more.
+    Removed(Vec<(IdKind, u64)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,7 +88,9 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
     frames_of(root.fiches.values(), GroupFrame::Fiches, &mut write)?;
     frames_of(root.accounts.values(), GroupFrame::Accounts, &mut write)?;
-    frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)
+    frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)?;
+    let removed: Vec<_> = root.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
+    frames_of(removed.iter(), GroupFrame::Removed, &mut write)
 }
 
 /// Puts a group's state together again, frame by frame.
@@ -101,6 +105,7 @@ pub struct GroupReader {
     fiches: Vec<Arc<Fiche>>,
     accounts: Vec<Arc<Account>>,
     vevents: Vec<Arc<Vevent>>,
+    removed: Vec<(IdKind, u64)>,
 }
 
 impl GroupReader {
@@ -119,6 +124,7 @@ impl GroupReader {
             GroupFrame::Fiches(rows) => self.fiches.extend(rows),
             GroupFrame::Accounts(rows) => self.accounts.extend(rows),
             GroupFrame::Vevents(rows) => self.vevents.extend(rows),
+            GroupFrame::Removed(rows) => self.removed.extend(rows),
         }
         Ok(())
     }
@@ -139,6 +145,7 @@ impl GroupReader {
         root.sequence = sequence;
         root.last_stamp = head.last_stamp;
         root.spent = head.spent;
+        root.removed = self.removed.into_iter().collect();
         Some(root)
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Content;
 use super::faults::Faults;
+use crate::domain::directory::{BLOCK, Block, IdKind};
 use crate::domain::ids::{GroupId, ID_MAX};
 use crate::wire::value;
 
@@ -43,12 +44,19 @@ impl Taken {
             note("customfields", catalogue.customfields.keys().map(|id| id.number()).max());
         }
         // Granted blocks may be in use beyond what is published.
-        for (kind, block) in content.directory.blocks.keys() {
-            let section = match kind {
-                crate::domain::directory::IdKind::Fiche => "fiches",
-                crate::domain::directory::IdKind::Vevent => "vevents",
+        for ((kind, block), owner) in &content.directory.blocks {
+            let section = match (kind, owner) {
+                (IdKind::Fiche, _) => "fiches",
+                (IdKind::Vevent, _) => "vevents",
+                // What an import has numbered is counted above.
+                (_, Block::Imported(_)) => continue,
+                (IdKind::Calendar, Block::Granted(_)) => "calendars",
+                (IdKind::Calendarset, Block::Granted(_)) => "calendarsets",
+                (IdKind::Intervention, Block::Granted(_)) => "interventions",
+                (IdKind::Interventionset, Block::Granted(_)) => "interventionsets",
+                (IdKind::Customfield, Block::Granted(_)) => "customfields",
             };
-            note(section, Some((block + 1) * crate::domain::directory::BLOCK - 1));
+            note(section, Some((block + 1) * BLOCK - 1));
         }
         for root in &content.roots {
             let group = &root.catalogue.group;

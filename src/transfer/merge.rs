@@ -29,6 +29,11 @@ pub fn merge(existing: Content, new: Content) -> Result<Content, Vec<ImportFault
         if let Some(old) = old.iter().find(|old| old.catalogue.group.id == root.catalogue.group.id) {
             root.spent.fiche = root.spent.fiche.max(old.spent.fiche);
             root.spent.vevent = root.spent.vevent.max(old.spent.vevent);
+            for kind in IdKind::ALL.into_iter().filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent)) {
+                if old.spent(kind) > root.spent(kind) {
+                    root.note_removed(kind, old.spent(kind));
+                }
+            }
         }
     }
     let mut roots = staying;

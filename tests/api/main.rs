@@ -3,6 +3,7 @@
 mod appointments;
 mod auth;
 mod bodies;
+mod catalogue;
 mod fiches;
 mod lists;
 mod paths;

@@ -2,16 +2,20 @@
 
 use proptest::prelude::*;
 use slotbook::domain::bookable::Channel;
+use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::command::{CancelRight, Patch, Put, RecordChange};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
-use slotbook::domain::ids::VeventId;
+use slotbook::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
+use slotbook::domain::intervention::{Intervention, Interventionset};
+use slotbook::domain::record::Record;
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
+use slotbook::domain::text::Name;
 use slotbook::domain::vevent::Permits;
 use slotbook::store::{codec, state};
 
-use super::shop::{Shop, booking_of, by_pro, calendar, somebody};
+use super::shop::{Shop, booking_of, by_pro, calendar, intervention, somebody};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -34,6 +38,11 @@ enum Step {
         name: u8,
         deleted: bool,
     },
+    /// A calendar or a set made, changed or removed.
+    Offer {
+        what: u8,
+        which: u64,
+    },
     Wait(i64),
 }
 
@@ -48,6 +57,7 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => any::<prop::sample::Index>().prop_map(Step::Restore),
         1 => (any::<Option<prop::sample::Index>>(), 0..6_u8, any::<bool>())
             .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
+        1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
     ]
@@ -96,6 +106,7 @@ proptest! {
                     let put = Put { id: appointment.map(|appointment| appointment.fiche_id), fields: client(name, deleted) };
                     prop_assert!(shop.changes(&RecordChange::Fiche(put)).is_ok());
                 }
+                Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
                 Step::Cancel(_) | Step::Move { .. } | Step::Restore(_) => {}
                 Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
             }
@@ -123,6 +134,32 @@ proptest! {
         }
         never_overlaps(&shop.root)?;
     }
+}
+
+/// A change of what the group offers; it may be of something that is not there.
+fn offer(what: u8, which: u64) -> RecordChange {
+    let set = CalendarsetId::new(which).expect("an id");
+    let category = InterventionsetId::new(which).expect("an id");
+    match what {
+        0 => RecordChange::Calendarset(named(None, |row: &mut Calendarset, name| row.name = name)),
+        1 => RecordChange::RemoveCalendarset(set),
+        2 => RecordChange::Calendar(named(Some(calendar(which)), move |row: &mut Calendar, name| {
+            (row.calendarset_id, row.name) = (Some(set), name);
+        })),
+        3 => RecordChange::Calendar(named(None, |row: &mut Calendar, name| row.name = name)),
+        4 => RecordChange::Interventionset(named(None, |row: &mut Interventionset, name| row.name = name)),
+        5 => RecordChange::RemoveInterventionset(category),
+        6 => RecordChange::Intervention(named(Some(intervention(which)), move |row: &mut Intervention, name| {
+            (row.interventionset_id, row.name) = (Some(category), name);
+        })),
+        _ => RecordChange::Customfield(named(None, |_, _| {})),
+    }
+}
+
+fn named<R: Record>(id: Option<R::Id>, change: impl Fn(&mut R, Name<255>) + Send + Sync + 'static) -> Put<R> {
+    let mut fields = Patch::default();
+    fields.push(move |row| change(row, Name::new("a name").expect("a name")));
+    Put { id, fields }
 }
 
 /// A client's address and whether it is deleted.

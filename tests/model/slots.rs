@@ -217,7 +217,7 @@ fn name(obstacle: &Obstacle) -> &'static str {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_offered_start_books_and_every_other_is_refused_for_what_explain_names(story in a_story()) {
@@ -280,4 +280,25 @@ fn books_as_offered(story: &Story, shop: &Shop, naive: &Naive, start: Instant) -
         }
     }
     Ok(())
+}
+
+#[test]
+fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
+    let shop = Shop::in_zone("Paris", "2026-10-24 00:00");
+    let zone = shop.root.catalogue.zone();
+    // 03:00 summer time on the 25th, shown as 02:00 for the second time.
+    let second_pass = shop.now.plus_minutes(27 * 60);
+    assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
+    let chain = shop.root.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
+    let view = shop.root.calendars.get(&calendar(1)).expect("a calendar");
+    for (begins, offered) in
+        [(0, vec![60, 90]), (30, vec![60, 90]), (60, vec![60, 90]), (-90, vec![-90, -60, -30, 60, 90])]
+    {
+        let window = Interval { start: second_pass.plus_minutes(begins), end: second_pass.plus_minutes(120) };
+        let mut starts = Vec::new();
+        free_starts(&shop.root.catalogue, view, &chain, window, shop.now, Channel::BackOffice, &mut starts);
+        let offered: Vec<Instant> = offered.into_iter().map(|minute| second_pass.plus_minutes(minute)).collect();
+        let expected: Vec<Instant> = offered.into_iter().filter(|start| zone.names_itself(*start)).collect();
+        assert_eq!(starts, expected, "from {begins}");
+    }
 }

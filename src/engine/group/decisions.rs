@@ -132,9 +132,10 @@ impl State {
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
-        let new_id = self.next_id(record::kind(change));
-        let decided = guarded(|| record::decide(&self.root, change, new_id, now));
-        self.settle(envelope, decided, (record::id(change).unwrap_or(new_id), Vec::new()), now);
+        let new_id = record::kind(change).map(|kind| self.next_id(kind));
+        let decided = guarded(|| record::decide(&self.root, change, new_id.unwrap_or(0), now));
+        let object = record::id(change).or(new_id).unwrap_or(self.id.number());
+        self.settle(envelope, decided, (object, Vec::new()), now);
     }
 
     /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.

@@ -18,8 +18,14 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
         Command::ChangeRecord(change) => match record::kind(change) {
-            IdKind::Fiche => &[IdKind::Fiche],
-            IdKind::Vevent => &[IdKind::Vevent],
+            None => &[],
+            Some(IdKind::Fiche) => &[IdKind::Fiche],
+            Some(IdKind::Vevent) => &[IdKind::Vevent],
+            Some(IdKind::Calendar) => &[IdKind::Calendar],
+            Some(IdKind::Calendarset) => &[IdKind::Calendarset],
+            Some(IdKind::Intervention) => &[IdKind::Intervention],
+            Some(IdKind::Interventionset) => &[IdKind::Interventionset],
+            Some(IdKind::Customfield) => &[IdKind::Customfield],
         },
         Command::CancelAppointment(_) => &[],
     }
@@ -80,8 +86,8 @@ impl State {
 
     /// Lets go of every id that has been used.
     pub(super) fn spend(&mut self) {
-        for (kind, spent) in [(IdKind::Fiche, self.root.spent.fiche), (IdKind::Vevent, self.root.spent.vevent)] {
-            let ranges = self.ids.entry(kind).or_default();
+        for (kind, ranges) in &mut self.ids {
+            let spent = self.root.spent(*kind);
             ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
             ranges.retain(|range| !range.is_empty());
         }

@@ -1,0 +1,117 @@
+//! Categories of calendars and of interventions, and what a category of calendars offers. Spec 4.3, 4.5, contract 3, 4.
+
+use serde_json::{Map, Value};
+
+use super::call::{GroupCall, Outcome};
+use super::failure::Failure;
+use super::interventions::all_interventions;
+use super::records::{self, Resource};
+use crate::domain::calendar::Calendarset;
+use crate::domain::command::{Put, RecordChange};
+use crate::domain::ids::CalendarsetId;
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::wire::calendar::CALENDARSET;
+use crate::wire::field::{Audience, Scope, Table};
+use crate::wire::intervention::INTERVENTIONSET;
+
+impl Resource for Calendarset {
+    fn table() -> &'static Table<Self> {
+        &CALENDARSET
+    }
+
+    fn change(put: Put<Self>) -> RecordChange {
+        RecordChange::Calendarset(put)
+    }
+
+    fn shown(set: &Self, _: &Root, audience: Audience) -> bool {
+        audience > Audience::Application || !set.hidden
+    }
+
+    /// To an application a set goes by its public name, else its name.
+    fn render(set: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
+        let mut object = CALENDARSET.render(set, scope, audience);
+        if audience == Audience::Application {
+            object.insert("publicname".into(), set.shown_name().into());
+        }
+        object
+    }
+}
+
+impl Resource for Interventionset {
+    fn table() -> &'static Table<Self> {
+        &INTERVENTIONSET
+    }
+
+    fn change(put: Put<Self>) -> RecordChange {
+        RecordChange::Interventionset(put)
+    }
+
+    fn shown(set: &Self, _: &Root, audience: Audience) -> bool {
+        audience > Audience::Application || !set.publicname.is_blank()
+    }
+}
+
+/// GET /api/v1/groups/:group_id/calendarsets.
+pub(super) async fn list_of_calendars(call: GroupCall) -> Outcome {
+    records::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true).await
+}
+
+/// GET /api/v1/groups/:group_id/interventionsets.
+pub(super) async fn list_of_interventions(call: GroupCall) -> Outcome {
+    records::list(&call, call.root.catalogue.interventionsets.len(), all_of_interventions, |_, _| true).await
+}
+
+/// GET /api/v1/groups/:group_id/calendarsets/:id/interventions: those offered on any live calendar of the set.
+pub(super) async fn interventions(call: GroupCall) -> Outcome {
+    let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
+    let wanted = move |intervention: &Intervention, root: &Root| offers(root, set, intervention, now, audience);
+    records::list(&call, looked_at(&call), all_interventions, wanted).await
+}
+
+/// GET /api/v1/groups/:group_id/calendarsets/:id/interventionsets: those of which some intervention is offered on any
+/// live calendar of the set.
+pub(super) async fn interventionsets(call: GroupCall) -> Outcome {
+    let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
+    let wanted = move |category: &Interventionset, root: &Root| {
+        let mut members = root.catalogue.interventions.values();
+        members.any(|row| row.interventionset_id == Some(category.id) && offers(root, set, row, now, audience))
+    };
+    records::list(&call, looked_at(&call), all_of_interventions, wanted).await
+}
+
+fn all_of_calendars(root: &Root) -> Vec<&Calendarset> {
+    root.catalogue.calendarsets.values().map(AsRef::as_ref).collect()
+}
+
+fn all_of_interventions(root: &Root) -> Vec<&Interventionset> {
+    root.catalogue.interventionsets.values().map(AsRef::as_ref).collect()
+}
+
+/// The category of the path, if the caller sees it.
+fn shown_set(call: &GroupCall) -> Result<CalendarsetId, Failure> {
+    let id = call.id(CalendarsetId::new)?;
+    let set = call.root.catalogue.calendarsets.get(&id).ok_or_else(Failure::no_result)?;
+    if Calendarset::shown(set, &call.root, call.audience()) { Ok(id) } else { Err(Failure::no_result()) }
+}
+
+/// How many pairs of an intervention and a calendar there are at most.
+fn looked_at(call: &GroupCall) -> usize {
+    call.root.catalogue.interventions.len() * (1 + call.root.catalogue.calendars.len())
+}
+
+/// Whether an intervention is offered on some live calendar of a set, as far as the audience sees both.
+fn offers(root: &Root, set: CalendarsetId, row: &Intervention, now: Instant, audience: Audience) -> bool {
+    let catalogue = &root.catalogue;
+    let mut members = catalogue.calendars.values().filter(|calendar| {
+        let seen = audience > Audience::Application || catalogue.calendar_hidden(calendar.id).is_none();
+        calendar.calendarset_id == Some(set) && !calendar.deleted && seen
+    });
+    !row.deleted
+        && Intervention::shown(row, root, audience)
+        && members.any(|calendar| {
+            let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
+            view.rules.offers(catalogue.zone(), row.id, now)
+        })
+}

@@ -1,0 +1,159 @@
+//! What the group offers, as professionals change it and applications see it.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, TestServer, answer};
+use crate::shop::{CALENDAR, COLOUR, CUT, OTHER_CALENDAR, clock};
+
+async fn post(server: &TestServer, section: &str, body: Value) -> Answer {
+    answer(server.by_pro(Method::POST, &format!("/groups/4/{section}")).json(&body)).await
+}
+
+async fn put(server: &TestServer, section: &str, id: &Value, body: Value) -> Answer {
+    answer(server.by_pro(Method::PUT, &format!("/groups/4/{section}/{id}")).json(&body)).await
+}
+
+async fn delete(server: &TestServer, section: &str, id: &Value) -> Answer {
+    answer(server.by_pro(Method::DELETE, &format!("/groups/4/{section}/{id}"))).await
+}
+
+fn ids(list: &Value) -> Vec<u64> {
+    list["records"].as_array().expect("records").iter().map(|record| record["id"].as_u64().expect("an id")).collect()
+}
+
+#[tokio::test]
+async fn a_new_calendar_is_opened_and_booked() {
+    let server = TestServer::start().await;
+    let made = post(&server, "calendars", json!({"calendar": {"name": "third", "publicname": "Cy", "sort": ""}})).await;
+    let made = made.is(201);
+    assert_eq!((&made["sort"], &made["generate_interval"], &made["group_id"]), (&json!(1), &json!(15), &json!(4)));
+    assert!(made["id"].as_u64().is_some_and(|id| id >= 1_024), "a block of the group's own");
+    let next = post(&server, "calendars", json!({"calendar": {"name": "fourth"}})).await.is(201);
+    assert_eq!((&next["sort"], next["id"].as_u64()), (&json!(2), made["id"].as_u64().map(|id| id + 1)));
+    let open = json!({"vevent": {"calendar_id": made["id"], "start": "2025-06-02 20:00:00", "end": "2025-06-02 21:00:00",
+        "type": "VfreebusyEvent"}});
+    post(&server, "vevents", open).await.is(201);
+    let path = format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={}", made["id"]);
+    assert_eq!(server.get(&path).await.is(200)["firstSlot"], "2025-06-02 20:00:00");
+    let booking = json!({"appointment": {"date": "2025-06-02 20:00:00", "intervention_ids": [CUT],
+        "calendar_id": made["id"], "fiche": {"lastname": "Durand"}}});
+    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
+    assert_eq!(booked["records"][0]["calendar_id"], made["id"]);
+    post(&server, "calendars", json!({"calendar": {"calendarset_id": 99, "sort": "x"}})).await.errors();
+    post(&server, "calendars", json!({"calendar": {"publicname": "x"}})).await.refused(400, 2, Some("name"));
+    let by_key = server.by_key(Method::POST, "/groups/4/calendars").json(&json!({"calendar": {"name": "x"}}));
+    answer(by_key).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_deleted_calendar_is_hidden_keeps_its_events_and_comes_back() {
+    let server = TestServer::start().await;
+    let id = json!(CALENDAR);
+    server.at(clock(8, 30));
+    let deleted = delete(&server, "calendars", &id).await.is(200);
+    assert_eq!((&deleted["deleted"], &deleted["updated_at"]), (&json!(true), &json!("2025-06-02 08:30:00")));
+    server.at(clock(8, 45));
+    assert_eq!(delete(&server, "calendars", &id).await.is(200), deleted, "again: unchanged");
+    server.get(&format!("/groups/4/calendars/{CALENDAR}")).await.refused(404, 3, None);
+    assert_eq!(server.pro_get(&format!("/groups/4/calendars/{CALENDAR}")).await.is(200), deleted);
+    assert_eq!(server.pro_get("/groups/4/vevents?calendar_id=11").await.is(200)["totalRecords"], 1);
+    put(&server, "calendars", &id, json!({"calendar": {"deleted": false}})).await.is(200);
+    assert_eq!(ids(&server.get("/groups/4/calendars").await.is(200)), [CALENDAR, OTHER_CALENDAR]);
+    let refused = put(&server, "calendars", &id, json!({"calendar": {"calendarset_id": 99}})).await;
+    refused.refused(400, 2, Some("calendarset_id"));
+    put(&server, "calendars", &json!(99), json!({"calendar": {"name": "x"}})).await.refused(404, 3, None);
+    put(&server, "calendars", &id, json!({"calendar": {"name": ""}})).await.refused(400, 2, Some("name"));
+}
+
+#[tokio::test]
+async fn a_set_that_is_deleted_is_no_more_and_its_members_go_on() {
+    let server = TestServer::start().await;
+    let gone = delete(&server, "calendarsets", &json!(31)).await.is(200);
+    assert_eq!((&gone["id"], &gone["name"]), (&json!(31), &json!("Hair")));
+    delete(&server, "calendarsets", &json!(31)).await.refused(404, 3, None);
+    let member = server.pro_get(&format!("/groups/4/calendars/{CALENDAR}")).await.is(200);
+    assert_eq!(member["calendarset_id"], Value::Null);
+    for (publicname, still_shown) in [("Care", true), ("", false)] {
+        let set = json!({"interventionset": {"name": "care", "publicname": publicname}});
+        let set = post(&server, "interventionsets", set).await.is(201);
+        let member = json!({"intervention": {"interventionset_id": set["id"], "publicname": "shown name"}});
+        put(&server, "interventions", &json!(CUT), member).await.is(200);
+        let path = format!("/groups/4/interventionsets/{}", set["id"]);
+        assert_eq!(server.get(&path).await.status == 200, still_shown);
+        delete(&server, "interventionsets", &set["id"]).await.is(200);
+        let member = server.pro_get(&format!("/groups/4/interventions/{CUT}")).await.is(200);
+        assert_eq!((&member["interventionset_id"], member["publicname"] != ""), (&Value::Null, still_shown));
+    }
+}
+
+#[tokio::test]
+async fn a_set_of_calendars_lists_what_its_calendars_offer() {
+    let server = TestServer::start().await;
+    let set = post(&server, "interventionsets", json!({"interventionset": {"name": "c", "publicname": "Care"}})).await;
+    let set = set.is(201);
+    let member = json!({"intervention": {"interventionset_id": set["id"]}});
+    put(&server, "interventions", &json!(CUT), member).await.is(200);
+    let only = json!({"vevent": {"availableInterventions": format!(",{CUT},")}});
+    assert_eq!(ids(&server.get("/groups/4/calendarsets/31/interventions").await.is(200)), [CUT, COLOUR]);
+    put(&server, "vevents", &json!(51), only).await.is(200);
+    assert_eq!(ids(&server.get("/groups/4/calendarsets/31/interventions").await.is(200)), [CUT]);
+    let sets = server.get("/groups/4/calendarsets/31/interventionsets").await.is(200);
+    assert_eq!(ids(&sets), [set["id"].as_u64().expect("an id")]);
+    assert_eq!(server.get("/groups/4/calendarsets").await.is(200)["records"][0]["publicname"], "Hair");
+    put(&server, "calendarsets", &json!(31), json!({"calendarset": {"hidden": 1}})).await.is(200);
+    server.get("/groups/4/calendarsets/31").await.refused(404, 3, None);
+    server.get("/groups/4/calendarsets/31/interventions").await.refused(404, 3, None);
+    assert_eq!(server.pro_get("/groups/4/calendarsets").await.is(200)["totalRecords"], 1);
+    server.pro_get("/groups/4/calendarsets/99/interventionsets").await.refused(404, 3, None);
+}
+
+#[tokio::test]
+async fn an_attribute_is_defined_once_and_keeps_its_name() {
+    let server = TestServer::start().await;
+    let list = server.pro_get("/groups/4/customfields").await.is(200);
+    assert_eq!((ids(&list), &list["records"][0]["name"]), (vec![61, 62, 63], &json!("str0")));
+    server.get("/groups/4/customfields").await.refused(403, 1, None);
+    let definition = json!({"customfield": {"model": "Fiche", "name": "str0", "pro_label": "Hair"}});
+    post(&server, "customfields", definition.clone()).await.refused(400, 2, Some("name"));
+    assert_eq!(delete(&server, "customfields", &json!(61)).await.is(200)["deleted"], true);
+    post(&server, "customfields", definition).await.is(201);
+    let restore = json!({"customfield": {"deleted": 0}});
+    put(&server, "customfields", &json!(61), restore).await.refused(400, 2, Some("name"));
+    let renamed = json!({"customfield": {"name": "str5", "model": "Vevent"}});
+    assert_eq!(put(&server, "customfields", &json!(62), renamed).await.errors().len(), 2);
+    post(&server, "customfields", json!({"customfield": {"pro_label": "x"}})).await.errors();
+}
+
+#[tokio::test]
+async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
+    let server = TestServer::start().await;
+    let change =
+        async |group: Value| answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({ "group": group }))).await;
+    let appointment = |start: &str, end: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "intervention_id": CUT, "fiche_id": 41}});
+    let made = post(&server, "vevents", appointment("2025-06-02 10:00:00", "2025-06-02 11:00:00")).await.is(201);
+    let changed = change(json!({"name": "Cut", "urlname": "x", "timezone": "Lima", "max_multirdvs": 2})).await.is(200);
+    assert_eq!(
+        (&changed["name"], &changed["urlname"], &changed["timezone"]),
+        (&json!("Cut"), &json!("cut-co"), &json!("Lima"))
+    );
+    let path = format!("/groups/4/vevents/{}", made["id"]);
+    assert_eq!(server.pro_get(&path).await.is(200)["start"], "2025-06-02 10:00:00");
+    post(&server, "vevents", appointment("2025-06-02 10:30:00", "2025-06-02 12:00:00")).await.refused(
+        400,
+        14,
+        Some("start"),
+    );
+    let path =
+        format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={CALENDAR}&start=2025-06-02&nDays=1");
+    let slots = server.get(&path).await.is(200);
+    assert_eq!(slots["firstSlot"], "2025-06-02 09:00:00", "open at nine by the other clock");
+    // Paris leaves out the hour after two that night; Lima does not.
+    post(&server, "vevents", appointment("2025-03-30 01:30:00", "2025-03-30 02:00:00")).await.is(201);
+    post(&server, "vevents", appointment("2025-03-30 02:15:00", "2025-03-30 02:45:00")).await.is(201);
+    post(&server, "vevents", appointment("2025-03-30 03:00:00", "2025-03-30 04:00:00")).await.is(201);
+    change(json!({"timezone": "Paris"})).await.refused(400, 14, Some("timezone"));
+    change(json!({"timezone": "Nowhere", "name": ""})).await.errors();
+    let by_key = server.by_key(Method::PUT, "/groups/4").json(&json!({"group": {"name": "x"}}));
+    answer(by_key).await.refused(403, 1, None);
+}
