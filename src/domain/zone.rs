@@ -87,7 +87,7 @@ impl Zone {
     pub fn second_passes(self, window: Interval) -> impl Iterator<Item = Interval> {
         let spans = &self.0.spans;
         let first = spans.partition_point(|span| span.instant_from <= window.start.0);
-        // The change before the window's start counts too: the window may begin in a second pass.
+        // The window may begin within a second pass: the span it begins in counts with the one before.
         spans[first.saturating_sub(2)..]
             .windows(2)
             .take_while(move |pair| pair[1].instant_from < window.end.0)
@@ -319,6 +319,16 @@ mod tests {
         let named = instant_by_chrono(tz, instant + offset);
         assert_eq!(zone.names_itself(Instant(instant)), named == instant, "{tz} at {instant}");
         assert_eq!(zone.instant_of(Civil(instant)), Instant(instant_by_chrono(tz, instant)), "{tz} at civil {instant}");
+    }
+
+    #[test]
+    fn a_window_that_begins_within_a_second_pass_knows_it() {
+        let paris = Zone::from_iana("Europe/Paris").expect("a zone");
+        let pass = Interval { start: Instant(1_792_890_000), end: Instant(1_792_893_600) };
+        for start in [pass.start.0 - 60, pass.start.0, pass.start.0 + 60] {
+            let window = Interval { start: Instant(start), end: Instant(start + 300) };
+            assert_eq!(paris.second_passes(window).find(|found| found.meets(window)), Some(pass));
+        }
     }
 
     #[test]

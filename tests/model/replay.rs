@@ -6,6 +6,7 @@ use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::command::{CancelRight, Patch, Put, RecordChange};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::intervention::{Intervention, Interventionset};
 use slotbook::domain::record::Record;
@@ -13,6 +14,7 @@ use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::Name;
 use slotbook::domain::vevent::Permits;
+use slotbook::domain::zone_names::ZoneName;
 use slotbook::store::{codec, state};
 
 use super::shop::{Shop, booking_of, by_pro, calendar, intervention, somebody};
@@ -43,6 +45,8 @@ enum Step {
         what: u8,
         which: u64,
     },
+    /// Another clock for the group.
+    Zone(u8),
     Wait(i64),
 }
 
@@ -58,6 +62,7 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => (any::<Option<prop::sample::Index>>(), 0..6_u8, any::<bool>())
             .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
         1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
+        1 => (0..3_u8).prop_map(Step::Zone),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
     ]
@@ -107,6 +112,13 @@ proptest! {
                     prop_assert!(shop.changes(&RecordChange::Fiche(put)).is_ok());
                 }
                 Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
+                Step::Zone(which) => {
+                    let name = ["Paris", "Lima", "Chennai"][usize::from(which)];
+                    let zone = ZoneName::from_name(name).expect("a zone");
+                    let mut fields = Patch::default();
+                    fields.push(move |group: &mut Group| group.timezone = zone);
+                    prop_assert!(shop.changes(&RecordChange::Group(fields)).is_ok(), "no clock changes that day");
+                }
                 Step::Cancel(_) | Step::Move { .. } | Step::Restore(_) => {}
                 Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
             }

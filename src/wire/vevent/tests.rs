@@ -116,3 +116,29 @@ fn instants_and_secrets_are_read_from_an_import_only() {
     let row = read(given, Audience::Store).expect("legal");
     assert_eq!((&row["start"], &row["key"]), (&json!("2025-06-12 09:00:00"), &json!("A0000000000000000000")));
 }
+
+#[test]
+fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
+    let root = root();
+    let scope = Scope::of(&root);
+    // From the first pass of the hour into its second: shown, it ends before it begins.
+    let object = json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "mail_sent": true,
+        "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
+    let input = parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
+    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
+    let other = Key::new("tsrqponmlkjihgfedcba").expect("a key");
+    let revised = |given: &Map<String, Value>| {
+        revise(&row, given, &scope).map(|input| input.vevent(row.id, other, row.created_at, row.updated_at))
+    };
+    let shown = VEVENT.render(&row, &scope, Audience::Pro);
+    assert_eq!((&shown["start"], &shown["end"]), (&json!("2025-10-26 02:50:00"), &json!("2025-10-26 02:20:00")));
+    assert_eq!(revised(&shown).expect("legal"), row);
+    let moved = json!({"start": "2025-10-26 04:00:00", "start_utc": "2025-01-01 00:00:00"});
+    let moved = revised(moved.as_object().expect("an object")).expect("legal");
+    let appointment = moved.appointment().expect("one");
+    assert_eq!((appointment.length_seconds, appointment.sent.mail, appointment.key), (1_800, false, key));
+    let faults = revised(json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"));
+    let faults: Vec<String> = faults.expect_err("three are wrong").into_iter().map(|fault| fault.field).collect();
+    assert_eq!(faults, ["group_id", "state", "end"]);
+}
