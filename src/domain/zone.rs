@@ -82,7 +82,7 @@ impl Zone {
         instant.0.saturating_add(span.offset_seconds) >= span.civil_from
     }
 
-    /// The stretches within `window`'s reach whose times the clocks have shown before: the second passes of repeated
+    /// The stretches that meet `window` and whose times the clocks have shown before: the second passes of repeated
     /// hours, ascending. Contract 4, rule 5.
     pub fn second_passes(self, window: Interval) -> impl Iterator<Item = Interval> {
         let spans = &self.0.spans;
@@ -96,6 +96,7 @@ impl Zone {
                 start: Instant(pair[1].instant_from),
                 end: Instant(pair[1].civil_from - pair[1].offset_seconds),
             })
+            .filter(move |pass| pass.meets(window))
     }
 
     /// Seconds that the zone's clocks are ahead of UTC at `instant`; negative west of Greenwich.
