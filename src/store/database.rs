@@ -8,11 +8,17 @@ use std::fs::{self, File};
 use std::ops::Bound;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
 
 use super::error::StoreError;
 use super::files::{create_directory, entries, sync_directory, sync_file};
 
 const CACHE_BYTES: u64 = 16 << 20;
+/// How often, and how far apart, a closed database is asked whether its lock is free: 5 s in all.
+const RELEASE_TRIES: u32 = 5_000;
+const RELEASE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A database that is written in durable steps.
 #[derive(Debug)]
@@ -157,6 +163,25 @@ impl Drop for Database {
         // until the process ends.
         if self.failed {
             std::mem::forget(self.db.take());
+        } else {
+            drop(self.db.take());
+            self.await_release();
+        }
+    }
+}
+
+impl Database {
+    /// Waits until sled has let go of its lock: a thread of its own may hold the file for a moment after the database
+    /// is dropped, and who opened it again at once would be refused.
+    fn await_release(&self) {
+        for _ in 0..RELEASE_TRIES {
+            match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+                // Dropped with the descriptor; whoever opens the database next comes after that.
+                Ok(()) => return,
+                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(RELEASE_PAUSE),
+                // No lock is to be had here, so nobody is refused one either.
+                Err(_) => return,
+            }
         }
     }
 }
