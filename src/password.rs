@@ -34,6 +34,17 @@ pub fn hash_password(sha1_hex: &str) -> Text<255> {
     Text::new(&hash.to_string()).expect("a PHC string is about 100 characters")
 }
 
+/// Whether a text is the form at rest of some password.
+///
+/// ```
+/// assert!(!slotbook::password::is_hash("$argon2id$ somehow"));
+/// ```
+#[must_use]
+pub fn is_hash(kept: &str) -> bool {
+    PasswordHash::new(kept)
+        .is_ok_and(|hash| hash.algorithm.as_str() == "argon2id" && hash.salt.is_some() && hash.hash.is_some())
+}
+
 /// Whether the wire form is that of the password kept, in a time that does not depend on where they differ. Takes as
 /// long as [`hash_password`].
 #[must_use]
@@ -58,7 +69,7 @@ mod tests {
     #[test]
     fn nobody_costs_what_everybody_costs_and_lets_no_one_in() {
         let cost = |phc: &str| phc.split('$').take(4).map(str::to_owned).collect::<Vec<_>>();
-        assert!(PasswordHash::new(NOBODY).is_ok());
+        assert!(is_hash(NOBODY));
         assert_eq!(cost(NOBODY), cost(hash_password(&sha1_hex("secret")).as_str()));
         assert!(!matches(NOBODY, &sha1_hex("")));
     }

@@ -92,6 +92,7 @@ pub fn open(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant)
             return Ok(None);
         }
     }
+    client_is_live(root, before, &row).map_err(|fault| faulty(vec![fault]))?;
     demanded_customs(root, before, &row).map_err(faulty)?;
     row.updated_at = at;
     let room = newly_taken(before, &row);
@@ -117,6 +118,16 @@ fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
         field,
         "an event keeps its kind, save that a plage given fiche_id and intervention_id becomes an appointment",
     ))
+}
+
+/// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Contract 6.
+fn client_is_live(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
+    let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else { return Ok(()) };
+    let same = before.and_then(|before| before.appointment()).is_some_and(|before| before.fiche_id == client);
+    if same || root.fiches.get(&client).is_none_or(|fiche| !fiche.deleted) {
+        return Ok(());
+    }
+    Err(Fault::new("fiche_id", format!("fiche {client} is deleted: restore it first")))
 }
 
 /// An event that becomes an appointment must have what the group demands of one. Contract 9.

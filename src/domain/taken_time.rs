@@ -126,11 +126,24 @@ impl TakenTime {
 
     /// Every live appointment, ascending by start.
     pub fn iter(&self) -> impl Iterator<Item = Taken> + '_ {
-        self.blocks.iter().flat_map(|(block, days)| {
-            (block * BLOCK_DAYS..).zip(days.iter()).flat_map(|(day, list)| {
-                let starts_here = move |t: &&Taken| day_of(t.interval.start) == day;
-                list.as_deref().unwrap_or_default().iter().filter(starts_here).copied()
-            })
+        self.since_block(i64::MIN, i64::MIN)
+    }
+
+    /// Live appointments that end after a moment, ascending by start. Costs what is to come, not what has been.
+    pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = Taken> + '_ {
+        let day = day_of(moment);
+        self.since_block(place(day).0, day).filter(move |t| t.interval.end > moment)
+    }
+
+    /// Each appointment once that meets the day `first` or starts later, of the blocks from `block` on.
+    fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = Taken> + '_ {
+        self.blocks.range(block..).flat_map(move |(block, days)| {
+            (block * BLOCK_DAYS..).zip(days.iter()).skip_while(move |(day, _)| *day < first).flat_map(
+                move |(day, list)| {
+                    let not_seen = move |t: &&Taken| day == first || day_of(t.interval.start) == day;
+                    list.as_deref().unwrap_or_default().iter().filter(not_seen).copied()
+                },
+            )
         })
     }
 }
@@ -165,6 +178,8 @@ mod tests {
             list.sort_unstable();
             prop_assert_eq!(time.iter().collect::<Vec<_>>(), list.clone());
             let asked = Interval { start: Instant(asked.0), end: Instant(asked.0 + asked.1) };
+            let to_come: Vec<Taken> = list.iter().copied().filter(|t| t.interval.end > asked.start).collect();
+            prop_assert_eq!(time.ending_after(asked.start).collect::<Vec<_>>(), to_come);
             let met: Vec<Taken> = list.into_iter().filter(|t| t.interval.meets(asked)).collect();
             prop_assert_eq!(time.meeting(asked).collect::<Vec<_>>(), met);
         }

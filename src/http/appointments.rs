@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::call::{GroupCall, Outcome, json as answer, ok, wrapped};
 use super::failure::Failure;
-use super::listing::{all_rows, page};
+use super::listing::page;
 use crate::domain::booking::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
+use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
 use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
 use crate::wire::field::Scope;
@@ -40,12 +41,17 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let include_past = flag(&call.params, "include_past", false)?;
     let now = call.now;
     let audience = call.audience();
-    let wanted = move |row: &Vevent, _: &Root| {
-        let ends = row.appointment().map(|appointment| appointment.interval().end);
-        !row.deleted && ends.is_some_and(|end| include_past || end > now)
-    };
     let render = move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
-    page(&call, call.root.rows.len(), query, all_rows, wanted, render).await
+    let rows = call.root.rows.len();
+    page(&call, rows, query, live(if include_past { INSTANT_MIN } else { now }), |_, _| true, render).await
+}
+
+/// Finds the live appointments that end after a moment, without looking at any other.
+fn live(after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
+    move |root| {
+        let ids = root.calendars.values().flat_map(|view| view.taken.ending_after(after)).map(|taken| taken.id);
+        ids.map(|id| &**root.rows.get(&id).expect("whoever takes time has a row")).collect()
+    }
 }
 
 /// GET /api/v1/groups/:group_id/appointments/:id, by a professional or by the appointment's secret.

@@ -22,6 +22,10 @@ impl Resource for Calendar {
         RecordChange::Calendar(put)
     }
 
+    fn left_out(calendar: &Self) -> bool {
+        calendar.deleted
+    }
+
     fn shown(calendar: &Self, root: &Root, audience: Audience) -> bool {
         audience > Audience::Application || root.catalogue.calendar_hidden(calendar.id).is_none()
     }
@@ -39,11 +43,10 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &CALENDAR, &call.scope(), audience);
     let (interventions, sets, query) = all(interventions, sets, query)?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
-    // Clients that ask about deletion are told of it; all others see what there is to work with.
     let deleted_too = query.names("deleted");
     let wanted = move |calendar: &Calendar, root: &Root| {
         Calendar::shown(calendar, root, audience)
-            && (deleted_too || !calendar.deleted)
+            && (deleted_too || !Calendar::left_out(calendar))
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
                 let seen = audience > Audience::Application

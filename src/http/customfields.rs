@@ -16,11 +16,15 @@ impl Resource for Customfield {
     fn change(put: Put<Self>) -> RecordChange {
         RecordChange::Customfield(put)
     }
+
+    fn left_out(field: &Self) -> bool {
+        field.deleted
+    }
 }
 
-/// GET /api/v1/groups/:group_id/customfields: the live ones.
+/// GET /api/v1/groups/:group_id/customfields.
 pub(super) async fn list(call: GroupCall) -> Outcome {
-    records::list(&call, call.root.catalogue.customfields.len(), all_definitions, |field, _| !field.deleted).await
+    records::list(&call, call.root.catalogue.customfields.len(), all_definitions, |_, _| true).await
 }
 
 fn all_definitions(root: &Root) -> Vec<&Customfield> {

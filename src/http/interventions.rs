@@ -22,6 +22,10 @@ impl Resource for Intervention {
         RecordChange::Intervention(put)
     }
 
+    fn left_out(intervention: &Self) -> bool {
+        intervention.deleted
+    }
+
     fn shown(intervention: &Self, root: &Root, audience: Audience) -> bool {
         audience > Audience::Application || root.catalogue.intervention_hidden(intervention.id).is_none()
     }
@@ -39,7 +43,6 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &INTERVENTION, &call.scope(), audience);
     let (set, calendars, query) = all(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
-    // Clients that ask about deletion are told of it; all others see what there is to work with.
     let deleted_too = query.names("deleted");
     let wanted = move |intervention: &Intervention, root: &Root| {
         let offered_on = |id: &CalendarId| {
@@ -49,7 +52,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
         };
         Intervention::shown(intervention, root, audience)
-            && (deleted_too || !intervention.deleted)
+            && (deleted_too || !Intervention::left_out(intervention))
             && set.is_none_or(|set| intervention.interventionset_id == Some(set))
             && (calendars.is_empty() || calendars.iter().any(offered_on))
     };

@@ -72,7 +72,7 @@ pub(super) async fn page<R: Listed>(
     call: &GroupCall,
     rows: usize,
     query: Query<'static, R>,
-    all: for<'r> fn(&'r Root) -> Vec<&'r R>,
+    all: impl for<'r> Fn(&'r Root) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
@@ -96,11 +96,6 @@ pub(super) async fn page<R: Listed>(
             Ok(response)
         }
     }
-}
-
-/// Every event of a group.
-pub(super) fn all_rows(root: &Root) -> Vec<&Vevent> {
-    root.rows.values().map(AsRef::as_ref).collect()
 }
 
 /// A page that was found.

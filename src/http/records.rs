@@ -26,6 +26,12 @@ pub(super) trait Resource: Record + Listed {
         true
     }
 
+    /// Whether lists leave it out, unless a condition names `deleted`: clients that ask about deletion are told of it, all
+    /// others see what there is to work with.
+    fn left_out(_row: &Self) -> bool {
+        false
+    }
+
     /// The object as an audience is shown it.
     fn render(row: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
         Self::table().render(row, scope, audience)
@@ -59,7 +65,10 @@ pub(super) async fn list<R: Resource>(
 ) -> Outcome {
     let audience = call.audience();
     let query = Query::parse(&call.params, R::table(), &call.scope(), audience)?;
-    let wanted = move |row: &R, root: &Root| R::shown(row, root, audience) && wanted(row, root);
+    let deleted_too = query.names("deleted");
+    let wanted = move |row: &R, root: &Root| {
+        R::shown(row, root, audience) && (deleted_too || !R::left_out(row)) && wanted(row, root)
+    };
     let render = move |row: &R, scope: &Scope<'_>| R::render(row, scope, audience);
     page(call, rows, query, all, wanted, render).await
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::call::{GroupCall, Outcome, json, ok, wrapped};
 use super::failure::Failure;
-use super::listing::{all_rows, page};
+use super::listing::page;
 use crate::domain::command::{Command, PutVevent, VeventDraft};
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::refusal::Fault;
@@ -44,6 +44,10 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     };
     let render = move |row: &Vevent, scope: &Scope<'_>| VEVENT.render(row, scope, audience);
     page(&call, call.root.rows.len(), query, all_rows, wanted, render).await
+}
+
+fn all_rows(root: &Root) -> Vec<&Vevent> {
+    root.rows.values().map(AsRef::as_ref).collect()
 }
 
 /// GET /api/v1/groups/:group_id/vevents/:id.

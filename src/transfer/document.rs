@@ -88,7 +88,7 @@ macro_rules! seed {
 seed!(Top, deserialize_map);
 seed!(Groups, deserialize_seq);
 seed!(Group, deserialize_map);
-seed!(Rows, deserialize_seq);
+seed!(Rows, deserialize_option);
 
 impl<'de> Visitor<'de> for Top<'_, '_> {
     type Value = ();
@@ -157,6 +157,15 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a list of {}", self.1.name())
+    }
+
+    /// A section that is null holds nothing, as one that is left out.
+    fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sha1::{Digest as _, Sha1};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
 use super::faults::Faults;
 use super::ids::{Ids, Taken};
@@ -15,6 +14,7 @@ use crate::domain::ids::{FicheId, GroupId, ProId};
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Illegal, Text};
 use crate::domain::time::Instant;
+use crate::password;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::{self, PROFESSIONAL};
 use crate::wire::value;
@@ -25,11 +25,6 @@ pub(super) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
 /// The bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
-/// The SHA-1 of a password, as it goes over the wire.
-fn sha1_hex(password: &str) -> String {
-    hex(&Sha1::digest(password.as_bytes()))
 }
 
 /// The rows of a section, each an object with its path.
@@ -143,13 +138,13 @@ fn password_hash(
     let wrong = |rule: &str| (name, Illegal(rule.into()));
     let text = form.as_str().ok_or_else(|| wrong("must be a text"))?;
     match name {
-        "password" => Ok(Some(hash(&sha1_hex(text)))),
+        "password" => Ok(Some(hash(&password::sha1_hex(text)))),
         "password_sha1" if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             Ok(Some(hash(&text.to_ascii_lowercase())))
         }
         "password_sha1" => Err(wrong("must be 40 hexadecimal digits")),
-        _ if text.starts_with("$argon2id$") => Text::new(text).map(Some).map_err(|illegal| (name, illegal)),
-        _ => Err(wrong("must be a hash that begins with $argon2id$")),
+        _ if password::is_hash(text) => Text::new(text).map(Some).map_err(|illegal| (name, illegal)),
+        _ => Err(wrong("must be an argon2id hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$salt$hash")),
     }
 }
 

@@ -15,7 +15,8 @@ fn now() -> Instant {
 }
 
 fn hash(sha1: &str) -> Text<255> {
-    Text::new(&format!("$argon2id${sha1}")).expect("short")
+    // Hexadecimal digits are base64 too.
+    Text::new(&format!("$argon2id$v=19$m=19456,t=2,p=1$c2FsdCBvZiB0ZXN0cw${sha1}")).expect("short")
 }
 
 fn import(document: &Value) -> Result<Content, Vec<ImportFault>> {
@@ -172,6 +173,24 @@ fn what_is_wrong_is_named_by_its_path() {
     assert_eq!(changed(|document| document["groups"][1]["id"] = 4.into()), ["groups[1].id"]);
     assert_eq!(changed(|document| document["apikeys"][0]["groups"] = json!([6])), ["apikeys[0].groups"]);
     assert_eq!(read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path, "line 2, column 1");
+}
+
+#[test]
+fn a_section_that_is_null_is_one_left_out() {
+    let document = json!({"groups": [{"name": "G", "timezone": "Paris", "fiches": null, "vevents": null,
+        "calendars": null, "accounts": null}]});
+    assert_eq!(import(&document).expect("legal").roots[0].rows.len(), 0);
+}
+
+#[test]
+fn a_password_hash_that_nothing_can_match_is_refused() {
+    let faults = changed(|document| {
+        let account = &mut document["groups"][0]["accounts"][0];
+        account.as_object_mut().expect("an object").remove("password_sha1");
+        account["password_hash"] = "$argon2id$".into();
+    });
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].starts_with("groups[0].accounts[0].password_hash"), "{}", faults[0]);
 }
 
 #[test]

@@ -189,7 +189,7 @@ pub fn entry(refusal: &Refusal, zone: Zone, audience: Audience) -> Entry {
         Refusal::NotAvailable { obstacles } => {
             let why: Vec<String> = obstacles.iter().map(|o| obstacle(o, zone, audience).1).collect();
             let why = if why.is_empty() { "no calendar can take it then".to_owned() } else { why.join("; ") };
-            let message = format!("{why}: choose one of the availabletimeslots");
+            let message = format!("{why}: choose another time");
             Entry::new(Problem::NotAvailable, message).on("date")
         }
     }

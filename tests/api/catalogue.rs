@@ -117,6 +117,10 @@ async fn an_attribute_is_defined_once_and_keeps_its_name() {
     let definition = json!({"customfield": {"model": "Fiche", "name": "str0", "pro_label": "Hair"}});
     post(&server, "customfields", definition.clone()).await.refused(400, 2, Some("name"));
     assert_eq!(delete(&server, "customfields", &json!(61)).await.is(200)["deleted"], true);
+    assert_eq!(ids(&server.pro_get("/groups/4/customfields").await.is(200)), [62, 63]);
+    let named = "conditions[0][field]=deleted&conditions[0][op]=in&conditions[0][value]=0,1";
+    let all = server.pro_get(&format!("/groups/4/customfields?{named}")).await.is(200);
+    assert_eq!(ids(&all), [61, 62, 63], "a condition names what is left out else");
     post(&server, "customfields", definition).await.is(201);
     let restore = json!({"customfield": {"deleted": 0}});
     put(&server, "customfields", &json!(61), restore).await.refused(400, 2, Some("name"));

@@ -117,3 +117,18 @@ async fn kinds_stay_save_that_a_plage_becomes_an_appointment() {
     let once = put(&server, &json!(51), json!({"rrule": ""})).await.is(200);
     assert_eq!((&once["rrule"], &once["type"]), (&json!(""), &json!("VfreebusyEvent")));
 }
+
+#[tokio::test]
+async fn nothing_is_newly_arranged_with_a_deleted_client() {
+    let server = TestServer::start().await;
+    let stands = post(&server, appointment("10:00", "11:00")).await.is(201);
+    let client = json!({"fiche": {"deleted": 1}});
+    answer(server.by_pro(Method::PUT, &format!("/groups/4/fiches/{KNOWN_FICHE}")).json(&client)).await.is(200);
+    post(&server, appointment("14:00", "15:00")).await.refused(400, 2, Some("fiche_id"));
+    let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-02 14:00:00", "end": "2025-06-02 15:00:00"});
+    let plage = post(&server, plage).await.is(201);
+    let arranged = json!({"fiche_id": KNOWN_FICHE, "intervention_id": CUT});
+    put(&server, &plage["id"], arranged).await.refused(400, 2, Some("fiche_id"));
+    let moved = put(&server, &stands["id"], json!({"start": "2025-06-02 10:30:00"})).await.is(200);
+    assert_eq!((&moved["start"], &moved["text"]), (&json!("2025-06-02 10:30:00"), &json!("$Known")));
+}
