@@ -8,6 +8,7 @@ use super::fiche::Fiche;
 use super::group::Group;
 use super::ids::{CalendarsetId, InterventionsetId, VeventId};
 use super::intervention::{Intervention, Interventionset};
+use super::outbox::Message;
 use super::time::Instant;
 use super::vevent::Vevent;
 
@@ -103,4 +104,26 @@ pub enum Event {
         /// Appointments, deleted ones included, that start at another instant by the group's clock, which is another one.
         resolved: Vec<(VeventId, Instant)>,
     },
+    /// Something has happened of which clients are to be told: one event, so that neither comes without the other.
+    Announced {
+        /// What has happened; its stamp is that of the messages.
+        event: Box<Event>,
+        /// What is to be sent, their ids those that come next; at least one.
+        messages: Vec<Message>,
+    },
+    /// A message is being sent, or what came of it is known.
+    MessagePut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The whole message as it is now.
+        message: Box<Message>,
+    },
+}
+
+impl Event {
+    /// The same event, of which clients are told by these messages; itself where there are none.
+    #[must_use]
+    pub fn announced_by(self, messages: Vec<Message>) -> Self {
+        if messages.is_empty() { self } else { Self::Announced { event: Box::new(self), messages } }
+    }
 }

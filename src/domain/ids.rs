@@ -55,4 +55,6 @@ id! {
     CustomfieldId,
     /// A professional: a person who logs in to run groups. Spec 5.
     ProId,
+    /// A message of a group, in the order in which they came to be. Contract 7.
+    MessageId,
 }

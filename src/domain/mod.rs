@@ -16,6 +16,7 @@ pub mod ids;
 pub mod interval_set;
 pub mod intervention;
 pub mod open_time;
+pub mod outbox;
 pub mod record;
 pub mod recurrence;
 pub mod refusal;

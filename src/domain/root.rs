@@ -16,6 +16,7 @@ use super::group::Group;
 use super::ids::{CalendarId, FicheId, VeventId};
 use super::intervention::{Intervention, Interventionset};
 use super::open_time::{CalendarView, Rules};
+use super::outbox::{Message, Outbox};
 use super::taken_time::{Taken, TakenTime};
 use super::time::Instant;
 use super::vevent::{Kind, Vevent};
@@ -45,6 +46,8 @@ pub struct Root {
     pub spent: Spent,
     /// Highest id of the rows of the catalogue that are no more, by kind; a kind of which none is gone is not there.
     pub removed: BTreeMap<IdKind, u64>,
+    /// Messages to clients: those that wait, and what became of the others.
+    pub outbox: Outbox,
 }
 
 /// Highest ids used; 0 where none was.
@@ -72,6 +75,7 @@ impl Root {
             sequence: 0,
             spent: Spent::default(),
             removed: BTreeMap::new(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -132,6 +136,11 @@ impl Root {
     /// Where the event does not fit the state: then our journal is wrong, not a user.
     #[must_use]
     pub fn apply(&self, event: &Event) -> Self {
+        if let Event::Announced { event, messages } = event {
+            let mut next = self.apply(event);
+            messages.iter().for_each(|message| next.enqueue(message));
+            return next;
+        }
         let mut next = self.clone();
         next.sequence += 1;
         match event {
@@ -165,6 +174,11 @@ impl Root {
                 next.stamp(*at);
                 next.change_group(group, resolved);
             }
+            Event::MessagePut { at, message } => {
+                next.stamp(*at);
+                next.enqueue(message);
+            }
+            Event::Announced { .. } => unreachable!("its own event has been applied, and its messages are put"),
             Event::CalendarPut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
@@ -174,6 +188,15 @@ impl Root {
             | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
         }
         next
+    }
+
+    /// Puts a message into the outbox: a new one, or one that is there as it is now. Whoever has an event that carries
+    /// messages of its own applies them by this.
+    ///
+    /// # Panics
+    /// Where a new message's id is not the next.
+    pub fn enqueue(&mut self, message: &Message) {
+        self.outbox.put(Arc::new(message.clone()), self.last_stamp);
     }
 
     /// Gives the group its fields, and the appointments the instants that its clock now means.
@@ -250,7 +273,9 @@ impl Root {
             | Event::AppointmentCancelled { .. }
             | Event::VeventPut { .. }
             | Event::FichePut { .. }
-            | Event::GroupChanged { .. } => unreachable!("it does not change the catalogue"),
+            | Event::GroupChanged { .. }
+            | Event::Announced { .. }
+            | Event::MessagePut { .. } => unreachable!("it does not change the catalogue"),
         };
         self.stamp(*at);
     }

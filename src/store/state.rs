@@ -15,6 +15,7 @@ use crate::domain::directory::{Apikey, Block, Directory, IdKind, Pro};
 use crate::domain::fiche::{Account, Fiche};
 use crate::domain::group::Group;
 use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::outbox::{Message, Outbox};
 use crate::domain::root::{Root, Spent};
 use crate::domain::time::Instant;
 use crate::domain::vevent::Vevent;
@@ -38,6 +39,9 @@ enum GroupFrame {
     Vevents(Vec<Arc<Vevent>>),
     /// Highest ids of rows of the catalogue that are no more.
     Removed(Vec<(IdKind, u64)>),
+    Messages(Vec<Arc<Message>>),
+    /// The highest id that a message ever had; not there where none was.
+    LastMessage(u64),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,7 +94,12 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(root.accounts.values(), GroupFrame::Accounts, &mut write)?;
     frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)?;
     let removed: Vec<_> = root.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
-    frames_of(removed.iter(), GroupFrame::Removed, &mut write)
+    frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
+    frames_of(root.outbox.messages(), GroupFrame::Messages, &mut write)?;
+    match root.outbox.last_id() {
+        0 => Ok(()),
+        last => write(&codec::encode(&GroupFrame::LastMessage(last))),
+    }
 }
 
 /// Puts a group's state together again, frame by frame.
@@ -106,6 +115,8 @@ pub struct GroupReader {
     accounts: Vec<Arc<Account>>,
     vevents: Vec<Arc<Vevent>>,
     removed: Vec<(IdKind, u64)>,
+    messages: Vec<Arc<Message>>,
+    last_message: u64,
 }
 
 impl GroupReader {
@@ -125,6 +136,8 @@ impl GroupReader {
             GroupFrame::Accounts(rows) => self.accounts.extend(rows),
             GroupFrame::Vevents(rows) => self.vevents.extend(rows),
             GroupFrame::Removed(rows) => self.removed.extend(rows),
+            GroupFrame::Messages(rows) => self.messages.extend(rows),
+            GroupFrame::LastMessage(id) => self.last_message = id,
         }
         Ok(())
     }
@@ -146,6 +159,7 @@ impl GroupReader {
         root.last_stamp = head.last_stamp;
         root.spent = head.spent;
         root.removed = self.removed.into_iter().collect();
+        root.outbox = Outbox::assembled(self.messages, self.last_message);
         Some(root)
     }
 }

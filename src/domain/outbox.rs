@@ -1,0 +1,410 @@
+//! Messages to clients, as state: what is to be sent, what is under way, what came of it. Contract 7.
+//!
+//! A message is part of the event that causes it, so that a crash leaves neither without the other. Whoever decides such
+//! an event makes the messages with [`Outbox::draft`] and either wraps the event, `event.announced_by(messages)`, or
+//! carries them in a variant of its own whose `apply` calls [`Root::enqueue`](super::root::Root::enqueue) for each:
+//!
+//! ```text
+//! decide:  let message = root.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
+//!          Ok(Event::AccountLinkAsked { at, …, message: Some(Box::new(message)) })
+//! apply:   next.stamp(*at); … next.enqueue(message);
+//! ```
+//!
+//! Nothing else has to be done: who sends finds what waits in the newest published state, now and after a restart. A
+//! reminder is no message before it is first claimed, since its time follows from the appointment. What is to be said is
+//! made from the newest state at each attempt; here stands only what it is about.
+//!
+//! The outbox is part of the state and of its hash. An export leaves it out: what waits belongs to the server that waits,
+//! and the secrets of links belong nowhere else.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+use serde::{Deserialize, Serialize};
+
+use super::ids::{MessageId, VeventId};
+use super::text::Text;
+use super::time::{DAY, Instant};
+
+/// How long it is remembered what became of a message, in seconds.
+const REMEMBERED_SECONDS: i64 = 90 * DAY;
+/// Forgotten messages of one event at most, so that no event pays for a long rest.
+const FORGOTTEN_MAX: usize = 16;
+
+/// A message to one client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the group, growing.
+    pub id: MessageId,
+    /// The group's stamp of the event that caused it; of a reminder, of its first attempt.
+    pub created_at: Instant,
+    /// What it is about.
+    pub content: Content,
+    /// The address or phone number it goes to: of the last attempt, or as it was when it was caused.
+    pub recipient: Text<255>,
+    /// When it was first attempted.
+    pub first_claimed_at: Option<Instant>,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
+/// What a message is about. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Content {
+    /// A link by which the owner of an address proves to be it. Goes whatever the group's settings are. Contract 3.
+    AccountLink {
+        /// What following it does.
+        purpose: LinkPurpose,
+        /// What stands behind `/m/`: letters, digits, `-` and `_`.
+        token: Text<128>,
+        /// From then on it does nothing and is not sent any more.
+        expires: Instant,
+    },
+    /// A booking was made: its appointments, in order.
+    Confirmation(Vec<Standing>),
+    /// An appointment stands differently.
+    Change {
+        /// As it stands now.
+        appointment: Standing,
+        /// When it began before.
+        was: Instant,
+    },
+    /// An appointment is cancelled.
+    Cancellation(Standing),
+    /// An appointment comes near.
+    Reminder(Channel, Standing),
+}
+
+/// An appointment, and when it began as the message was caused: where it begins at another time, another message tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Which.
+    pub id: VeventId,
+    /// When it began.
+    pub start: Instant,
+}
+
+/// What following a link does. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkPurpose {
+    /// Confirms a new account, with a password.
+    Confirm,
+    /// Gives an account another password.
+    NewPassword,
+    /// Gives an account another address.
+    NewEmail,
+}
+
+/// By what a message goes. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the two there are")]
+pub enum Channel {
+    Mail,
+    Sms,
+}
+
+/// How far a message has come. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Progress {
+    /// To be attempted, for the first time or again.
+    Waiting {
+        /// Attempts so far.
+        attempts: u32,
+        /// Not before then.
+        not_before: Instant,
+        /// What the last attempt came to; empty before the first.
+        reason: Text<255>,
+    },
+    /// Being attempted, or was when the server ended: then it may have arrived.
+    Claimed {
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// Since when.
+        at: Instant,
+    },
+    /// The other side has taken it.
+    Sent {
+        /// When.
+        at: Instant,
+        /// In how many attempts.
+        attempts: u32,
+    },
+    /// There is nobody configured to send it: it is to be read here.
+    Kept {
+        /// Since when.
+        at: Instant,
+    },
+    /// The other side does not take it, or did not until it was too late.
+    Failed {
+        /// When it was given up.
+        at: Instant,
+        /// What the other side said.
+        reason: Text<255>,
+    },
+    /// Its time passed before anybody could attempt it.
+    Missed {
+        /// When that was found.
+        at: Instant,
+    },
+    /// It is not wanted any more.
+    Suppressed {
+        /// When that was found.
+        at: Instant,
+        /// What has changed.
+        why: Why,
+    },
+}
+
+/// Why a message is not wanted any more. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// The appointment is cancelled.
+    Cancelled,
+    /// The appointment begins at another time, of which another message tells.
+    Moved,
+    /// The appointment is not cancelled any more.
+    Restored,
+    /// The client or the group wants no such message.
+    Unwanted,
+    /// There is no address or number to send it to, or the client is deleted.
+    NoRecipient,
+    /// The appointment has begun.
+    Begun,
+    /// The link is too old to do anything.
+    Expired,
+    /// As many messages as one recipient may have in a day have gone there.
+    TooMany,
+}
+
+/// The messages of a group.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    /// Those that are remembered, by id.
+    messages: OrdMap<MessageId, Arc<Message>>,
+    /// Highest id that ever was; 0 where none was.
+    last_id: u64,
+    /// Those that wait or are being attempted.
+    open: OrdSet<MessageId>,
+    /// The open message of each appointment's reminder.
+    reminders: OrdMap<(VeventId, Channel), MessageId>,
+    /// First attempts by their recipient.
+    attempts: OrdSet<(Box<str>, Instant, MessageId)>,
+}
+
+impl Message {
+    /// Whether it is still to be sent.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.settled_at().is_none()
+    }
+
+    /// When nothing more was to be done about it.
+    #[must_use]
+    pub const fn settled_at(&self) -> Option<Instant> {
+        match &self.progress {
+            Progress::Waiting { .. } | Progress::Claimed { .. } => None,
+            Progress::Sent { at, .. }
+            | Progress::Kept { at }
+            | Progress::Failed { at, .. }
+            | Progress::Missed { at }
+            | Progress::Suppressed { at, .. } => Some(*at),
+        }
+    }
+
+    /// By what it goes.
+    #[must_use]
+    pub const fn channel(&self) -> Channel {
+        match &self.content {
+            Content::Reminder(channel, _) => *channel,
+            Content::AccountLink { .. }
+            | Content::Confirmation(_)
+            | Content::Change { .. }
+            | Content::Cancellation(_) => Channel::Mail,
+        }
+    }
+
+    /// The reminder it is, if it is one.
+    #[must_use]
+    pub const fn reminder(&self) -> Option<(Channel, Standing)> {
+        match &self.content {
+            Content::Reminder(channel, appointment) => Some((*channel, *appointment)),
+            Content::AccountLink { .. }
+            | Content::Confirmation(_)
+            | Content::Change { .. }
+            | Content::Cancellation(_) => None,
+        }
+    }
+}
+
+impl Outbox {
+    /// An outbox put together from its messages.
+    #[must_use]
+    pub fn assembled(messages: Vec<Arc<Message>>, last_id: u64) -> Self {
+        let mut outbox = Self { last_id, ..Self::default() };
+        for message in messages {
+            outbox.index(&message);
+            outbox.last_id = outbox.last_id.max(message.id.number());
+            outbox.messages.insert(message.id, message);
+        }
+        outbox
+    }
+
+    /// A new message, to be attempted at once: the first (`place` 0) or a later one of the same event, stamped `at`. It is
+    /// in the outbox once the event that carries it has been applied.
+    ///
+    /// # Panics
+    /// Where the recipient is longer than 255 characters or holds control characters; no address or number does.
+    #[must_use]
+    pub fn draft(&self, place: u64, at: Instant, content: Content, recipient: &str) -> Message {
+        Message {
+            id: MessageId::new(self.last_id + 1 + place).expect("a group never has 2^53 messages"),
+            created_at: at,
+            content,
+            recipient: Text::new(recipient).expect("an address is a short text"),
+            first_claimed_at: None,
+            progress: Progress::Waiting { attempts: 0, not_before: at, reason: Text::default() },
+        }
+    }
+
+    /// A message that is remembered.
+    #[must_use]
+    pub fn message(&self, id: MessageId) -> Option<&Arc<Message>> {
+        self.messages.get(&id)
+    }
+
+    /// All that are remembered, ascending by id.
+    #[must_use]
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
+        self.messages.values()
+    }
+
+    /// Those that wait or are being attempted, ascending by id.
+    pub fn open(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.open.iter().filter_map(|id| self.messages.get(id))
+    }
+
+    /// The open message of an appointment's reminder.
+    #[must_use]
+    pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
+        self.messages.get(self.reminders.get(&(appointment, channel))?)
+    }
+
+    /// How many messages to a recipient were first attempted after a moment.
+    #[must_use]
+    pub fn attempted_after(&self, recipient: &str, moment: Instant) -> usize {
+        let first = MessageId::new(1).expect("1 is an id");
+        let from = (Box::from(recipient), moment.plus_seconds(1), first);
+        self.attempts.range(from..).take_while(|(other, ..)| **other == *recipient).count()
+    }
+
+    /// Highest id that ever was; 0 where none was.
+    #[must_use]
+    pub const fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
+    /// Puts a message in place of what stood under its id, and forgets what was settled 90 days before `now`.
+    ///
+    /// # Panics
+    /// Where a new message's id is not the next.
+    pub(super) fn put(&mut self, message: Arc<Message>, now: Instant) {
+        match self.messages.get(&message.id).cloned() {
+            Some(old) => self.unindex(&old),
+            None => {
+                assert_eq!(message.id.number(), self.last_id + 1, "messages are numbered as they come");
+                self.last_id += 1;
+            }
+        }
+        self.index(&message);
+        self.messages.insert(message.id, message);
+        for _ in 0..FORGOTTEN_MAX {
+            let Some((_, oldest)) = self.messages.get_min() else { return };
+            let settled = oldest.settled_at().is_some_and(|at| at.plus_seconds(REMEMBERED_SECONDS) <= now);
+            if !settled {
+                return;
+            }
+            let oldest = Arc::clone(oldest);
+            self.unindex(&oldest);
+            self.messages.remove(&oldest.id);
+        }
+    }
+
+    fn index(&mut self, message: &Message) {
+        if message.is_open() {
+            self.open.insert(message.id);
+            if let Some((channel, appointment)) = message.reminder() {
+                self.reminders.insert((appointment.id, channel), message.id);
+            }
+        }
+        if let Some(at) = message.first_claimed_at {
+            self.attempts.insert((message.recipient.as_str().into(), at, message.id));
+        }
+    }
+
+    fn unindex(&mut self, message: &Message) {
+        self.open.remove(&message.id);
+        if let Some((channel, appointment)) = message.reminder()
+            && self.reminders.get(&(appointment.id, channel)) == Some(&message.id)
+        {
+            self.reminders.remove(&(appointment.id, channel));
+        }
+        if let Some(at) = message.first_claimed_at {
+            self.attempts.remove(&(message.recipient.as_str().into(), at, message.id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(outbox: &Outbox, at: i64) -> Message {
+        let token = Text::new("abc").expect("a text");
+        let content = Content::AccountLink { purpose: LinkPurpose::Confirm, token, expires: Instant(at + DAY) };
+        outbox.draft(0, Instant(at), content, "a@example.org")
+    }
+
+    #[test]
+    fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again() {
+        let mut outbox = Outbox::default();
+        let first = link(&outbox, 0);
+        outbox.put(first.clone().into(), Instant(0));
+        let sent = Progress::Sent { at: Instant(5), attempts: 1 };
+        outbox.put(Message { progress: sent, first_claimed_at: Some(Instant(4)), ..first }.into(), Instant(5));
+        assert_eq!((outbox.open().count(), outbox.messages().len()), (0, 1));
+        let late = 5 + 90 * DAY;
+        let second = link(&outbox, late - 1);
+        outbox.put(second.into(), Instant(late - 1));
+        assert_eq!(outbox.messages().len(), 2, "not a second too early");
+        let third = link(&outbox, late);
+        outbox.put(third.into(), Instant(late));
+        assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(outbox.attempted_after("a@example.org", Instant(0)), 0);
+    }
+
+    #[test]
+    fn attempts_are_counted_by_recipient_and_message() {
+        let mut outbox = Outbox::default();
+        for at in [10, 20, 30] {
+            let mut message = link(&outbox, at);
+            message.first_claimed_at = Some(Instant(at));
+            outbox.put(message.into(), Instant(at));
+        }
+        let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
+        assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));
+        assert_eq!(outbox.attempted_after("b@example.org", Instant(0)), 0);
+    }
+
+    #[test]
+    fn an_outbox_put_together_again_is_the_same() {
+        let mut outbox = Outbox::default();
+        let id = VeventId::new(9).expect("an id");
+        let appointment = Standing { id, start: Instant(900) };
+        let reminder = outbox.draft(0, Instant(1), Content::Reminder(Channel::Sms, appointment), "+33600000000");
+        outbox.put(reminder.into(), Instant(1));
+        let again = Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id());
+        assert_eq!(again.open_reminder(id, Channel::Sms), outbox.open_reminder(id, Channel::Sms));
+        assert!(again.open_reminder(id, Channel::Sms).is_some() && again.open_reminder(id, Channel::Mail).is_none());
+        assert_eq!(link(&again, 2).id, link(&outbox, 2).id);
+    }
+}
