@@ -64,6 +64,17 @@ impl Identity {
         }
     }
 
+    /// The group that a path without a group means where nothing names one: the professional's main group, else the
+    /// only one of the key, whether the caller sees it or not.
+    pub(super) fn home(&self) -> Option<GroupId> {
+        let main = self.pro().map(|pro| pro.main).filter(|group| self.sees(*group));
+        let only = match self.apikey().groups.as_deref() {
+            Some([only]) => Some(*only),
+            Some([] | [_, _, ..]) | None => None,
+        };
+        main.or(only)
+    }
+
     /// How much the caller is told.
     pub(super) fn audience(&self) -> Audience {
         match self.caller {

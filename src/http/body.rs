@@ -21,11 +21,48 @@ const DEPTH_MAX: usize = 32;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The JSON object of a body.
-///
-/// # Errors
-/// 413 over the limit, 415 for a declared type that is not JSON, 400 for what is no JSON object.
-pub(super) async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
+/// The body of a request, read when its turn comes, or before.
+pub(super) struct Incoming<'h> {
+    headers: &'h HeaderMap,
+    state: State,
+}
+
+enum State {
+    Unread(Body),
+    Read(Result<Map<String, Value>, Failure>),
+}
+
+impl<'h> Incoming<'h> {
+    /// A body that has not been read.
+    pub(super) fn new(headers: &'h HeaderMap, body: Body) -> Self {
+        Self { headers, state: State::Unread(body) }
+    }
+
+    /// A look at the JSON object before its turn; `None` where it cannot be used, which is told when its turn comes.
+    pub(super) async fn peek(&mut self) -> Option<&Map<String, Value>> {
+        if let State::Unread(body) = &mut self.state {
+            let body = std::mem::take(body);
+            self.state = State::Read(object(self.headers, body).await);
+        }
+        match &self.state {
+            State::Read(read) => read.as_ref().ok(),
+            State::Unread(_) => None,
+        }
+    }
+
+    /// The JSON object.
+    ///
+    /// # Errors
+    /// 413 over the limit, 415 for a declared type that is not JSON, 400 for what is no JSON object.
+    pub(super) async fn object(self) -> Result<Map<String, Value>, Failure> {
+        match self.state {
+            State::Unread(body) => object(self.headers, body).await,
+            State::Read(read) => read,
+        }
+    }
+}
+
+async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
     let bytes = match tokio::time::timeout(PATIENCE, bytes(body)).await {
         Ok(read) => read?,
         Err(_) => {

@@ -1,11 +1,13 @@
 //! Calendars. Spec 4.2, contract 3, 4.
 
 use super::call::{GroupCall, Outcome};
+use super::failure::Failure;
 use super::listing::page;
 use super::records::Resource;
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{Put, RecordChange};
 use crate::domain::ids::{CalendarsetId, InterventionId};
+use crate::domain::intervention::Intervention;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::wire::calendar::CALENDAR;
@@ -57,6 +59,17 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     };
     let render = move |calendar: &Calendar, scope: &Scope<'_>| CALENDAR.render(calendar, scope, audience);
     page(&call, rows, query, all_calendars, wanted, render).await
+}
+
+/// GET /api/v1/interventions/:id/calendars: those that offer the intervention of the path.
+pub(super) async fn list_of_intervention(mut call: GroupCall) -> Outcome {
+    let id = call.id(InterventionId::new)?;
+    let row = call.root.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
+    if !Intervention::shown(row, &call.root, call.audience()) {
+        return Err(Failure::no_result());
+    }
+    call.params.push("intervention_ids", id.to_string());
+    list(call).await
 }
 
 fn all_calendars(root: &Root) -> Vec<&Calendar> {

@@ -10,10 +10,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use super::auth::Identity;
+use super::body::Incoming;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
-    appointments, body, calendars, customfields, fiches, groups, health, interventions, records, sets, slots, vevents,
+    appointments, calendars, customfields, fiches, groups, health, interventions, older, records, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -26,6 +27,7 @@ use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
 use crate::engine::Done;
+use crate::engine::published::Published;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -111,7 +113,8 @@ pub(super) async fn answer(
 /// handler's.
 async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathParams>, request: Request) -> Outcome {
     let (parts, body) = request.into_parts();
-    let params = Params::of_query(parts.uri.query().unwrap_or_default());
+    let mut params = Params::of_query(parts.uri.query().unwrap_or_default());
+    let mut body = Incoming::new(&parts.headers, body);
     let json = params.one("format").is_none_or(|format| format.eq_ignore_ascii_case("json"));
     if !json || parts.extensions.get::<XmlAsked>().is_some() {
         return Err(Failure::new(
@@ -124,6 +127,10 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Operation::Ready => return Ok(health::ready()),
         Operation::ListGroups => None,
         Operation::InGroup(operation) => Some(operation),
+        Operation::Older(operation, _) => {
+            older::take_key(&mut params, &mut body).await;
+            Some(operation)
+        }
     };
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
@@ -133,12 +140,32 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         may(row.who, &identity, &params)?;
         return groups::list(&Call { server, identity, params });
     };
-    let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new).filter(|group| identity.sees(*group));
-    let root = group.and_then(|group| server.engine.published().root(group)).ok_or_else(Failure::no_result)?;
-    let body = if row.takes_body() { body::object(&parts.headers, body).await? } else { Map::new() };
+    let (id, published) = (id_in_path(ids.as_ref(), "id"), server.engine.published());
+    let root = match row.operation {
+        Operation::Older(_, object) if row.is_of_one() => Ok(older::root_of(object, id, &identity, published)?),
+        Operation::Older(_, object) => older::root_named(object, &params, &mut body, &identity, published).await?,
+        Operation::Alive | Operation::Ready | Operation::ListGroups | Operation::InGroup(_) => {
+            let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
+            Ok(visible(group, &identity, published)?)
+        }
+    };
+    let body = if row.takes_body() { body.object().await? } else { Map::new() };
     may(row.who, &identity, &params)?;
-    let id = id_in_path(ids.as_ref(), "id");
+    let root = root?;
     dispatch(operation, GroupCall { server, identity, params, now, root, id, body }).await
+}
+
+/// The state of a group that the caller sees.
+///
+/// # Errors
+/// 404 for any other.
+pub(super) fn visible(
+    group: Option<GroupId>,
+    identity: &Identity,
+    published: &Published,
+) -> Result<Arc<Root>, Failure> {
+    let group = group.filter(|group| identity.sees(*group));
+    group.and_then(|group| published.root(group)).ok_or_else(Failure::no_result)
 }
 
 fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
@@ -166,6 +193,7 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowGroup => groups::show(&call),
         InGroup::ChangeGroup => groups::change(call).await,
         InGroup::ListCalendars => calendars::list(call).await,
+        InGroup::ListCalendarsOfIntervention => calendars::list_of_intervention(call).await,
         InGroup::ShowCalendar => records::show::<Calendar>(&call),
         InGroup::MakeCalendar => records::make::<Calendar>(call).await,
         InGroup::ChangeCalendar => records::change::<Calendar>(call).await,

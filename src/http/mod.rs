@@ -15,6 +15,7 @@ mod groups;
 mod health;
 mod interventions;
 mod listing;
+mod older;
 mod records;
 mod routes;
 mod sets;

@@ -25,6 +25,7 @@ use super::auth::Doorkeeper;
 use super::call;
 use super::computing::Computing;
 use super::failure::Failure;
+use super::older::Sort;
 use crate::engine::Engine;
 use crate::wire::errors::Problem;
 
@@ -62,8 +63,10 @@ pub(super) enum Operation {
     Ready,
     /// The caller's groups.
     ListGroups,
-    /// Something in one group.
+    /// Something in the group of the path.
     InGroup(InGroup),
+    /// The same on an older path without a group, about objects of this sort.
+    Older(InGroup, Sort),
 }
 
 /// What is done in one group.
@@ -72,6 +75,7 @@ pub(super) enum InGroup {
     ShowGroup,
     ChangeGroup,
     ListCalendars,
+    ListCalendarsOfIntervention,
     ShowCalendar,
     MakeCalendar,
     ChangeCalendar,
@@ -120,6 +124,10 @@ const fn row(method: MethodFilter, path: &'static str, operation: Operation, who
 
 const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup, who: Who) -> Row {
     row(method, path, Operation::InGroup(operation), who)
+}
+
+const fn older(method: MethodFilter, path: &'static str, operation: InGroup, sort: Sort, who: Who) -> Row {
+    row(method, path, Operation::Older(operation, sort), who)
 }
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -189,12 +197,42 @@ static TABLE: &[Row] = &[
         InGroup::CancelAppointment,
         Who::HoldersOfTheSecret,
     ),
+    older(GET, "/api/v1/calendars", InGroup::ListCalendars, Sort::Calendar, Who::Applications),
+    older(POST, "/api/v1/calendars", InGroup::MakeCalendar, Sort::Calendar, Who::Pros),
+    older(GET, "/api/v1/calendars/{id}", InGroup::ShowCalendar, Sort::Calendar, Who::Applications),
+    older(PUT, "/api/v1/calendars/{id}", InGroup::ChangeCalendar, Sort::Calendar, Who::Pros),
+    older(DELETE, "/api/v1/calendars/{id}", InGroup::DeleteCalendar, Sort::Calendar, Who::Pros),
+    older(GET, "/api/v1/fiches", InGroup::ListFiches, Sort::Fiche, Who::Pros),
+    older(POST, "/api/v1/fiches", InGroup::MakeFiche, Sort::Fiche, Who::Pros),
+    older(GET, "/api/v1/fiches/{id}", InGroup::ShowFiche, Sort::Fiche, Who::Pros),
+    older(PUT, "/api/v1/fiches/{id}", InGroup::ChangeFiche, Sort::Fiche, Who::Pros),
+    older(GET, "/api/v1/vevents", InGroup::ListVevents, Sort::Vevent, Who::Pros),
+    older(POST, "/api/v1/vevents", InGroup::MakeVevent, Sort::Vevent, Who::Pros),
+    older(GET, "/api/v1/vevents/{id}", InGroup::ShowVevent, Sort::Vevent, Who::Pros),
+    older(PUT, "/api/v1/vevents/{id}", InGroup::ChangeVevent, Sort::Vevent, Who::Pros),
+    older(DELETE, "/api/v1/vevents/{id}", InGroup::DeleteVevent, Sort::Vevent, Who::Pros),
+    older(GET, "/api/v1/appointments", InGroup::ListAppointments, Sort::Appointment, Who::Pros),
+    older(POST, "/api/v1/appointments", InGroup::BookAppointment, Sort::Appointment, Who::Applications),
+    older(GET, "/api/v1/appointments/{id}", InGroup::ShowAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
+    older(DELETE, "/api/v1/appointments/{id}", InGroup::CancelAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
+    older(
+        GET,
+        "/api/v1/interventions/{id}/calendars",
+        InGroup::ListCalendarsOfIntervention,
+        Sort::Intervention,
+        Who::Applications,
+    ),
 ];
 
 impl Row {
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT
+    }
+
+    /// Whether the path ends with the id of an object, or leads on from one.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.path.contains("{id}")
     }
 }
 

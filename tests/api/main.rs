@@ -6,6 +6,7 @@ mod bodies;
 mod catalogue;
 mod fiches;
 mod lists;
+mod older;
 mod paths;
 mod server;
 mod shop;

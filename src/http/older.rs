@@ -1,0 +1,131 @@
+//! Older paths without the group segment: which group they mean. Contract 1, spec 4.2, 4.8.
+//!
+//! There, and only there, the apikey may stand in the body next to the wrapped object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::auth::Identity;
+use super::body::Incoming;
+use super::call::visible;
+use super::failure::Failure;
+use crate::domain::directory::{BLOCK, Block, IdKind};
+use crate::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use crate::domain::refusal::Fault;
+use crate::domain::root::Root;
+use crate::engine::published::Published;
+use crate::wire::params::Params;
+use crate::wire::value;
+
+/// What a caller is told who has named no group and has none of its own.
+const NOTHING_NAMED: &str =
+    "is required: the path names no group, and neither the credentials nor the key mean only one";
+
+/// What the objects of an older path are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    Calendar,
+    Fiche,
+    Vevent,
+    Appointment,
+    Intervention,
+}
+
+impl Sort {
+    /// The name under which a body wraps one.
+    fn resource(self) -> &'static str {
+        match self {
+            Self::Calendar => "calendar",
+            Self::Fiche => "fiche",
+            Self::Vevent => "vevent",
+            Self::Appointment => "appointment",
+            Self::Intervention => "intervention",
+        }
+    }
+
+    /// Whose ids its ids are: an appointment's is its event's.
+    fn ids(self) -> IdKind {
+        match self {
+            Self::Calendar => IdKind::Calendar,
+            Self::Fiche => IdKind::Fiche,
+            Self::Vevent | Self::Appointment => IdKind::Vevent,
+            Self::Intervention => IdKind::Intervention,
+        }
+    }
+
+    /// Whether a group has the object of that number.
+    fn is_in(self, root: &Root, number: u64) -> bool {
+        let catalogue = &root.catalogue;
+        match self {
+            Self::Calendar => CalendarId::new(number).is_some_and(|id| catalogue.calendars.contains_key(&id)),
+            Self::Fiche => FicheId::new(number).is_some_and(|id| root.fiches.contains_key(&id)),
+            Self::Vevent | Self::Appointment => VeventId::new(number).is_some_and(|id| root.rows.contains_key(&id)),
+            Self::Intervention => {
+                InterventionId::new(number).is_some_and(|id| catalogue.interventions.contains_key(&id))
+            }
+        }
+    }
+}
+
+/// Takes the apikey from the body, where the query has none.
+pub(super) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
+    if params.one("apikey").is_none()
+        && let Some(key) = body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
+    {
+        params.push("apikey", key);
+    }
+}
+
+/// The group that has the object of the path.
+///
+/// # Errors
+/// 404, the same for an object that is not there and for one that the caller may not see.
+pub(super) fn root_of(
+    sort: Sort,
+    id: Option<u64>,
+    identity: &Identity,
+    published: &Published,
+) -> Result<Arc<Root>, Failure> {
+    let number = id.ok_or_else(Failure::no_result)?;
+    // Whoever has been answered with an id finds its block: the grant is older than what was written with it.
+    let directory = published.directory();
+    let owners: &[GroupId] = match directory.blocks.get(&(sort.ids(), number / BLOCK)) {
+        Some(Block::Granted(group)) => std::slice::from_ref(group),
+        Some(Block::Imported(groups)) => groups,
+        None => &[],
+    };
+    let seen = owners.iter().filter(|group| identity.sees(**group)).filter_map(|group| published.root(*group));
+    seen.into_iter().find(|root| sort.is_in(root, number)).ok_or_else(Failure::no_result)
+}
+
+/// The group of a list, or of an object to be made: the group_id of the query, of the body, of the object that the body
+/// wraps; else the caller's own. Where none of them says which, the fault that is told once parameters have their turn.
+///
+/// # Errors
+/// 404 for a group that the caller does not see.
+pub(super) async fn root_named(
+    sort: Sort,
+    params: &Params,
+    body: &mut Incoming<'_>,
+    identity: &Identity,
+    published: &Published,
+) -> Result<Result<Arc<Root>, Fault>, Failure> {
+    let named = match params.one("group_id") {
+        Some(text) => Some(Value::from(text)),
+        None => body.peek().await.and_then(|body| {
+            let wrapped = || body.get(sort.resource()).and_then(|object| object.get("group_id"));
+            let given = |value: &&Value| !value::is_empty(value);
+            body.get("group_id").filter(given).or_else(wrapped).filter(given).cloned()
+        }),
+    };
+    let group = match named.as_ref().map(value::id) {
+        Some(Ok(number)) => number.and_then(GroupId::new),
+        Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),
+        None => match identity.home() {
+            Some(home) => Some(home),
+            None => return Ok(Err(Fault::new("group_id", NOTHING_NAMED))),
+        },
+    };
+    visible(group, identity, published).map(Ok)
+}
