@@ -17,13 +17,14 @@ use tracing_subscriber::EnvFilter;
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
 use crate::engine::admission::Bounds;
+use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
 use crate::engine::journal::Journal;
 use crate::engine::link::Wiring;
 use crate::engine::recovery::Loaded;
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, serve};
-use crate::store::{Log, StoreError};
+use crate::store::{Generations, Log, StoreError};
 use crate::transfer::ImportFault;
 
 /// How long a write may wait to be decided.
@@ -165,6 +166,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         );
     }
     let log = store.into_log()?;
+    let generations = log.generations()?;
     let parts = Parts {
         directory,
         roots,
@@ -175,17 +177,23 @@ fn start(config: &Config) -> Result<(), Failed> {
         patience: PATIENCE,
     };
     let runtime = tokio::runtime::Runtime::new()?;
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log));
+    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log, generations));
     runtime.shutdown_background();
     served
 }
 
-async fn answer_until_told_to_stop(config: &Config, parts: Parts, log: impl Log + 'static) -> Result<(), Failed> {
+async fn answer_until_told_to_stop(
+    config: &Config,
+    parts: Parts,
+    log: impl Log + 'static,
+    generations: Generations,
+) -> Result<(), Failed> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listener =
         TcpListener::bind(config.listen).await.map_err(|reason| Failed::Listen { address: config.listen, reason })?;
     let (engine, journal) = Engine::start(parts, log).await;
     let journal_ended = write_journal(journal)?;
+    let _compacting = compact(engine.compactor(generations, config.journal_mib << 20))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores)));
     print(&format!("listening on http://{}\n", listener.local_addr()?));
@@ -221,6 +229,18 @@ fn write_journal(journal: Journal<impl Log + 'static>) -> std::io::Result<onesho
         let _ = ended.send(());
     })?;
     Ok(journal_ended)
+}
+
+/// Makes new generations of the store on a thread of its own, until what is returned is dropped.
+fn compact(compactor: Compactor) -> std::io::Result<std::sync::mpsc::Sender<()>> {
+    let (running, stop) = std::sync::mpsc::channel();
+    std::thread::Builder::new().name("compactor".to_owned()).spawn(move || {
+        if let Err(error) = compactor.run(&stop) {
+            tracing::error!(%error, "the store failed; the process ends, and the next start recovers what is on disk");
+            std::process::exit(70);
+        }
+    })?;
+    Ok(running)
 }
 
 /// Logs and panics go to stderr; stdout is for the one line that says where the server listens.

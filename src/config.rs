@@ -90,6 +90,8 @@ options! {
         "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
         "Connections served at once at most";
+    journal_mib: u64 = 64, "SLOTBOOK_JOURNAL_MIB",
+        "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
         "What is logged on stderr, as a tracing filter";
 }

@@ -13,7 +13,7 @@ use super::{Answer, Done};
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
-use crate::store::{Log, Record, StoreError};
+use crate::store::{Log, NextJournal, Record, StoreError, Turned};
 
 /// Entries of one batch at most, so that one fsync never waits for an endless burst.
 const BATCH_ENTRIES: usize = 4_096;
@@ -40,6 +40,9 @@ pub enum Publish {
     Directory(Arc<Directory>),
     /// Nothing new to readers: a second has passed, and the log's note of how far it is durable is to be synced.
     Second,
+    /// Nothing new to readers: the log goes on in its next journal. Whoever waits is told once all that the ended
+    /// journals hold is shown.
+    Turn(NextJournal, oneshot::Sender<Turned>),
 }
 
 /// An answer on its way out.
@@ -89,6 +92,26 @@ impl Handle {
     pub fn append(&self, entry: Entry) {
         drop(self.0.send(entry));
     }
+
+    /// The way to the journal for somebody who does not keep it from ending.
+    pub(super) fn downgrade(&self) -> WeakHandle {
+        WeakHandle(self.0.downgrade())
+    }
+}
+
+/// The way to a journal that may have ended.
+#[derive(Clone, Debug)]
+pub(super) struct WeakHandle(mpsc::WeakUnboundedSender<Entry>);
+
+impl WeakHandle {
+    /// Has the log go on in its next journal, and waits until all that the ended ones hold is shown; `None` where the
+    /// journal has ended. Not for tasks: it blocks its thread.
+    pub(super) fn turn(&self, next: NextJournal) -> Option<Turned> {
+        let (told, turned) = oneshot::channel();
+        let entry = Entry { record: None, publish: Publish::Turn(next, told), release: None };
+        Handle(self.0.upgrade()?).append(entry);
+        turned.blocking_recv().ok()
+    }
 }
 
 /// The writer's state.
@@ -111,6 +134,7 @@ impl<L: Log> Writer<L> {
         if !records.is_empty() {
             self.log.append(&records)?;
         }
+        let mut turns = Vec::new();
         // Later entries overwrite earlier ones, so each group ends at its newest root; all are shown before anyone is
         // answered.
         for entry in &mut *batch {
@@ -119,7 +143,12 @@ impl<L: Log> Writer<L> {
                 Publish::Group(group, root) => self.published.show(group, root),
                 Publish::Directory(directory) => self.published.show_directory(directory),
                 Publish::Second => self.log.sync_mark()?,
+                Publish::Turn(next, waiting) => turns.push((self.log.turn(next)?, waiting)),
             }
+        }
+        for (turned, waiting) in turns {
+            // Nobody waits any more where the server goes down.
+            drop(waiting.send(turned));
         }
         batch.drain(..).filter_map(|entry| entry.release).for_each(Release::go);
         Ok(())

@@ -5,6 +5,7 @@
 
 pub mod admission;
 mod calendar;
+pub mod compaction;
 pub mod draws;
 mod group;
 pub mod journal;
@@ -19,8 +20,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use self::admission::{Admission, Bounds, Permit};
+use self::compaction::Compactor;
 use self::draws::Draws;
-use self::journal::Journal;
+use self::journal::{Journal, WeakHandle};
 use self::link::{Link, Wiring};
 use self::published::Published;
 use crate::clock::Clock;
@@ -29,7 +31,7 @@ use crate::domain::directory::Directory;
 use crate::domain::ids::{GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
-use crate::store::Log;
+use crate::store::{Generations, Log};
 
 /// What a write comes to.
 pub type Answer = Result<Done, Rejection>;
@@ -102,6 +104,8 @@ pub struct Engine {
     published: Arc<Published>,
     admission: Arc<Admission>,
     supervisor: Link<supervisor::Message>,
+    /// Does not keep the journal from ending.
+    journal: WeakHandle,
     clock: Arc<dyn Clock>,
     patience: Duration,
 }
@@ -122,6 +126,7 @@ impl Engine {
         let published = Arc::new(Published::new(directory, parts.roots));
         let (journal, handle) = Journal::new(log, Arc::clone(&published));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
+        let weak = handle.downgrade();
         let supervisor = supervisor::start(supervisor::Parts {
             published: Arc::clone(&published),
             directory: newest,
@@ -131,7 +136,8 @@ impl Engine {
             wiring: parts.wiring,
         })
         .await;
-        let engine = Self { published, admission, supervisor, clock: parts.clock, patience: parts.patience };
+        let (clock, patience) = (parts.clock, parts.patience);
+        let engine = Self { published, admission, supervisor, journal: weak, clock, patience };
         (engine, journal)
     }
 
@@ -139,6 +145,13 @@ impl Engine {
     #[must_use]
     pub fn published(&self) -> &Published {
         &self.published
+    }
+
+    /// What makes new generations of the store while the engine runs, whenever the journals outgrow half of the
+    /// snapshots and `journal_bytes`.
+    #[must_use]
+    pub fn compactor(&self, generations: Generations, journal_bytes: u64) -> Compactor {
+        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), journal_bytes)
     }
 
     /// The time by the engine's clock.

@@ -9,7 +9,8 @@ use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::store::state::{self, GroupReader};
 use crate::store::{
-    BatchNumber, Frames, NewGeneration, Position, Record, Recovered, Store, StoreError, Stream, Visitor, codec,
+    BatchNumber, Frames, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError, Stream,
+    Visitor, codec,
 };
 
 /// What a store holds, and the way to go on writing it.
@@ -34,10 +35,11 @@ impl Visitor for States {
     fn snapshot(&mut self, stream: Stream, position: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
         match stream {
             Stream::Directory => {
-                self.directory.sequence = position.sequence;
+                let mut directory = Directory { sequence: position.sequence, ..Directory::default() };
                 while let Some(frame) = frames.next()? {
-                    state::read_directory(&mut self.directory, &frame)?;
+                    state::read_directory(&mut directory, &frame)?;
                 }
+                self.directory = directory;
             }
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
@@ -100,14 +102,31 @@ pub fn replace(store: Recovered, content: &Directory, roots: &[Root]) -> Result<
 }
 
 fn fill(mut generation: NewGeneration, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {
-    let mut snapshot = generation.snapshot(Stream::Directory, Position { epoch: 0, sequence: content.sequence });
-    state::write_directory(content, |frame| snapshot.frame(frame))?;
-    snapshot.finish()?;
+    write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
     for root in roots {
-        let position = Position { epoch: 0, sequence: root.sequence };
-        let mut snapshot = generation.snapshot(Stream::Group(root.catalogue.group.id), position);
-        state::write_group(root, |frame| snapshot.frame(frame))?;
-        snapshot.finish()?;
+        write_group(generation.snapshot(Stream::Group(root.catalogue.group.id), position(root)), root)?;
     }
     generation.publish()
+}
+
+/// Where a group's state stands.
+pub(super) fn position(root: &Root) -> Position {
+    Position { epoch: 0, sequence: root.sequence }
+}
+
+/// Where the directory stands.
+pub(super) fn directory_position(directory: &Directory) -> Position {
+    Position { epoch: 0, sequence: directory.sequence }
+}
+
+/// Writes a group's whole snapshot.
+pub(super) fn write_group(mut snapshot: SnapshotWriter<'_>, root: &Root) -> Result<(), StoreError> {
+    state::write_group(root, |frame| snapshot.frame(frame))?;
+    snapshot.finish()
+}
+
+/// Writes the directory's whole snapshot.
+pub(super) fn write_directory(mut snapshot: SnapshotWriter<'_>, directory: &Directory) -> Result<(), StoreError> {
+    state::write_directory(directory, |frame| snapshot.frame(frame))?;
+    snapshot.finish()
 }

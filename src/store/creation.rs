@@ -1,16 +1,16 @@
-//! A generation written wholesale, that nobody reads before it is complete: import, and later compaction and backup.
+//! A generation written wholesale, that nobody reads before it is complete: import and backup.
 
 use std::path::{Path, PathBuf};
 
 use super::database::Database;
 use super::error::StoreError;
-use super::files::{DirectoryLock, create_directory, forget_cached};
-use super::generation::{self, Generation, Layout, journal_path, set_current, snapshots_path};
+use super::files::{DirectoryLock, create_directory};
+use super::generation::{self, Current, Generation, Layout, journal_path, set_current, snapshots_path};
 use super::journal;
 use super::mark::{Mark, Marked};
 use super::record::{BatchNumber, Position, Stream};
 use super::recovery::Store;
-use super::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
+use super::snapshot::{self, SnapshotWriter, SnapshotsWriter};
 
 /// A generation in the making. Dropped before [`NewGeneration::publish`], it leaves the store as it was.
 pub struct NewGeneration {
@@ -66,16 +66,12 @@ impl NewGeneration {
     pub fn publish(self) -> Result<Store, StoreError> {
         let Self { directory, lock, generation, first_batch, snapshots } = self;
         snapshots.seal(generation.0, first_batch)?;
-        let path = snapshots_path(&directory, generation);
-        forget_cached(&path)?;
-        let snapshots = Snapshots::open(Database::open(&path)?, generation.0)?;
-        snapshots.for_each(|_, _, _| Ok(()))?;
-        snapshots.close()?;
-        journal::create(&journal_path(&directory, generation), generation.0, first_batch)?;
+        snapshot::verify(&snapshots_path(&directory, generation), generation.0)?;
+        journal::create(&journal_path(&directory, generation), generation.0, Some(first_batch))?;
         if generation::current(&directory)?.is_none() {
             Mark::create(&directory, Marked { clean: true, ..Marked::default() })?;
         }
-        set_current(&directory, generation)?;
+        set_current(&directory, Current { generation, before: None })?;
         Store::open_locked(&directory, lock)
     }
 }

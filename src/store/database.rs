@@ -186,6 +186,9 @@ impl Database {
     }
 }
 
+/// A key with its value, or why the walk ends.
+pub(super) type Entry = Result<(Vec<u8>, Vec<u8>), StoreError>;
+
 /// An ascending walk over a database.
 pub(super) struct Entries<'a> {
     /// For errors.
@@ -195,7 +198,7 @@ pub(super) struct Entries<'a> {
 }
 
 impl Iterator for Entries<'_> {
-    type Item = Result<(Vec<u8>, Vec<u8>), StoreError>;
+    type Item = Entry;
 
     fn next(&mut self) -> Option<Self::Item> {
         let entries = self.entries.as_mut()?;

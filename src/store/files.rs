@@ -93,6 +93,21 @@ pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
+/// Bytes of the files in `directory`, as far as they are there.
+pub(super) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
+    let mut bytes = 0;
+    for path in entries(directory)? {
+        let found = fs::metadata(&path).map_err(StoreError::io("look at", &path));
+        match found {
+            Ok(found) => bytes += if found.is_file() { found.len() } else { 0 },
+            // sled removes files of its own while it works.
+            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}
+
 /// Makes the next reads of the files in `directory` come from the disk.
 ///
 /// After a failed write the kernel may hold in memory what the disk has not, and call it written. A recovery that read

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lock               held while a process uses the directory
-//! CURRENT            the number of the current generation, and its crc32
+//! CURRENT            the numbers of the current generation and of the one it goes on from, and their crc32
 //! mark               how far the journal was once durable
 //! snapshots-000001/  sled: one snapshot per stream
 //! journal-000001/    sled: the batches since
@@ -20,6 +20,16 @@ use super::files::{entries, remove_directory, replace_file};
 /// Number of a generation, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(pub(super) u64);
+
+/// What `CURRENT` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Current {
+    /// The current generation.
+    pub(super) generation: Generation,
+    /// The one whose journals lead to it, so that its snapshots stand in for damaged ones. `None` where the content was
+    /// replaced as a whole: what was before is another history.
+    pub(super) before: Option<Generation>,
+}
 
 /// What a data directory holds, by name.
 #[derive(Debug)]
@@ -49,28 +59,33 @@ pub(super) fn journal_path(directory: &Path, generation: Generation) -> PathBuf 
 /// # Errors
 ///
 /// [`StoreError::Damaged`] when the file is not what we wrote.
-pub(super) fn current(directory: &Path) -> Result<Option<Generation>, StoreError> {
+pub(super) fn current(directory: &Path) -> Result<Option<Current>, StoreError> {
     let path = directory.join("CURRENT");
     if !path.try_exists().map_err(StoreError::io("find", &path))? {
         return Ok(None);
     }
     let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
     let line = String::from_utf8_lossy(&bytes);
-    let number = line.split(' ').next().and_then(|number| number.parse().ok()).map(Generation);
-    match number {
-        Some(generation) if current_line(generation) == line => Ok(Some(generation)),
+    let mut numbers = line.split(' ').map_while(|number| number.parse().ok());
+    let named = numbers.next().zip(numbers.next()).map(|(generation, before)| Current {
+        generation: Generation(generation),
+        before: (before != 0).then_some(Generation(before)),
+    });
+    match named {
+        Some(current) if current_line(current) == line => Ok(Some(current)),
         Some(_) | None => Err(StoreError::damaged(&path, Place::Whole, "it does not name a generation")),
     }
 }
 
-/// Makes `generation` the current one, in one durable step.
-pub(super) fn set_current(directory: &Path, generation: Generation) -> Result<(), StoreError> {
-    replace_file(directory, "CURRENT", current_line(generation).as_bytes())
+/// Makes a generation the current one, in one durable step.
+pub(super) fn set_current(directory: &Path, current: Current) -> Result<(), StoreError> {
+    replace_file(directory, "CURRENT", current_line(current).as_bytes())
 }
 
-fn current_line(generation: Generation) -> String {
-    let number = format!("{:06}", generation.0);
-    format!("{number} {:08x}\n", crc32fast::hash(number.as_bytes()))
+fn current_line(current: Current) -> String {
+    let before = current.before.map_or(0, |before| before.0);
+    let numbers = format!("{:06} {before:06}", current.generation.0);
+    format!("{numbers} {:08x}\n", crc32fast::hash(numbers.as_bytes()))
 }
 
 impl Layout {
@@ -93,9 +108,9 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The journals to be replayed onto the snapshots of `current`, in order.
-    pub(super) fn journals_from(&self, current: Generation) -> Vec<Generation> {
-        self.journals.iter().copied().filter(|journal| *journal >= current).collect()
+    /// The journals to be replayed onto the snapshots of `generation`, in order.
+    pub(super) fn journals_from(&self, generation: Generation) -> Vec<Generation> {
+        self.journals.iter().copied().filter(|journal| *journal >= generation).collect()
     }
 
     /// A number above all that were ever used here.
@@ -106,8 +121,10 @@ impl Layout {
 
     /// Removes what is neither of the current generation, nor of the one before, nor a journal after them. Without a
     /// current generation that is everything: what an interrupted creation left.
-    pub(super) fn remove_leftovers(&self, current: Option<Generation>) -> Result<(), StoreError> {
-        let before = self.snapshots.iter().copied().filter(|generation| Some(*generation) < current).max();
+    pub(super) fn remove_leftovers(&self, current: Option<Current>) -> Result<(), StoreError> {
+        let (current, before) = (current.map(|current| current.generation), current.and_then(|current| current.before));
+        let older = || self.snapshots.iter().copied().filter(|generation| Some(*generation) < current).max();
+        let before = before.or_else(older);
         for generation in &self.snapshots {
             if Some(*generation) != current && Some(*generation) != before {
                 remove_directory(&snapshots_path(&self.directory, *generation))?;
@@ -136,11 +153,20 @@ mod tests {
     fn current_names_a_generation_or_is_damaged() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(current(directory.path()).unwrap(), None);
-        set_current(directory.path(), Generation(12)).unwrap();
-        assert_eq!(current(directory.path()).unwrap(), Some(Generation(12)));
+        for before in [None, Some(Generation(10))] {
+            let named = Current { generation: Generation(12), before };
+            set_current(directory.path(), named).unwrap();
+            assert_eq!(current(directory.path()).unwrap(), Some(named));
+        }
         let path = directory.path().join("CURRENT");
         let line = fs::read_to_string(&path).unwrap();
-        for damaged in [line.replace("12", "11"), String::new(), line.trim().to_owned(), format!("{line}x")] {
+        for damaged in [
+            line.replace("12", "11"),
+            line.replace("10", "11"),
+            String::new(),
+            line.trim().to_owned(),
+            format!("{line}x"),
+        ] {
             fs::write(&path, &damaged).unwrap();
             assert!(matches!(current(directory.path()), Err(StoreError::Damaged { .. })), "{damaged:?}");
         }
@@ -158,7 +184,7 @@ mod tests {
         let layout = Layout::read(directory.path()).unwrap();
         assert_eq!(layout.unused(), Generation(7));
         assert_eq!(layout.journals_from(Generation(5)), [Generation(5), Generation(6)]);
-        layout.remove_leftovers(Some(Generation(5))).unwrap();
+        layout.remove_leftovers(Some(Current { generation: Generation(5), before: Some(Generation(3)) })).unwrap();
         let kept = ["journal-000003", "journal-000005", "journal-000006", "snapshots-000003", "snapshots-000005"];
         assert_eq!(names(directory.path()), kept);
         layout_without_current(directory.path());

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::batch::{self, chunk_key};
 use super::codec::{self, STORE_FORMAT};
+use super::compaction::{Generations, NextJournal, Turned};
 use super::database::Database;
 use super::error::{Place, StoreError};
 use super::files::{DirectoryLock, sync_directory};
@@ -36,6 +38,16 @@ pub trait Log: Send {
     /// As for [`Log::append`].
     fn sync_mark(&mut self) -> Result<(), StoreError>;
 
+    /// Goes on in the next journal, which is on disk already: every later batch goes there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::append`]. A log that keeps one journal only refuses, and goes on in it.
+    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
+        drop(next);
+        Err(StoreError::rejected("this log has one journal only"))
+    }
+
     /// Ends the journal on purpose, so that the next start trusts the operating system's memory.
     ///
     /// # Errors
@@ -52,15 +64,17 @@ pub(super) struct JournalHeader {
     format: u16,
     /// The generation it belongs to.
     generation: u64,
-    /// The number of its first batch.
+    /// The number of its first batch; 0 where it was made before that was known, to go on wherever the journal before
+    /// it ends.
     pub(super) first_batch: u64,
 }
 
 /// Makes the empty journal `path`: it has its name only when it is whole and on disk.
-pub(super) fn create(path: &Path, generation: u64, first_batch: BatchNumber) -> Result<(), StoreError> {
+pub(super) fn create(path: &Path, generation: u64, first_batch: Option<BatchNumber>) -> Result<(), StoreError> {
     let unborn = path.with_extension("new");
     let mut database = Database::create(&unborn)?;
-    let header = JournalHeader { format: STORE_FORMAT, generation, first_batch: first_batch.0 };
+    let first_batch = first_batch.map_or(0, |batch| batch.0);
+    let header = JournalHeader { format: STORE_FORMAT, generation, first_batch };
     database.write([(header_key(), Some(codec::encode_sealed(&header)))])?;
     database.close()?;
     fs::rename(&unborn, path).map_err(StoreError::io("rename", &unborn))?;
@@ -97,7 +111,7 @@ pub struct SledLog {
     /// The data directory.
     pub(super) directory: PathBuf,
     /// Keeps every other process out for as long as we may write.
-    pub(super) lock: DirectoryLock,
+    pub(super) lock: Arc<DirectoryLock>,
     /// The journal that batches go to: the newest.
     pub(super) journal: Database,
     /// Never ahead of what is on disk.
@@ -115,6 +129,15 @@ impl SledLog {
     #[must_use]
     pub const fn last(&self) -> BatchNumber {
         self.last
+    }
+
+    /// The way to make new generations while this log is being written.
+    ///
+    /// # Errors
+    ///
+    /// When the data directory cannot be read.
+    pub fn generations(&self) -> Result<Generations, StoreError> {
+        Generations::of(&self.directory, Arc::clone(&self.lock))
     }
 
     fn append_unguarded(&mut self, number: BatchNumber, records: &[Record]) -> Result<(), StoreError> {
@@ -148,6 +171,15 @@ impl Log for SledLog {
 
     fn sync_mark(&mut self) -> Result<(), StoreError> {
         self.step(|log| log.mark.sync())
+    }
+
+    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
+        self.step(|log| {
+            let first_batch = log.last.next();
+            let (generation, journal) = next.into_parts();
+            let ended = std::mem::replace(&mut log.journal, journal);
+            Ok(Turned::new(generation, first_batch, ended))
+        })
     }
 
     fn close(mut self) -> Result<(), StoreError> {

@@ -36,6 +36,7 @@
 
 mod batch;
 pub mod codec;
+mod compaction;
 mod creation;
 mod database;
 mod error;
@@ -52,6 +53,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
+pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned};
 pub use creation::NewGeneration;
 pub use error::{Place, StoreError};
 pub use journal::{Log, SledLog};

@@ -1,13 +1,16 @@
 //! From what the disk holds to the state as it was, or to a refusal that says where it is damaged.
 
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::batch::chunk_key;
 use super::creation::NewGeneration;
 use super::database::Database;
 use super::error::{Place, StoreError};
 use super::files::{DirectoryLock, forget_cached};
-use super::generation::{self, Generation, Layout, journal_path, snapshots_path};
+use super::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
 use super::journal::{self, SledLog, header_key};
 use super::mark::{Mark, Marked};
 use super::record::{BatchNumber, Position, Positions, Record, Stream};
@@ -19,7 +22,8 @@ use super::snapshot::{Frames, Snapshots};
 /// What it made is worth nothing unless [`Store::recover`] returns `Ok`. It reports bytes it cannot read as
 /// [`StoreError::Rejected`] (which [`super::codec::decode`]'s error turns into), and the store adds the place.
 pub trait Visitor {
-    /// A stream as it stood at `position`. The directory comes first, then groups by id.
+    /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames turned
+    /// out damaged may be handed out again as it stood earlier: that replaces what was made of it.
     ///
     /// # Errors
     ///
@@ -41,7 +45,7 @@ pub struct Store {
     /// Keeps every other process out.
     lock: DirectoryLock,
     /// What `CURRENT` names.
-    current: Generation,
+    current: Current,
     mark: Mark,
 }
 
@@ -90,8 +94,8 @@ impl Store {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         };
         if !mark.marked().clean {
-            forget_cached(&snapshots_path(directory, current))?;
-            for journal in Layout::read(directory)?.journals_from(current) {
+            forget_cached(&snapshots_path(directory, current.generation))?;
+            for journal in Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation)) {
                 forget_cached(&journal_path(directory, journal))?;
             }
         }
@@ -101,69 +105,172 @@ impl Store {
     /// Hands every snapshot and every later record to `visitor`, and finds where the journal goes on. Changes nothing
     /// of what was recorded.
     ///
+    /// A stream whose snapshot is damaged comes from the generation before, with all journals since, where there is one.
+    ///
     /// # Errors
     ///
-    /// The first damage, with file and place; only a batch that was being written at the end is forgiven.
+    /// The first damage that nothing stands in for, with file and place; only a batch that was being written at the end
+    /// is forgiven.
     pub fn recover(self, visitor: &mut impl Visitor) -> Result<Recovered, StoreError> {
-        let (positions, first_batch, snapshots) = self.snapshots(visitor)?;
+        let base = Base::read(&self.directory, self.current, visitor)?;
+        let Base { positions, from, first_batch, snapshots, restored } = base;
         let before = BatchNumber(first_batch.0.saturating_sub(1));
         let mut replay = Replay::new(self.mark.marked(), positions, before);
-        let journals = Layout::read(&self.directory)?.journals_from(self.current);
-        if journals.first() != Some(&self.current) {
-            let path = journal_path(&self.directory, self.current);
-            return Err(StoreError::damaged(&path, Place::Whole, "the journal of the current generation is missing"));
+        let journals = Layout::read(&self.directory)?.journals_from(from);
+        if journals.first() != Some(&from) {
+            let path = journal_path(&self.directory, from);
+            return Err(StoreError::damaged(&path, Place::Whole, "the journal of this generation is missing"));
         }
         let mut newest = None;
         for journal in &journals {
-            let database = self.journal(*journal, journals.last() == Some(journal), &mut replay, visitor)?;
+            let database = self.journal(*journal, &mut replay, visitor)?;
             if let Some(older) = newest.replace(database) {
                 older.close()?;
             }
         }
-        let journal = newest.expect("the journal of the current generation was read");
+        let journal = newest.expect("the journal of the first generation was read");
         replay.end(journal.path())?;
         let report = Report {
-            generation: self.current.0,
+            generation: self.current.generation.0,
             clean: self.mark.marked().clean,
             snapshots,
+            restored,
             batches: replay.batches,
             records: replay.records,
             last: replay.last,
-            cut: replay.cut,
+            cut: replay.cut.as_ref().map(|(cut, _)| *cut),
         };
-        Ok(Recovered { store: self, journal, positions: replay.positions, report })
-    }
-
-    fn snapshots(&self, visitor: &mut impl Visitor) -> Result<(Positions, BatchNumber, u64), StoreError> {
-        let database = Database::open(&snapshots_path(&self.directory, self.current))?;
-        let snapshots = Snapshots::open(database, self.current.0)?;
-        let mut positions = Positions::default();
-        let streams = snapshots.for_each(|stream, position, frames| {
-            positions.snapshot(stream, position);
-            visitor.snapshot(stream, position, frames)
-        })?;
-        let first_batch = snapshots.first_batch();
-        snapshots.close()?;
-        Ok((positions, first_batch, streams))
+        let torn = replay.cut.map(|(_, path)| path);
+        Ok(Recovered { store: self, journal, torn, positions: replay.positions, report })
     }
 
     fn journal(
         &self,
         generation: Generation,
-        newest: bool,
         replay: &mut Replay,
         visitor: &mut impl Visitor,
     ) -> Result<Database, StoreError> {
         let database = Database::open(&journal_path(&self.directory, generation))?;
         let header = journal::header(&database, generation.0)?;
         let expected = replay.last.next();
-        if header.first_batch != expected.0 {
+        if header.first_batch != 0 && header.first_batch != expected.0 {
             let what = format!("it begins with batch {}, where batch {expected} belongs", header.first_batch);
             return Err(StoreError::damaged(database.path(), Place::Header, what));
         }
-        let source = Source { path: database.path(), newest, chunks: database.after(&header_key()) };
+        let source = Source { path: database.path(), chunks: database.after(&header_key()) };
         replay.journal(source, |batch, record| visitor.record(batch, record))?;
         Ok(database)
+    }
+}
+
+/// What the journals are replayed onto.
+struct Base {
+    positions: Positions,
+    /// The first journal to be replayed.
+    from: Generation,
+    /// Number of its first batch.
+    first_batch: BatchNumber,
+    /// How many streams have a snapshot.
+    snapshots: u64,
+    /// Streams that came from the generation before.
+    restored: u64,
+}
+
+/// The snapshots that could be read, and the first failure of those that could not.
+#[derive(Default)]
+struct Reading {
+    whole: BTreeMap<Stream, Position>,
+    /// Number of the first batch to be replayed; 0 where nobody can say.
+    first_batch: BatchNumber,
+    /// Streams that could not be read.
+    damaged: BTreeSet<Stream>,
+    /// How many streams were written, where that can be read.
+    written: usize,
+    failed: Option<StoreError>,
+}
+
+impl Base {
+    fn read(directory: &Path, current: Current, visitor: &mut impl Visitor) -> Result<Self, StoreError> {
+        let mut reading = Reading::default();
+        reading.generation(directory, current.generation, visitor)?;
+        let (mut from, mut first_batch) = (current.generation, reading.first_batch);
+        let newest = reading.whole.len();
+        if let Some(failed) = reading.failed.take() {
+            let Some(before) = current.before else { return Err(failed) };
+            forget_cached(&snapshots_path(directory, before))?;
+            reading.generation(directory, before, visitor)?;
+            let missing = reading.damaged.iter().any(|stream| !reading.whole.contains_key(stream));
+            if reading.failed.is_some() || missing || reading.whole.len() < reading.written {
+                // What is wrong with the current generation is what the operator has to know.
+                return Err(failed);
+            }
+            (from, first_batch) = (before, reading.first_batch);
+        }
+        let mut positions = Positions::default();
+        reading.whole.iter().for_each(|(stream, position)| positions.snapshot(*stream, *position));
+        let snapshots = u64::try_from(reading.whole.len()).expect("a count");
+        let restored = u64::try_from(reading.whole.len() - newest).expect("a count");
+        Ok(Self { positions, from, first_batch, snapshots, restored })
+    }
+}
+
+impl Reading {
+    /// Reads the streams of a generation that were not read yet.
+    ///
+    /// # Errors
+    ///
+    /// What no older generation can help with.
+    fn generation(
+        &mut self,
+        directory: &Path,
+        generation: Generation,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), StoreError> {
+        let read = self.streams(directory, generation, visitor);
+        match read {
+            Ok(()) => {}
+            Err(error @ (StoreError::Damaged { .. } | StoreError::Database { .. })) => {
+                self.failed.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn streams(
+        &mut self,
+        directory: &Path,
+        generation: Generation,
+        visitor: &mut impl Visitor,
+    ) -> Result<(), StoreError> {
+        let database = Database::open(&snapshots_path(directory, generation))?;
+        let snapshots = Snapshots::open(database, generation.0)?;
+        self.first_batch = snapshots.first_batch();
+        self.written = self.written.max(snapshots.streams());
+        let Self { whole, damaged, failed, .. } = self;
+        let already: BTreeSet<Stream> = whole.keys().copied().collect();
+        let position = Cell::new(Position::default());
+        snapshots.for_each_or(
+            |stream, at, frames| {
+                position.set(at);
+                if already.contains(&stream) { Ok(()) } else { visitor.snapshot(stream, at, frames) }
+            },
+            |stream, read| match read {
+                Ok(()) => {
+                    whole.entry(stream).or_insert(position.get());
+                    Ok(())
+                }
+                // A stream that the newer generation has whole may be damaged here.
+                Err(StoreError::Damaged { .. } | StoreError::Database { .. }) if already.contains(&stream) => Ok(()),
+                Err(error @ (StoreError::Damaged { .. } | StoreError::Database { .. })) => {
+                    damaged.insert(stream);
+                    failed.get_or_insert(error);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+        )?;
+        snapshots.close()
     }
 }
 
@@ -176,6 +283,8 @@ pub struct Report {
     pub clean: bool,
     /// Streams that had a snapshot.
     pub snapshots: u64,
+    /// Streams among them whose snapshot is damaged, so that the generation before stood in for it.
+    pub restored: u64,
     /// Batches read.
     pub batches: u64,
     /// Records handed out.
@@ -192,6 +301,8 @@ pub struct Recovered {
     store: Store,
     /// The newest journal, open.
     journal: Database,
+    /// The journal that ends in a torn batch, if one does.
+    torn: Option<PathBuf>,
     /// Where each stream stands.
     positions: Positions,
     report: Report,
@@ -211,16 +322,23 @@ impl Recovered {
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, mut journal, positions, report } = self;
+        let Self { store, mut journal, torn, positions, report } = self;
         let Store { directory, lock, current, mut mark } = store;
         Layout::read(&directory)?.remove_leftovers(Some(current))?;
-        if let Some(cut) = report.cut {
-            remove_batch(&mut journal, cut.batch)?;
+        match (report.cut, torn) {
+            (Some(cut), Some(path)) if path != journal.path() => {
+                // The journal turned before anything else was appended.
+                let mut torn = Database::open(&path)?;
+                remove_batch(&mut torn, cut.batch)?;
+                torn.close()?;
+            }
+            (Some(cut), _) => remove_batch(&mut journal, cut.batch)?,
+            (None, _) => {}
         }
         // Synced, so that a crash right after it is seen as one. The crc stays that of the marked batch.
         mark.put(Marked { clean: false, ..mark.marked() })?;
         mark.sync()?;
-        let last = report.last;
+        let (lock, last) = (Arc::new(lock), report.last);
         Ok(SledLog { directory, lock, journal, mark, positions, last, poisoned: false })
     }
 
@@ -232,6 +350,7 @@ impl Recovered {
     /// When the disk refuses.
     pub fn replace(self) -> Result<NewGeneration, StoreError> {
         let SledLog { directory, lock, journal, mut mark, last, .. } = self.into_log()?;
+        let lock = Arc::into_inner(lock).expect("nobody was given the log");
         journal.close()?;
         mark.put(Marked { clean: true, ..mark.marked() })?;
         mark.sync()?;

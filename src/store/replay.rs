@@ -1,6 +1,6 @@
 //! Reads chunks back into records, and tells a tear at the end from damage. No I/O: disk and simulation share it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::batch::{self, BatchFault, chunk_of_key};
 use super::codec::RECORD_FORMAT;
@@ -30,16 +30,14 @@ pub(super) struct Replay {
     pub(super) batches: u64,
     /// Records handed out.
     pub(super) records: u64,
-    /// The torn batch, if the last journal ends in one.
-    pub(super) cut: Option<Cut>,
+    /// The torn batch, if a journal ends in one, and which does. No batch may follow it.
+    pub(super) cut: Option<(Cut, PathBuf)>,
 }
 
 /// A journal to be read.
 pub(super) struct Source<'a, C> {
     /// Named in errors.
     pub(super) path: &'a Path,
-    /// No journal comes after it, so a tear at its end is one that a crash can have left.
-    pub(super) newest: bool,
     /// Its chunks by key, without the header.
     pub(super) chunks: C,
 }
@@ -62,7 +60,7 @@ impl Replay {
     where
         C: Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>>,
     {
-        let Source { path, newest, chunks } = source;
+        let Source { path, chunks } = source;
         let mut chunks = chunks.map(|entry| chunk_of_entry(path, entry?)).peekable();
         while let Some(first) = chunks.next() {
             let (number, index, bytes) = first?;
@@ -76,7 +74,11 @@ impl Replay {
                 let what = format!("batch {expected} is missing before it");
                 return Err(StoreError::damaged(path, Place::Batch(number), what));
             }
-            let at_end = newest && chunks.peek().is_none();
+            if let Some((Cut { batch, chunks }, torn)) = &self.cut {
+                let what = format!("only {chunks} of its chunks are there, and a later journal goes on");
+                return Err(StoreError::damaged(torn, Place::Batch(*batch), what));
+            }
+            let at_end = chunks.peek().is_none();
             let Some((crc, records)) = self.decode(path, number, &found, at_end)? else { break };
             self.check_mark(path, number, crc)?;
             self.records(path, number, records, &mut visit)?;
@@ -98,7 +100,7 @@ impl Replay {
             Ok(batch) => return Ok(Some(batch)),
             Err(BatchFault::Torn { found }) => {
                 if at_end && number > self.marked.batch && !self.marked.clean {
-                    self.cut = Some(Cut { batch: number, chunks: found });
+                    self.cut = Some((Cut { batch: number, chunks: found }, path.to_owned()));
                     return Ok(None);
                 }
                 format!("only {found} of its chunks are there")

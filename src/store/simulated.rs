@@ -107,7 +107,7 @@ impl SimulatedDisk {
         let path = simulated_path();
         let (image, marked) = self.with(|contents| (contents.live.clone(), contents.marked));
         let mut replay = Replay::new(marked, Positions::default(), BatchNumber(0));
-        replay.journal(Source { path: &path, newest: true, chunks: image.into_iter().map(Ok) }, visit)?;
+        replay.journal(Source { path: &path, chunks: image.into_iter().map(Ok) }, visit)?;
         replay.end(&path)?;
         let Replay { positions, last, cut, .. } = replay;
         self.with(|contents| {
@@ -116,7 +116,8 @@ impl SimulatedDisk {
             contents.durable = contents.live.clone();
             contents.marked.clean = false;
         });
-        Ok((SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false }, cut))
+        let log = SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
+        Ok((log, cut.map(|(cut, _)| cut)))
     }
 
     fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {

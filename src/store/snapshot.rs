@@ -4,12 +4,17 @@
 //! into values of at most 4 KiB under keys (stream, index from 1). Value 0 is the head, written last: the position, the
 //! counts, and the crc32 of all. Before all streams stands the seal, written last of all: it counts them.
 
+use std::iter::Peekable;
+use std::path::Path;
+use std::time::{Duration, Instant as Stopwatch};
+
 use serde::{Deserialize, Serialize};
 
 use super::batch::{CHUNK_BYTES, Fields};
 use super::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
-use super::database::{Database, Entries};
+use super::database::{Database, Entries, Entry};
 use super::error::{Place, StoreError};
+use super::files::forget_cached;
 use super::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
@@ -41,6 +46,12 @@ struct Head {
     crc: u32,
 }
 
+impl Head {
+    const fn position(&self) -> Position {
+        Position { epoch: self.epoch, sequence: self.sequence }
+    }
+}
+
 /// Writes the snapshots of a generation that nobody reads yet.
 pub(super) struct SnapshotsWriter {
     database: Database,
@@ -52,6 +63,8 @@ pub(super) struct SnapshotsWriter {
     streams: u64,
     /// A stream begun and not finished; the seal refuses to close over it.
     unfinished: Option<Stream>,
+    /// When the last part was on disk, for a writer that leaves the disk to others for as long as it took it.
+    paced: Option<Stopwatch>,
 }
 
 /// Writes one stream's snapshot, frame by frame. Nothing of it counts before [`SnapshotWriter::finish`].
@@ -67,7 +80,13 @@ pub struct SnapshotWriter<'a> {
 
 impl SnapshotsWriter {
     pub(super) fn new(database: Database) -> Self {
-        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None }
+        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None, paced: None }
+    }
+
+    /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
+    /// for it.
+    pub(super) fn paced(database: Database) -> Self {
+        Self { paced: Some(Stopwatch::now()), ..Self::new(database) }
     }
 
     /// Begins the snapshot of `stream`, which has none in this generation yet.
@@ -87,7 +106,12 @@ impl SnapshotsWriter {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.pending_bytes = 0;
-        self.database.write(self.pending.drain(..))
+        self.database.write(self.pending.drain(..))?;
+        if let Some(last) = self.paced {
+            pause(last.elapsed());
+            self.paced = Some(Stopwatch::now());
+        }
+        Ok(())
     }
 
     /// Writes the seal and closes the database: the snapshots are complete and on disk.
@@ -98,6 +122,26 @@ impl SnapshotsWriter {
         self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
         self.database.close()
     }
+}
+
+/// Leaves disk and processor to others for so long.
+fn pause(length: Duration) {
+    let until = Stopwatch::now() + length;
+    while let Some(rest) = until.checked_duration_since(Stopwatch::now()).filter(|rest| !rest.is_zero()) {
+        std::thread::park_timeout(rest);
+    }
+}
+
+/// Reads the sealed snapshots in `path` back from the disk, all of them.
+///
+/// # Errors
+///
+/// [`StoreError::Damaged`] where the disk gives back something else than was written.
+pub(super) fn verify(path: &Path, generation: u64) -> Result<(), StoreError> {
+    forget_cached(path)?;
+    let snapshots = Snapshots::open(Database::open(path)?, generation)?;
+    snapshots.for_each(|_, _, _| Ok(()))?;
+    snapshots.close()
 }
 
 impl SnapshotWriter<'_> {
@@ -181,6 +225,11 @@ impl Snapshots {
         BatchNumber(self.seal.first_batch)
     }
 
+    /// How many streams were written.
+    pub(super) fn streams(&self) -> usize {
+        usize::try_from(self.seal.streams).expect("a 64-bit machine")
+    }
+
     /// Visits every stream's snapshot, the directory first, then groups by id; returns how many there are.
     ///
     /// Frames that `visit` leaves are read and checked all the same.
@@ -190,44 +239,99 @@ impl Snapshots {
     /// The first damage, with its place; or what `visit` returns.
     pub(super) fn for_each(
         &self,
-        mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
+        visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
-        let mut entries = self.database.after(&SEAL_KEY);
+        let mut streams = 0;
+        self.for_each_or(visit, |_, read| {
+            streams += 1;
+            read
+        })?;
+        Ok(streams)
+    }
+
+    /// The same, where `judge` is told how the reading of each stream ended: what it takes for `Ok` does not keep the
+    /// streams after it from being visited.
+    ///
+    /// # Errors
+    ///
+    /// What `judge` returns; or damage that hides which streams there are.
+    pub(super) fn for_each_or(
+        &self,
+        mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
+        mut judge: impl FnMut(Stream, Result<(), StoreError>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut entries = self.database.after(&SEAL_KEY).peekable();
         let mut streams = 0;
         while let Some(entry) = entries.next() {
             let (key, bytes) = entry?;
-            let (stream, head) = self.head(&key, &bytes)?;
-            let mut frames = Frames {
-                snapshots: self,
-                entries: &mut entries,
-                stream,
-                head,
-                read: Head { frames: 0, values: 0, ..head },
-                hasher: crc32fast::Hasher::new(),
-                bytes: Vec::new(),
+            let Some((stream, value)) = value_of_key(&key) else {
+                let what = format!("{key:02x?} is nobody's key");
+                return Err(StoreError::damaged(self.database.path(), Place::Whole, what));
             };
-            let position = Position { epoch: head.epoch, sequence: head.sequence };
-            let place = Place::Snapshot { stream, value: 0 };
-            visit(stream, position, &mut frames).map_err(|error| error.located(self.database.path(), place))?;
-            while frames.next()?.is_some() {}
+            let read = self.head(stream, value, &bytes).and_then(|head| {
+                let mut frames = Frames::new(self, &mut entries, stream, head);
+                let place = Place::Snapshot { stream, value: 0 };
+                visit(stream, head.position(), &mut frames)
+                    .map_err(|error| error.located(self.database.path(), place))?;
+                while frames.next()?.is_some() {}
+                Ok(())
+            });
+            judge(stream, read)?;
+            // What is left of a stream that could not be read.
+            let of_stream = |entry: &Entry| {
+                entry.as_ref().is_ok_and(|(key, _)| value_of_key(key).is_some_and(|(other, _)| other == stream))
+            };
+            while entries.next_if(of_stream).is_some() {}
             streams += 1;
         }
         if streams != self.seal.streams {
             let what = format!("{streams} streams have a snapshot, where {} were written", self.seal.streams);
             return Err(StoreError::damaged(self.database.path(), Place::Header, what));
         }
-        Ok(streams)
+        Ok(())
+    }
+
+    /// Where the snapshot of `stream` stands, if there is one.
+    pub(super) fn position(&self, stream: Stream) -> Result<Option<Position>, StoreError> {
+        let Some(bytes) = self.database.value(&value_key(stream, 0))? else { return Ok(None) };
+        Ok(Some(self.head(stream, 0, &bytes)?.position()))
+    }
+
+    /// Copies the snapshot of `stream`, which is there, value by value.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] where a checksum does not hold: what was copied is then worth nothing.
+    pub(super) fn copy_to(&self, stream: Stream, writer: &mut SnapshotsWriter) -> Result<(), StoreError> {
+        let head_key = value_key(stream, 0);
+        let bytes = self.database.value(&head_key)?;
+        let head = self.head(stream, 0, &bytes.unwrap_or_default())?;
+        let damaged =
+            |value, what: &str| StoreError::damaged(self.database.path(), Place::Snapshot { stream, value }, what);
+        let mut hasher = crc32fast::Hasher::new();
+        let mut entries = self.database.after(&head_key);
+        for value in 1..=head.values {
+            let (key, bytes) = entries.next().transpose()?.ok_or_else(|| damaged(value, "the value is missing"))?;
+            if value_of_key(&key) != Some((stream, value)) {
+                return Err(damaged(value, "the value is missing"));
+            }
+            hasher.update(&bytes);
+            writer.put(key, bytes)?;
+        }
+        if hasher.finalize() != head.crc {
+            return Err(damaged(head.values, "the checksum of all its values does not hold"));
+        }
+        writer.put(head_key, codec::encode_sealed(&head))?;
+        writer.streams += 1;
+        Ok(())
     }
 
     pub(super) fn close(self) -> Result<(), StoreError> {
         self.database.close()
     }
 
-    fn head(&self, key: &[u8], bytes: &[u8]) -> Result<(Stream, Head), StoreError> {
+    fn head(&self, stream: Stream, value: u32, bytes: &[u8]) -> Result<Head, StoreError> {
         let path = self.database.path();
-        let Some((stream, value)) = value_of_key(key) else {
-            return Err(StoreError::damaged(path, Place::Whole, format!("{key:02x?} is nobody's key")));
-        };
         let place = Place::Snapshot { stream, value };
         if value != 0 {
             return Err(StoreError::damaged(path, place, "a head belongs there"));
@@ -237,7 +341,7 @@ impl Snapshots {
         if head.format > SNAPSHOT_FORMAT {
             return Err(StoreError::Newer { path: path.to_owned(), format: head.format, known: SNAPSHOT_FORMAT });
         }
-        Ok((stream, head))
+        Ok(head)
     }
 }
 
@@ -245,7 +349,7 @@ impl Snapshots {
 pub struct Frames<'a, 'e> {
     snapshots: &'a Snapshots,
     /// The walk over the whole database, standing before the next value of this stream.
-    entries: &'a mut Entries<'e>,
+    entries: &'a mut Peekable<Entries<'e>>,
     stream: Stream,
     head: Head,
     /// What was read so far; at the end its counts equal the head's.
@@ -255,7 +359,11 @@ pub struct Frames<'a, 'e> {
     bytes: Vec<u8>,
 }
 
-impl Frames<'_, '_> {
+impl<'a, 'e> Frames<'a, 'e> {
+    fn new(snapshots: &'a Snapshots, entries: &'a mut Peekable<Entries<'e>>, stream: Stream, head: Head) -> Self {
+        let read = Head { frames: 0, values: 0, ..head };
+        Self { snapshots, entries, stream, head, read, hasher: crc32fast::Hasher::new(), bytes: Vec::new() }
+    }
     /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
     #[must_use]
     pub const fn format(&self) -> u16 {
@@ -292,11 +400,13 @@ impl Frames<'_, '_> {
             if self.read.values == self.head.values {
                 return Err(self.damaged("its frames are longer than its values"));
             }
-            let Some(entry) = self.entries.next() else { return Err(self.damaged("the next value is missing")) };
-            let (key, value) = entry?;
-            if value_of_key(&key) != Some((self.stream, self.read.values + 1)) {
+            let expected = Some((self.stream, self.read.values + 1));
+            let is_next = |entry: &Entry| entry.as_ref().map_or(true, |(key, _)| value_of_key(key) == expected);
+            // What belongs to another stream is left for whoever reads that.
+            let Some(entry) = self.entries.next_if(is_next) else {
                 return Err(self.damaged("the next value is missing"));
-            }
+            };
+            let (_, value) = entry?;
             self.read.values += 1;
             self.hasher.update(&value);
             self.bytes.extend_from_slice(&value);

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::batch::{self, chunk_key};
-use crate::store::generation::{self, Generation};
+use crate::store::generation::{self, Current, Generation};
 use crate::store::journal;
 use crate::store::mark::Mark;
 
-const AT: Position = Position { epoch: 2, sequence: 40 };
+pub(super) const AT: Position = Position { epoch: 2, sequence: 40 };
 
 fn filled(generation: &mut NewGeneration, stream: Stream, frames: &[Vec<u8>]) {
     let mut writer = generation.snapshot(stream, AT);
@@ -20,7 +20,7 @@ fn filled(generation: &mut NewGeneration, stream: Stream, frames: &[Vec<u8>]) {
     writer.finish().unwrap();
 }
 
-fn frames(sizes: &[usize]) -> Vec<Vec<u8>> {
+pub(super) fn frames(sizes: &[usize]) -> Vec<Vec<u8>> {
     sizes.iter().zip(1..).map(|(size, byte)| vec![byte; *size]).collect()
 }
 
@@ -96,7 +96,7 @@ fn records_that_the_snapshot_holds_are_skipped() {
 fn journals_after_the_current_generation_are_replayed_in_turn() {
     let directory = written(&[vec![record(1, 1, 5)]], false);
     let second = directory.path().join("journal-000002");
-    journal::create(&second, 2, BatchNumber(2)).unwrap();
+    journal::create(&second, 2, Some(BatchNumber(2))).unwrap();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     assert_eq!(log.journal.path(), second);
     assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
@@ -105,7 +105,7 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     assert_eq!(seen.records, [(BatchNumber(1), record(1, 1, 5)), (BatchNumber(2), record(1, 2, 5))]);
     fs::remove_dir_all(&second).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
-    journal::create(&second, 2, BatchNumber(3)).unwrap();
+    journal::create(&second, 2, Some(BatchNumber(3))).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
 }
 
@@ -183,7 +183,8 @@ fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
     filled(&mut replacement, group(1), &frames(&[10]));
     let mut seen = Seen::default();
     let recovered = replacement.publish().unwrap().recover(&mut seen).unwrap();
-    assert_eq!(generation::current(directory.path()).unwrap(), Some(Generation(2)));
+    let replaced = Current { generation: Generation(2), before: None };
+    assert_eq!(generation::current(directory.path()).unwrap(), Some(replaced));
     assert_eq!(seen.snapshots.len(), 1);
     assert_eq!(seen.records, []);
     let mut log = recovered.into_log().unwrap();
@@ -203,7 +204,7 @@ fn an_interrupted_replacement_leaves_the_old_content() {
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
     replacement.publish().unwrap();
-    generation::set_current(directory.path(), Generation(1)).unwrap();
+    generation::set_current(directory.path(), Current { generation: Generation(1), before: None }).unwrap();
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen, before);
     let mut log = recovered.into_log().unwrap();

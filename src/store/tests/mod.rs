@@ -1,5 +1,6 @@
 //! The store as a whole, over real files: what comes back, what is refused, and where damage is found.
 
+mod compaction;
 mod generations;
 mod journal;
 

@@ -1,0 +1,133 @@
+//! New generations of the store while bookings go on: the journal turns, and the published states are written beside it.
+//! No actor takes part.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant as Stopwatch};
+
+use super::journal::WeakHandle;
+use super::published::Published;
+use super::recovery::{directory_position, position, write_directory, write_group};
+use crate::store::{Compaction, Generations, StoreError, Stream};
+
+/// How often the sizes are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long nothing is tried after a generation had to be given up.
+const REST: Duration = Duration::from_secs(600);
+
+/// Makes new generations. It runs on a thread of its own.
+#[derive(Debug)]
+pub struct Compactor {
+    generations: Generations,
+    /// States that are durable; at a turn they hold all that the ended journals do.
+    published: Arc<Published>,
+    journal: WeakHandle,
+    /// Journals below this size are left alone, however small the snapshots.
+    journal_bytes: u64,
+    /// Whether snapshots of unchanged groups may be copied: not from a generation that turned out damaged.
+    copying: bool,
+}
+
+/// What a compaction did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Streams copied as bytes.
+    pub copied: u64,
+    /// Streams written from their states.
+    pub written: u64,
+}
+
+impl Compactor {
+    pub(super) fn new(
+        generations: Generations,
+        published: Arc<Published>,
+        journal: WeakHandle,
+        journal_bytes: u64,
+    ) -> Self {
+        Self { generations, published, journal, journal_bytes, copying: true }
+    }
+
+    /// Looks every second whether a new generation is due, until `stop` is dropped or the journal has ended.
+    ///
+    /// # Errors
+    /// The first write that fails: then the process has to end, as after a failed append.
+    pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
+        let mut wait = LOOK;
+        while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            wait = LOOK;
+            if !self.is_due()? {
+                continue;
+            }
+            let began = Stopwatch::now();
+            match self.compact() {
+                Ok(Some(done)) => {
+                    let seconds = began.elapsed().as_secs();
+                    tracing::info!(done.copied, done.written, seconds, "a new generation of the store is current");
+                }
+                Ok(None) => return Ok(()),
+                Err(error) if is_damage(&error) => {
+                    tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
+                    // Nothing of the damaged generation goes into the next.
+                    wait = if std::mem::take(&mut self.copying) { LOOK } else { REST };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the journals have outgrown half of the snapshots, and the bound.
+    ///
+    /// # Errors
+    /// A directory that cannot be read.
+    pub fn is_due(&self) -> Result<bool, StoreError> {
+        let sizes = self.generations.sizes()?;
+        Ok(sizes.journals > self.journal_bytes && sizes.journals > sizes.snapshots / 2)
+    }
+
+    /// Makes a new generation now; `None` where the journal has ended.
+    ///
+    /// # Errors
+    /// Damage of what would be copied, or a disk that refuses or gives back something else than was written; the
+    /// generation before then stands.
+    pub fn compact(&mut self) -> Result<Option<Compacted>, StoreError> {
+        let next = self.generations.next_journal()?;
+        let Some(turned) = self.journal.turn(next) else { return Ok(None) };
+        let mut compaction = self.generations.begin(turned)?;
+        let written = write(&mut compaction, &self.published, self.copying);
+        let done = match written {
+            Ok(done) => done,
+            Err(error) => {
+                compaction.give_up()?;
+                return Err(error);
+            }
+        };
+        compaction.publish()?;
+        self.copying = true;
+        Ok(Some(done))
+    }
+}
+
+/// Writes every stream, the directory first, as of now.
+fn write(compaction: &mut Compaction<'_>, published: &Published, copying: bool) -> Result<Compacted, StoreError> {
+    let mut done = Compacted::default();
+    let directory = published.directory();
+    write_directory(compaction.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
+    done.written += 1;
+    for group in published.groups() {
+        let root = published.root(group).expect("a published group stays published");
+        let (stream, at) = (Stream::Group(group), position(&root));
+        if copying && compaction.copy(stream, at)? {
+            done.copied += 1;
+        } else {
+            write_group(compaction.snapshot(stream, at), &root)?;
+            done.written += 1;
+        }
+    }
+    Ok(done)
+}
+
+/// Whether what was read is wrong, and not the writing.
+fn is_damage(error: &StoreError) -> bool {
+    matches!(error, StoreError::Damaged { .. } | StoreError::Database { doing: "opened" | "read", .. })
+}

@@ -1,0 +1,202 @@
+//! A new generation of a store that is being written: the journal turns first, then the states it leads up to are
+//! written beside it. Nobody who appends waits for any of it.
+//!
+//! 1. [`Generations::next_journal`]: an empty journal, on disk with its name.
+//! 2. [`super::Log::turn`]: appends go there.
+//! 3. [`Generations::begin`]: the snapshots, of states that hold at least all that was appended before the turn.
+//! 4. [`Compaction::publish`]: they are read back from the disk, `CURRENT` is renamed, and what is neither current nor
+//!    the generation before is removed.
+//!
+//! After a crash between any two of these the store is whole: an empty journal, or one that nobody's snapshots stand
+//! before, is replayed after the others.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::database::Database;
+use super::error::StoreError;
+use super::files::{DirectoryLock, directory_bytes, remove_directory};
+use super::generation::{self, Current, Generation, Layout, journal_path, set_current, snapshots_path};
+use super::journal;
+use super::record::{BatchNumber, Position, Stream};
+use super::snapshot::{self, SnapshotWriter, Snapshots, SnapshotsWriter};
+
+/// The generations of a store that is being written. One thread has it.
+#[derive(Debug)]
+pub struct Generations {
+    /// The data directory.
+    directory: PathBuf,
+    /// Keeps every other process out for as long as we may write.
+    _lock: Arc<DirectoryLock>,
+    current: Current,
+}
+
+/// An empty journal that appends can turn to.
+#[derive(Debug)]
+pub struct NextJournal {
+    generation: Generation,
+    database: Database,
+}
+
+/// What a turn left behind.
+#[derive(Debug)]
+pub struct Turned {
+    generation: Generation,
+    /// The first batch of the new journal.
+    first_batch: BatchNumber,
+    /// The journal that ended, still open: closing it takes a while.
+    ended: Database,
+}
+
+/// A generation being written beside the one in use. Dropped before [`Compaction::publish`], it is nobody's.
+pub struct Compaction<'a> {
+    generations: &'a mut Generations,
+    generation: Generation,
+    first_batch: BatchNumber,
+    writer: SnapshotsWriter,
+    /// The snapshots of the current generation; opened when the first is to be copied.
+    current: Option<Snapshots>,
+}
+
+/// How much room a store takes, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Snapshots of the current generation.
+    pub snapshots: u64,
+    /// Journals since.
+    pub journals: u64,
+}
+
+impl NextJournal {
+    pub(super) fn into_parts(self) -> (Generation, Database) {
+        (self.generation, self.database)
+    }
+}
+
+impl Turned {
+    pub(super) const fn new(generation: Generation, first_batch: BatchNumber, ended: Database) -> Self {
+        Self { generation, first_batch, ended }
+    }
+}
+
+impl Generations {
+    pub(super) fn of(directory: &Path, lock: Arc<DirectoryLock>) -> Result<Self, StoreError> {
+        let Some(current) = generation::current(directory)? else {
+            return Err(StoreError::Empty { directory: directory.to_owned() });
+        };
+        Ok(Self { directory: directory.to_owned(), _lock: lock, current })
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// How much room the current generation takes.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub fn sizes(&self) -> Result<Sizes, StoreError> {
+        let current = self.current.generation;
+        let mut journals = 0;
+        for journal in Layout::read(&self.directory)?.journals_from(current) {
+            journals += directory_bytes(&journal_path(&self.directory, journal))?;
+        }
+        Ok(Sizes { snapshots: directory_bytes(&snapshots_path(&self.directory, current))?, journals })
+    }
+
+    /// Makes the journal of the next generation: empty, and on disk with its name.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
+        let generation = Layout::read(&self.directory)?.unused();
+        let path = journal_path(&self.directory, generation);
+        journal::create(&path, generation.0, None)?;
+        Ok(NextJournal { generation, database: Database::open(&path)? })
+    }
+
+    /// Begins the snapshots that the journal turned to goes on from. Each stream's must hold at least all that was
+    /// appended before the turn. They are written in the disk's pauses.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn begin(&mut self, turned: Turned) -> Result<Compaction<'_>, StoreError> {
+        let Turned { generation, first_batch, ended } = turned;
+        ended.close()?;
+        let path = snapshots_path(&self.directory, generation);
+        let writer = SnapshotsWriter::paced(Database::create(&path)?);
+        Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
+    }
+}
+
+impl Compaction<'_> {
+    /// Copies the snapshot of `stream` as it is, bytes unread, where the current generation has one of this very
+    /// position; else says `false` and does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] where the bytes are not what was written; or a disk that refuses. The generation is then
+    /// to be given up.
+    pub fn copy(&mut self, stream: Stream, position: Position) -> Result<bool, StoreError> {
+        if self.current()?.position(stream)? != Some(position) {
+            return Ok(false);
+        }
+        let current = self.current.as_ref().expect("it was opened to be asked");
+        current.copy_to(stream, &mut self.writer)?;
+        Ok(true)
+    }
+
+    /// Begins the snapshot of `stream` as it stands at `position`. See [`super::NewGeneration::snapshot`].
+    ///
+    /// # Panics
+    ///
+    /// When the one before was not finished.
+    pub fn snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+        self.writer.stream(stream, position)
+    }
+
+    /// Reads everything back from the disk, makes it the current generation in one step, and removes what is no longer
+    /// needed.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses, or gives back something else than was written: the current generation stands.
+    pub fn publish(self) -> Result<(), StoreError> {
+        let Self { generations, generation, first_batch, writer, current } = self;
+        drop(current);
+        writer.seal(generation.0, first_batch)?;
+        snapshot::verify(&snapshots_path(&generations.directory, generation), generation.0)?;
+        let current = Current { generation, before: Some(generations.current.generation) };
+        set_current(&generations.directory, current)?;
+        generations.current = current;
+        Layout::read(&generations.directory)?.remove_leftovers(Some(current))
+    }
+
+    /// Gives the generation up and removes what was written of it. The journal has turned, and stays so.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn give_up(self) -> Result<(), StoreError> {
+        let Self { generations, generation, writer, current, .. } = self;
+        drop((writer, current));
+        remove_directory(&snapshots_path(&generations.directory, generation))
+    }
+
+    fn current(&mut self) -> Result<&Snapshots, StoreError> {
+        let snapshots = match self.current.take() {
+            Some(snapshots) => snapshots,
+            None => {
+                let current = self.generations.current.generation;
+                let database = Database::open(&snapshots_path(&self.generations.directory, current))?;
+                Snapshots::open(database, current.0)?
+            }
+        };
+        Ok(self.current.insert(snapshots))
+    }
+}

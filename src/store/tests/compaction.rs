@@ -1,0 +1,262 @@
+//! New generations of a store that is being written, and what a crash leaves of each step.
+
+use std::fs;
+
+use super::generations::{AT, frames};
+use super::*;
+use crate::store::batch;
+use crate::store::compaction::{Compaction, Generations};
+use crate::store::generation::{self, Current, Generation};
+
+/// Copies a data directory as a killed process leaves it.
+fn copied(from: &Path) -> TempDir {
+    fn copy(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let to = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                fs::create_dir(&to).unwrap();
+                copy(&entry.path(), &to);
+            } else {
+                fs::copy(entry.path(), &to).unwrap();
+            }
+        }
+    }
+    let to = tempfile::tempdir().unwrap();
+    copy(from, to.path());
+    to
+}
+
+/// A store that is written and compacted at once, as the engine does, with what was appended.
+struct Running {
+    directory: TempDir,
+    log: SledLog,
+    generations: Generations,
+    /// Records appended of each stream.
+    appended: BTreeMap<u64, u64>,
+}
+
+impl Running {
+    fn new() -> Self {
+        let directory = written(&[], true);
+        let log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+        let generations = log.generations().unwrap();
+        Self { directory, log, generations, appended: BTreeMap::new() }
+    }
+
+    fn append(&mut self, id: u64) {
+        let sequence = self.appended.entry(id).or_default();
+        *sequence += 1;
+        self.log.append(&[record(id, *sequence, 3_000)]).unwrap();
+    }
+
+    fn is_whole(&self, step: &str) {
+        is_whole(self.directory.path(), &self.appended, step);
+    }
+}
+
+/// Checks that what the disk holds now, seen from a copy, is all that was appended, and can be gone on with.
+fn is_whole(directory: &Path, appended: &BTreeMap<u64, u64>, step: &str) {
+    let copy = copied(directory);
+    let (seen, recovered) = recovered(copy.path()).unwrap_or_else(|error| panic!("{step}: {error}"));
+    assert_eq!(reached(&seen), *appended, "{step}");
+    let mut log = recovered.into_log().unwrap();
+    let last = log.last();
+    let next = appended.get(&1).copied().unwrap_or_default() + 1;
+    assert_eq!(log.append(&[record(1, next, 10)]).unwrap(), last.next(), "{step}");
+    drop(log);
+    let (seen, _) = self::recovered(copy.path()).unwrap_or_else(|error| panic!("{step}, once more: {error}"));
+    assert_eq!(reached(&seen).get(&1), Some(&next), "{step}, once more");
+}
+
+/// The last record of each stream, whether a snapshot or the journal holds it.
+fn reached(seen: &Seen) -> BTreeMap<u64, u64> {
+    let mut reached: BTreeMap<u64, u64> = BTreeMap::new();
+    for (stream, (at, frames)) in &seen.snapshots {
+        assert_eq!(frames, &state_at(at.sequence), "the snapshot of {stream}");
+        reached.insert(stream.number(), at.sequence);
+    }
+    for (_, record) in &seen.records {
+        let last = reached.entry(record.stream.number()).or_default();
+        assert_eq!(record.sequence, *last + 1, "{}", record.stream);
+        *last = record.sequence;
+    }
+    reached
+}
+
+fn state_at(sequence: u64) -> Vec<Vec<u8>> {
+    frames(&[usize::try_from(sequence).unwrap() * 1_000, 10, 200_000])
+}
+
+fn snapshot(compaction: &mut Compaction<'_>, id: u64, sequence: u64) {
+    let mut writer = compaction.snapshot(group(id), Position { epoch: 0, sequence });
+    state_at(sequence).iter().for_each(|frame| writer.frame(frame).unwrap());
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
+    let mut running = Running::new();
+    for round in 0..3 {
+        let step = |name: &str| format!("round {round}, {name}");
+        running.append(1);
+        running.append(2);
+        running.is_whole(&step("before"));
+        let next = running.generations.next_journal().unwrap();
+        running.is_whole(&step("next journal made"));
+        running.append(1);
+        running.is_whole(&step("next journal made, the old one goes on"));
+        let turned = running.log.turn(next).unwrap();
+        running.is_whole(&step("turned"));
+        running.append(2);
+        running.is_whole(&step("turned and appended"));
+        let path = running.directory.path().to_owned();
+        let mut compaction = running.generations.begin(turned).unwrap();
+        let appended = &mut running.appended;
+        is_whole(&path, appended, &step("begun"));
+        snapshot(&mut compaction, 1, appended[&1]);
+        is_whole(&path, appended, &step("one stream written"));
+        appended.insert(1, appended[&1] + 1);
+        running.log.append(&[record(1, appended[&1], 3_000)]).unwrap();
+        snapshot(&mut compaction, 2, appended[&2]);
+        is_whole(&path, appended, &step("all streams written"));
+        compaction.publish().unwrap();
+        running.is_whole(&step("published"));
+        running.append(2);
+        running.is_whole(&step("published and appended"));
+    }
+    let names: Vec<String> = fs::read_dir(running.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains('-'))
+        .collect();
+    assert_eq!(names.len(), 4, "the current generation and the one before: {names:?}");
+}
+
+#[test]
+fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refused() {
+    let mut running = Running::new();
+    running.append(1);
+    drop(running.generations.next_journal().unwrap());
+    let Running { directory, log, generations, .. } = running;
+    drop((log, generations));
+    let torn = batch::encode(BatchNumber(2), &[record(1, 2, 9_000)]);
+    change(
+        &journal_path(&directory),
+        vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(torn.chunks[0].clone()))],
+    );
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(seen.records.len(), 1);
+    assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(2), chunks: 1 }));
+    let used = copied(directory.path());
+    let mut log = recovered.into_log().unwrap();
+    assert_eq!(log.append(&[record(1, 2, 10)]).unwrap(), BatchNumber(2));
+    drop(log);
+    assert_eq!(self::recovered(directory.path()).unwrap().0.records.len(), 2, "the tear is gone from the old journal");
+
+    let next = batch::encode(BatchNumber(2), &[record(1, 2, 10)]);
+    let later = used.path().join("journal-000002");
+    change(&later, vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(next.chunks[0].clone()))]);
+    assert!(matches!(refusal(used.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(2)), .. }));
+}
+
+/// A store of two generations: three streams, changed since.
+fn compacted() -> TempDir {
+    let mut running = Running::new();
+    (1..=3).for_each(|id| running.append(id));
+    for _ in 0..2 {
+        let next = running.generations.next_journal().unwrap();
+        let turned = running.log.turn(next).unwrap();
+        let mut compaction = running.generations.begin(turned).unwrap();
+        for (id, sequence) in &running.appended {
+            let position = Position { epoch: 0, sequence: *sequence };
+            if !compaction.copy(group(*id), position).unwrap() {
+                snapshot(&mut compaction, *id, *sequence);
+            }
+        }
+        compaction.publish().unwrap();
+        running.append(1);
+    }
+    let Running { directory, log, generations, .. } = running;
+    drop(generations);
+    log.close().unwrap();
+    directory
+}
+
+const WHOLE: [(u64, u64); 3] = [(1, 3), (2, 1), (3, 1)];
+
+#[test]
+fn unchanged_streams_are_copied_and_come_back_as_they_were() {
+    let directory = compacted();
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+    let report = *recovered.report();
+    assert_eq!((report.generation, report.snapshots, report.restored, report.records), (3, 3, 0, 1));
+    let named = Current { generation: Generation(3), before: Some(Generation(2)) };
+    assert_eq!(generation::current(directory.path()).unwrap(), Some(named));
+}
+
+#[test]
+fn the_generation_before_stands_in_for_a_damaged_snapshot() {
+    let key = |stream: u64, value: u32| [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
+    for (stream, value, byte) in [(1, 0, 1), (1, 2, 7), (2, 0, 3), (2, 5, 100), (3, 9, 0)] {
+        let directory = compacted();
+        flipped(&directory.path().join("snapshots-000003"), &key(stream, value), byte);
+        let (seen, recovered) = recovered(directory.path()).unwrap_or_else(|error| panic!("{stream} {value}: {error}"));
+        assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+        assert_eq!(recovered.report().restored, 1);
+        let mut log = recovered.into_log().unwrap();
+        log.append(&[record(1, 4, 10)]).unwrap();
+    }
+    for missing in [vec![key(2, 0)], vec![key(3, 4)], (0..=60).map(|value| key(2, value)).collect(), vec![vec![0]]] {
+        let directory = compacted();
+        let missing = missing.into_iter().map(|key| (key, None)).collect();
+        change(&directory.path().join("snapshots-000003"), missing);
+        assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
+    }
+    let directory = compacted();
+    fs::remove_dir_all(directory.path().join("snapshots-000003")).unwrap();
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+    assert_eq!(recovered.report().restored, 3);
+}
+
+#[test]
+fn a_snapshot_that_is_damaged_twice_is_refused_with_the_current_place() {
+    let key = [&2_u64.to_be_bytes()[..], &1_u32.to_be_bytes()[..]].concat();
+    let directory = compacted();
+    for generation in ["snapshots-000002", "snapshots-000003"] {
+        flipped(&directory.path().join(generation), &key, 9);
+    }
+    let error = refusal(directory.path());
+    assert!(error.to_string().contains("snapshots-000003"), "{error}");
+    assert!(matches!(error, StoreError::Damaged { place: Place::Snapshot { .. }, .. }), "{error}");
+}
+
+#[test]
+fn what_an_import_replaced_never_stands_in() {
+    let directory = written(&[vec![record(1, 1, 5)]], false);
+    let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
+    let mut writer = replacement.snapshot(group(1), AT);
+    writer.frame(&[1; 10]).unwrap();
+    writer.finish().unwrap();
+    drop(replacement.publish().unwrap());
+    fs::remove_dir_all(directory.path().join("snapshots-000002")).unwrap();
+    let error = refusal(directory.path());
+    assert!(error.to_string().contains("snapshots-000002"), "{error}");
+}
+
+#[test]
+fn damage_is_never_copied_into_the_next_generation() {
+    let directory = compacted();
+    let key = [&2_u64.to_be_bytes()[..], &3_u32.to_be_bytes()[..]].concat();
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    let mut generations = log.generations().unwrap();
+    flipped(&directory.path().join("snapshots-000003"), &key, 9);
+    let turned = log.turn(generations.next_journal().unwrap()).unwrap();
+    let mut compaction = generations.begin(turned).unwrap();
+    let copied = compaction.copy(group(2), Position { epoch: 0, sequence: 1 });
+    assert!(matches!(copied, Err(StoreError::Damaged { .. })));
+    compaction.give_up().unwrap();
+    drop((log, generations));
+    assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
+}
