@@ -34,7 +34,7 @@ async fn ask_all(
 async fn of_64_clients_at_32_starts_each_start_goes_to_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
-    let server = Served::on(&data);
+    let server = Served::on(&data, &[]);
     let http = reqwest::Client::new();
     for round in 0..200_u64 {
         let wish = |client: u64| {
@@ -49,7 +49,7 @@ async fn of_64_clients_at_32_starts_each_start_goes_to_one() {
     assert_eq!(server.terminate(), Some(0));
     let document = super::server::exported(&data);
     let mut starts: Vec<&str> =
-        super::witness::appointments(&document).map(|row| super::witness::text(row, "start")).collect();
+        super::server::appointments(&document).map(|row| super::server::text(row, "start")).collect();
     starts.sort_unstable();
     let all: Vec<String> = (0..200 * 32).map(half_hour).collect();
     assert_eq!(starts, all, "every start exactly once");
@@ -59,7 +59,7 @@ async fn of_64_clients_at_32_starts_each_start_goes_to_one() {
 async fn one_client_on_two_calendars_at_once_gets_exactly_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(2));
-    let server = Served::on(&data);
+    let server = Served::on(&data, &[]);
     let http = reqwest::Client::new();
     for round in 0..1_000_u64 {
         let wish = |calendar: u64| booking(&format!("c{round}"), &half_hour(round), calendar, &[1]);
@@ -67,5 +67,5 @@ async fn one_client_on_two_calendars_at_once_gets_exactly_one() {
         assert_eq!(answers, BTreeMap::from([((201, vec![]), 1), ((400, vec![12]), 1)]), "round {round}");
     }
     assert_eq!(server.terminate(), Some(0));
-    assert_eq!(super::witness::appointments(&super::server::exported(&data)).count(), 1_000);
+    assert_eq!(super::server::appointments(&super::server::exported(&data)).count(), 1_000);
 }

@@ -2,7 +2,4 @@
 
 mod bursts;
 mod commands;
-mod kill;
-mod power_cut;
 mod server;
-mod witness;

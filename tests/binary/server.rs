@@ -36,8 +36,8 @@ pub(crate) struct Served {
 
 impl Served {
     /// Serves the store in `data` on a free port, under load: only what goes wrong is logged.
-    pub(crate) fn on(data: &Path) -> Self {
-        Self::started(slotbook().env("SLOTBOOK_LOG", "warn").env("SLOTBOOK_DATA", data).arg("serve"))
+    pub(crate) fn on(data: &Path, more: &[&str]) -> Self {
+        Self::started(slotbook().env("SLOTBOOK_LOG", "warn").env("SLOTBOOK_DATA", data).arg("serve").args(more))
     }
 
     /// The same with more arguments; what it says is kept for [`Served::end`].
@@ -57,11 +57,6 @@ impl Served {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// SIGKILL, in the middle of whatever it does.
-    pub(crate) fn kill(self) {
-        self.end("KILL");
     }
 
     /// SIGTERM, and its exit code.
@@ -150,4 +145,14 @@ pub(crate) fn half_hour(number: u64) -> String {
     let (year, month, day) = at.day().ymd();
     let second = at.second_of_day() % DAY;
     format!("{year}-{month:02}-{day:02} {:02}:{:02}:00", second / 3_600, second / 60 % 60)
+}
+
+/// Rows of the document that are appointments.
+pub(crate) fn appointments(document: &Value) -> impl Iterator<Item = &Value> {
+    let rows = document["groups"][0]["vevents"].as_array().expect("a list").iter();
+    rows.filter(|row| row["fiche_id"].as_u64().is_some_and(|id| id > 0))
+}
+
+pub(crate) fn text<'a>(row: &'a Value, field: &str) -> &'a str {
+    row[field].as_str().unwrap_or_else(|| panic!("{field} of {row}"))
 }

@@ -1,0 +1,40 @@
+//! SIGKILL under load, again and again: what was answered is there.
+
+use std::sync::Arc;
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::rounds;
+use super::server::{Served, exported, practice, store_of};
+use super::witness::{CALENDARS, Witness};
+
+/// After so many lives a new store, so that reading it back stays quick.
+const LIVES: u64 = 50;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_under_load_lose_nothing_that_was_answered() {
+    let kills = rounds(30, 1_000);
+    let mut chance = StdRng::seed_from_u64(11);
+    let (mut answered, mut generations) = (0, 0);
+    for first in (0..kills).step_by(usize::try_from(LIVES).expect("small")) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = store_of(folder.path(), &practice(CALENDARS));
+        let witness = Arc::new(Witness::brief());
+        for _ in first..kills.min(first + LIVES) {
+            // New generations are made all the time.
+            let server = Served::on(&data, &["--journal-mib", "0"]);
+            let load = witness.load(&server.base, chance.random_range(1..500)).await;
+            server.end("KILL");
+            load.join_all().await;
+            witness.examine(&exported(&data));
+        }
+        assert_eq!(Served::heard(&data, &[]).terminate(), Some(0), "it opens and closes in peace");
+        answered += witness.answered();
+        let current = std::fs::read_to_string(data.join("CURRENT")).expect("it stands");
+        let generation: u64 = current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        generations += generation - 1;
+    }
+    println!("{kills} kills, {answered} answered writes, {generations} new generations: nothing lost");
+    assert!(answered > kills * 50 && generations > 0, "{answered} answers, {generations} generations");
+}

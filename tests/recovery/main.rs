@@ -1,0 +1,15 @@
+//! What the store promises, tried on the program as people run it: kills, power cuts, failing and full disks, damage.
+//!
+//! Each test prints what it did. `SLOTBOOK_LONG=1` makes them long. What a machine does not allow (mounting takes root,
+//! injecting faults takes strace) is skipped with a printed reason.
+
+mod kill;
+mod power_cut;
+#[path = "../binary/server.rs"]
+mod server;
+mod witness;
+
+/// How often something is done: a few times in every run of the tests, often where that is asked for.
+fn rounds(short: u64, long: u64) -> u64 {
+    if std::env::var_os("SLOTBOOK_LONG").is_some_and(|value| value == "1") { long } else { short }
+}
