@@ -1,0 +1,212 @@
+//! The whole server on a loopback connection: long lists, what a long answer takes in memory, and what it costs to say
+//! who asks.
+
+mod practice;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use criterion::{Criterion, criterion_group, criterion_main};
+use practice::{group, morning, practice};
+use sha2::{Digest, Sha256};
+use slotbook::clock::ManualClock;
+use slotbook::domain::directory::{Apikey, Directory, Pro};
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::ids::{FicheId, ProId};
+use slotbook::domain::root::Root;
+use slotbook::domain::text::{Email, Name, Text};
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts};
+use slotbook::http::{Routes, Server, serve};
+use slotbook::password;
+use slotbook::store::SimulatedDisk;
+
+/// A hundred thousand of each.
+const MANY: u64 = 100_000;
+/// By how much memory may grow while a list of [`MANY`] events is sent.
+const GROWTH_KIB_MAX: usize = 20 * 1_024;
+
+/// A server of one group, and who may ask.
+fn start(root: Root) -> (tokio::runtime::Runtime, SocketAddr) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let mut directory = Directory::default();
+    directory.apikeys.insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None });
+    let pro = Pro {
+        id: ProId::new(1).expect("an id"),
+        email: Email::new("ann@example.org").expect("an address"),
+        password_hash: password::hash_password(&password::sha1_hex("secret")),
+        lastname: Name::default(),
+        firstname: Name::default(),
+        cellphone: Text::default(),
+        groups: vec![group()],
+        main: group(),
+        synched_at: None,
+        created_at: morning(),
+        updated_at: morning(),
+    };
+    directory.pros.insert(pro.id, pro);
+    let address = runtime.block_on(async {
+        let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
+        let parts = Parts {
+            directory,
+            roots: vec![root],
+            clock: Arc::new(ManualClock::at(morning())),
+            draws: Draws::seeded([7; 32]),
+            wiring: Wiring::direct(),
+            bounds: Bounds::default(),
+            patience: Duration::from_secs(60),
+        };
+        let (engine, journal) = Engine::start(parts, log).await;
+        std::thread::spawn(move || journal.run());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let routes = Routes::new(Arc::new(Server::new(engine, 2)));
+        tokio::spawn(serve(listener, routes, 100, std::future::pending()));
+        address
+    });
+    (runtime, address)
+}
+
+/// One connection that asks again and again.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        stream.set_nodelay(true).expect("a socket");
+        Self(BufReader::with_capacity(64 * 1_024, stream))
+    }
+
+    fn send(&mut self, path: &str, basic: bool) {
+        let credentials = STANDARD.encode("ann@example.org:secret");
+        let header = if basic { format!("Authorization: Basic {credentials}\r\n") } else { String::new() };
+        let request = format!("GET /api/v1/groups{path} HTTP/1.1\r\nHost: x\r\n{header}\r\n");
+        self.0.get_mut().write_all(request.as_bytes()).expect("the server reads");
+    }
+
+    /// The length of the body of a 200, and whether it came in chunks; `None` of the length where it did.
+    fn head(&mut self) -> Option<usize> {
+        let mut length = None;
+        for number in 0.. {
+            let mut line = String::new();
+            self.0.read_line(&mut line).expect("the server answers");
+            assert!(number > 0 || line.starts_with("HTTP/1.1 200"), "{line}");
+            if line == "\r\n" {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok();
+            }
+        }
+        length
+    }
+
+    /// The whole body of a short answer.
+    fn get(&mut self, path: &str, basic: bool) -> Vec<u8> {
+        self.send(path, basic);
+        let mut body = vec![0; self.head().expect("a length")];
+        self.0.read_exact(&mut body).expect("all of it");
+        body
+    }
+
+    /// How many bytes a long answer has, none of which is kept.
+    fn swallow(&mut self, path: &str) -> usize {
+        self.send(path, true);
+        assert_eq!(self.head(), None, "it comes in chunks");
+        let mut total = 0;
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line).expect("a chunk");
+            let length = usize::from_str_radix(line.trim(), 16).expect("a length");
+            let copied = std::io::copy(&mut (&mut self.0).take(length as u64 + 2), &mut std::io::sink());
+            assert_eq!(copied.expect("all of it"), length as u64 + 2);
+            if length == 0 {
+                return total;
+            }
+            total += length;
+        }
+    }
+}
+
+fn clients(count: u64) -> Root {
+    let mut root = practice(1, 1, 1);
+    for number in 1..=count {
+        let mut fiche = Fiche::new(FicheId::new(number + 10).expect("an id"), morning());
+        let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        fiche.lastname = Name::new(&format!("Client {scattered:x}")).expect("a name");
+        fiche.firstname = Name::new(["Marie", "Paul", "Zoé"][(scattered % 3) as usize]).expect("a name");
+        root.put_fiche(fiche.into());
+    }
+    root
+}
+
+fn lists(c: &mut Criterion) {
+    let (_runtime, address) = start(clients(MANY));
+    let mut client = Client::to(address);
+    for (name, op, value) in [("equal", "=", "Marie"), ("like", "like", "%25AR%25")] {
+        let path = format!(
+            "/1/fiches?apikey=key&sort=lastname&dir=desc&conditions[0][field]=firstname&conditions[0][op]={op}&conditions[0][value]={value}"
+        );
+        c.bench_function(&format!("service/25_of_100000_fiches_{name}_sorted"), |b| {
+            b.iter(|| {
+                let body = client.get(&path, true);
+                assert!(body.len() > 5_000);
+            });
+        });
+    }
+}
+
+fn whole_list(c: &mut Criterion) {
+    let (_runtime, address) = start(practice(100, 84, 12));
+    let mut client = Client::to(address);
+    let path = "/1/vevents?apikey=key&results=all";
+    let before = resident_kib();
+    let (most, over) = (Arc::new(AtomicUsize::new(before)), Arc::new(AtomicBool::new(false)));
+    let watch = std::thread::spawn({
+        let (most, over) = (Arc::clone(&most), Arc::clone(&over));
+        move || {
+            while !over.load(Ordering::Relaxed) {
+                most.fetch_max(resident_kib(), Ordering::Relaxed);
+                std::thread::yield_now();
+            }
+        }
+    });
+    let bytes = client.swallow(path);
+    over.store(true, Ordering::Relaxed);
+    watch.join().expect("no panic");
+    let growth = most.load(Ordering::Relaxed) - before;
+    eprintln!("service/all_of_100000_vevents: {} MiB sent, memory grew by {growth} KiB at most", bytes >> 20);
+    assert!(growth < GROWTH_KIB_MAX, "{growth} KiB");
+    let mut group = c.benchmark_group("service");
+    group.sample_size(10);
+    group.bench_function("all_of_100000_vevents", |b| b.iter(|| assert_eq!(client.swallow(path), bytes)));
+    group.finish();
+}
+
+fn resident_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+}
+
+/// The same answer to the key alone and to a professional whose credential is remembered: the difference is its cost.
+fn credentials(c: &mut Criterion) {
+    let (_runtime, address) = start(practice(1, 1, 1));
+    let mut client = Client::to(address);
+    for (name, basic) in [("key_alone", false), ("remembered_basic", true)] {
+        c.bench_function(&format!("service/one_calendar_by_{name}"), |b| {
+            b.iter(|| assert!(!client.get("/1/calendars/1?apikey=key", basic).is_empty()));
+        });
+    }
+}
+
+criterion_group!(benches, lists, whole_list, credentials);
+criterion_main!(benches);
