@@ -5,6 +5,7 @@ mod auth;
 mod bodies;
 mod catalogue;
 mod fiches;
+mod fields;
 mod lists;
 mod older;
 mod paths;
