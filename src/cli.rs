@@ -195,7 +195,7 @@ async fn answer_until_told_to_stop(
     let journal_ended = write_journal(journal)?;
     let _compacting = compact(engine.compactor(generations, config.journal_mib << 20))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores)));
+    let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores).behind_tls(config.behind_tls)));
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let told = async {
         tokio::select! {

@@ -92,6 +92,8 @@ options! {
         "Connections served at once at most";
     journal_mib: u64 = 64, "SLOTBOOK_JOURNAL_MIB",
         "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
+    behind_tls: bool = false, "SLOTBOOK_BEHIND_TLS",
+        "Browsers reach the server over TLS alone, so that they keep sessions to it", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
         "What is logged on stderr, as a tracing filter";
 }

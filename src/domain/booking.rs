@@ -1,6 +1,7 @@
 //! Deciding a booking: the client's rules first, then which calendar can take it. Contract 2 (order), 6.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
 use super::catalogue::Catalogue;
@@ -34,11 +35,11 @@ pub struct Opening {
 
 /// By which door a booking or a search of this caller comes in.
 #[must_use]
-pub const fn channel(caller: Caller, from_web: bool) -> Channel {
+pub const fn channel(caller: &Caller, from_web: bool) -> Channel {
     match (caller, from_web) {
         (Caller::Pro(_), false) => Channel::BackOffice,
         (Caller::Pro(_), true) => Channel::ModuleByPro,
-        (Caller::Application, _) => Channel::Module,
+        (Caller::Application | Caller::Account(_), _) => Channel::Module,
     }
 }
 
@@ -65,8 +66,8 @@ pub fn decide(root: &Root, command: &BookAppointment, draws: &BookingDraws, now:
 /// As [`decide`], save NotAvailable where only a calendar can tell.
 pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Opening, Refusals> {
     let catalogue = &root.catalogue;
-    let channel = channel(command.caller, command.from_web);
-    may_book(catalogue, command.caller, command.from_web, command.client.id.is_some())
+    let channel = channel(&command.caller, command.from_web);
+    may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
         .map_err(|refusal| vec![refusal])?;
     let chain = catalogue.chain(&command.intervention_ids, channel).map_err(invalid)?;
     let start = start_of(catalogue, command.date, &chain).map_err(invalid)?;
@@ -117,7 +118,7 @@ impl Opening {
         let rare = Rare {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
-            customs: with_customs(root, Model::Vevent, Customs::default(), &command.customs, command.caller),
+            customs: with_customs(root, Model::Vevent, Customs::default(), &command.customs, &command.caller),
             ..Rare::default()
         };
         let zone = root.catalogue.zone();
@@ -153,12 +154,15 @@ fn invalid(fault: Fault) -> Refusals {
 /// Whether a caller may book at all, with the module's rules or without, naming a fiche or not. Contract 6.
 ///
 /// # Errors
-/// Unauthorized: what a key alone may not do.
-pub fn may_book(catalogue: &Catalogue, caller: Caller, from_web: bool, names_fiche: bool) -> Result<(), Refusal> {
+/// Unauthorized: what a client's account or a key alone may not do.
+pub fn may_book(catalogue: &Catalogue, caller: &Caller, from_web: bool, names_fiche: bool) -> Result<(), Refusal> {
     let needed = match caller {
         Caller::Pro(_) => return Ok(()),
-        Caller::Application if !from_web => "from_web=0 is for professionals of the group",
-        Caller::Application if names_fiche => "booking for an existing fiche is for professionals of the group",
+        Caller::Application | Caller::Account(_) if !from_web => "from_web=0 is for professionals of the group",
+        Caller::Account(_) => return Ok(()),
+        Caller::Application if names_fiche => {
+            "booking for an existing fiche is for professionals of the group and for the client's own account"
+        }
         Caller::Application if catalogue.group.validate_email || !catalogue.group.open_data => {
             "this group takes bookings from confirmed accounts only: confirm an account first"
         }
@@ -185,13 +189,14 @@ fn fiche_for(
     let client = &command.client;
     let mut faults = custom_faults(root, Model::Vevent, &command.customs, command, true);
     let at = root.stamp_for(now);
-    if let Some(id) = client.id {
-        let fiche = root.fiches.get(&id);
-        let Some(fiche) = fiche else {
-            return Err(invalid(Fault::new("fiche.id", format!("the group has no fiche {id}"))));
-        };
+    if let Some((id, fiche)) = named_fiche(root, command)? {
         if fiche.deleted {
-            return Err(invalid(Fault::new("fiche.id", format!("fiche {id} is deleted; restore it first"))));
+            return Err(invalid(Fault::new("fiche.id", format!("fiche {id} is deleted, and must be restored first"))));
+        }
+        // An account that names no fiche books for its own, and changes nothing in it.
+        if client.id.is_none() {
+            refuse_faults(faults)?;
+            return Ok((id, None));
         }
         faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, false));
         refuse_faults(faults)?;
@@ -200,7 +205,7 @@ fn fiche_for(
         }
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
-        changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, command.caller);
+        changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, &command.caller);
         let nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
         if nameless(&changed) && !nameless(fiche) {
             return Err(invalid(Fault::new("fiche.lastname", "a client keeps a last or a first name")));
@@ -210,7 +215,7 @@ fn fiche_for(
     }
     let known = client.email.as_ref().filter(|_| command.from_web).map(super::text::Email::folded);
     let known = known.and_then(|folded| root.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
-    match (&known, command.caller) {
+    match (&known, &command.caller) {
         (None, Caller::Application) if !root.catalogue.group.open => {
             refuse_faults(faults)?;
             return Err(vec![Refusal::EmailNotFound]);
@@ -229,13 +234,39 @@ fn fiche_for(
     client.fields.apply_to(&mut made);
     made.from_web = command.from_web;
     made.deleted = false;
-    made.customs = with_customs(root, Model::Fiche, made.customs, &client.customs, command.caller);
+    made.customs = with_customs(root, Model::Fiche, made.customs, &client.customs, &command.caller);
     if made.lastname.is_blank() && made.firstname.is_blank() {
         faults.push(Refusal::InvalidParameter(Fault::new("fiche.lastname", "a new client needs a last or first name")));
     }
     faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, true));
     refuse_faults(faults)?;
     Ok((made.id, Some(Box::new(made))))
+}
+
+/// The fiche that is booked for because the caller says so or is an account; what another account calls its own is as
+/// absent to an account as what is not there. Contract 2, 6.
+fn named_fiche<'r>(root: &'r Root, command: &BookAppointment) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Refusals> {
+    let (id, owned) = match (&command.caller, command.client.id) {
+        (Caller::Account(account), id) => {
+            let id = id.unwrap_or(account.fiche_id);
+            (id, account.owns(id))
+        }
+        (Caller::Application | Caller::Pro(_), Some(id)) => (id, true),
+        (Caller::Application | Caller::Pro(_), None) => return Ok(None),
+    };
+    match root.fiches.get(&id).filter(|_| owned) {
+        Some(fiche) => Ok(Some((id, fiche))),
+        None => Err(invalid(Fault::new("fiche.id", not_bookable_for(&command.caller)))),
+    }
+}
+
+/// What a caller is told who names a fiche that it cannot book for. Contract 2.
+#[must_use]
+pub const fn not_bookable_for(caller: &Caller) -> &'static str {
+    match caller {
+        Caller::Account(_) => "must be the id of one of your own fiches",
+        Caller::Application | Caller::Pro(_) => "must be the id of one of the group's fiches",
+    }
 }
 
 fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
@@ -270,11 +301,11 @@ fn custom_faults(
 }
 
 /// Customised attributes with the given values set, where the caller may set them. Contract 9.
-fn with_customs(root: &Root, model: Model, mut customs: Customs, given: &GivenCustoms, caller: Caller) -> Customs {
+fn with_customs(root: &Root, model: Model, mut customs: Customs, given: &GivenCustoms, caller: &Caller) -> Customs {
     for (name, value) in given {
         let settable = root.catalogue.customfield(model, *name).is_some_and(|field| match caller {
             Caller::Pro(_) => true,
-            Caller::Application => field.user_visible,
+            Caller::Application | Caller::Account(_) => field.user_visible,
         });
         if settable {
             customs.set(*name, value.clone());

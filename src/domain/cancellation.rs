@@ -18,20 +18,23 @@ pub enum Cancellation {
 /// Decides a cancellation.
 ///
 /// # Errors
-/// NoResult where there is no such appointment or the secret is not its own; MintimeAnnulation where a client comes
+/// NoResult where there is no such appointment, it is not the account's or the secret is not its own; MintimeAnnulation where a client comes
 /// later than the calendar allows (exactly `mintime_annulation` minutes before is in time).
 pub fn decide(root: &Root, command: &CancelAppointment, now: Instant) -> Result<Cancellation, Refusal> {
     let row = root.rows.get(&command.id).ok_or(Refusal::NoResult)?;
     let appointment = row.appointment().ok_or(Refusal::NoResult)?;
-    if let CancelRight::Secret(secret) = &command.right
-        && !appointment.key.matches(secret)
-    {
+    let entitled = match &command.right {
+        CancelRight::Pro => true,
+        CancelRight::Account(account) => account.owns(appointment.fiche_id),
+        CancelRight::Secret(secret) => appointment.key.matches(secret),
+    };
+    if !entitled {
         return Err(Refusal::NoResult);
     }
     if row.deleted {
         return Ok(Cancellation::AlreadyCancelled);
     }
-    if let CancelRight::Secret(_) = command.right {
+    if matches!(command.right, CancelRight::Account(_) | CancelRight::Secret(_)) {
         let calendar = root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
         let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
         if now > until {

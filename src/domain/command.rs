@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::account::Account;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::{CustomName, CustomValue, Customfield};
 use super::fiche::Fiche;
@@ -17,10 +18,12 @@ use super::time::{Civil, Instant};
 use super::vevent::{Key, Vevent};
 
 /// Who asks. Contract 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// An application by its key alone, on behalf of anybody.
     Application,
+    /// A client of the group, logged in. What is its own stays so, so that it may be decided on a later state.
+    Account(Arc<Account>),
     /// A professional of the group.
     Pro(ProId),
 }
@@ -127,6 +130,8 @@ pub struct CancelAppointment {
 pub enum CancelRight {
     /// A professional of the group: no lead time binds.
     Pro,
+    /// A client of the group, logged in, whose own it must be.
+    Account(Arc<Account>),
     /// Whoever knows the appointment's secret.
     Secret(String),
 }

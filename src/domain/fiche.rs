@@ -1,4 +1,4 @@
-//! The client's record, and the account by which a client logs in. Spec 2.6, contract 3.
+//! The client's record. Spec 2.6.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,15 +70,4 @@ impl Fiche {
             (false, firstname) => format!("{lastname} {firstname}"),
         }
     }
-}
-
-/// A client's login to one group. The password is kept as an argon2id hash. Contract 3.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    /// The address it logs in with.
-    pub email: Email,
-    /// The fiche set when it was confirmed.
-    pub fiche_id: FicheId,
-    /// A PHC string over the lower-case SHA-1 hex of the password.
-    pub password_hash: Text<255>,
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use super::account::Account;
 use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
 use super::customfield::Customfield;
 use super::directory::IdKind;
 use super::event::Event;
-use super::fiche::{Account, Fiche};
+use super::fiche::Fiche;
 use super::group::Group;
 use super::ids::{CalendarId, FicheId, VeventId};
 use super::intervention::{Intervention, Interventionset};

@@ -1,5 +1,7 @@
 //! Booking, listing, reading and cancelling appointments. Spec 4.8, contract 6.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -7,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::call::{GroupCall, Outcome, json as answer, ok, wrapped};
 use super::failure::Failure;
 use super::listing::page;
+use crate::domain::account::Account;
 use crate::domain::booking::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
@@ -14,7 +17,7 @@ use crate::domain::root::Root;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
 use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
-use crate::wire::field::Scope;
+use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::flag;
 use crate::wire::vevent::VEVENT;
@@ -34,16 +37,24 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
     Ok(answer(StatusCode::CREATED, json!({ "records": records }).to_string().into_bytes()))
 }
 
-/// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones.
+/// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An
+/// account's own.
 pub(super) async fn list(call: GroupCall) -> Outcome {
     let query =
         Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?.searching(&call.params, &VEVENT)?;
     let include_past = flag(&call.params, "include_past", false)?;
-    let now = call.now;
-    let audience = call.audience();
+    let (now, audience) = (call.now, call.audience());
     let render = move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
-    let rows = call.root.rows.len();
-    page(&call, rows, query, live(if include_past { INSTANT_MIN } else { now }), |_, _| true, render).await
+    let after = if include_past { INSTANT_MIN } else { now };
+    match call.caller() {
+        Caller::Account(account) => {
+            let rows = account.own().map(|fiche| call.root.appointments_of(fiche).len()).sum();
+            page(&call, rows, query, own(Arc::clone(account), after), |_, _| true, render).await
+        }
+        Caller::Application | Caller::Pro(_) => {
+            page(&call, call.root.rows.len(), query, live(after), |_, _| true, render).await
+        }
+    }
 }
 
 /// Finds the live appointments that end after a moment, without looking at any other.
@@ -54,30 +65,56 @@ fn live(after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send +
     }
 }
 
-/// GET /api/v1/groups/:group_id/appointments/:id, by a professional or by the appointment's secret.
+/// The same of an account's own.
+fn own(account: Arc<Account>, after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
+    move |root| {
+        let live = account.own().flat_map(|fiche| root.appointments_of(fiche));
+        let ids = live.filter(|taken| taken.interval.end > after).map(|taken| taken.id);
+        ids.map(|id| &**root.rows.get(&id).expect("whoever takes time has a row")).collect()
+    }
+}
+
+/// GET /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's secret.
 pub(super) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     let appointment = row.appointment().ok_or_else(Failure::no_result)?;
     let knows_secret = || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
-    match call.caller() {
-        Caller::Application if !knows_secret() => Err(Failure::no_result()),
-        Caller::Application | Caller::Pro(_) => Ok(shown(row, &call.scope(), call)),
+    if is_own(call.caller(), row) || knows_secret() {
+        Ok(shown(row, &call.scope(), call))
+    } else {
+        Err(Failure::no_result())
     }
 }
 
-/// DELETE /api/v1/groups/:group_id/appointments/:id, by a professional or by the appointment's secret.
+/// DELETE /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's
+/// secret.
 pub(super) async fn cancel(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
+    let owned = call.root.rows.get(&id).is_some_and(|row| is_own(call.caller(), row));
     let right = match call.caller() {
         Caller::Pro(_) => CancelRight::Pro,
-        Caller::Application => CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned()),
+        Caller::Account(account) if owned => CancelRight::Account(Arc::clone(account)),
+        Caller::Account(_) | Caller::Application => {
+            CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned())
+        }
     };
     let done = call.write(Command::CancelAppointment(CancelAppointment { id, right })).await?;
     let row = done.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(shown(row, &Scope::of(&done.root), &call))
 }
 
+/// Whether a row is the caller's without any secret.
+fn is_own(caller: &Caller, row: &Vevent) -> bool {
+    match caller {
+        Caller::Pro(_) => true,
+        Caller::Account(account) => row.appointment().is_some_and(|appointment| account.owns(appointment.fiche_id)),
+        Caller::Application => false,
+    }
+}
+
+/// The appointment; to an account that knows only its secret, as to anybody who does.
 fn shown(row: &Vevent, scope: &Scope<'_>, call: &GroupCall) -> Response {
-    ok(&Value::Object(render(row, scope, call.audience(), call.now, &Map::new())))
+    let audience = if is_own(call.caller(), row) { call.audience() } else { Audience::Application };
+    ok(&Value::Object(render(row, scope, audience, call.now, &Map::new())))
 }

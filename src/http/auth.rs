@@ -1,25 +1,30 @@
-//! Who asks: the application by its key, the professional by HTTP Basic. Spec 5, contract 3.
+//! Who asks: the application by its key, the professional or the client's account by HTTP Basic or a session. Spec 5,
+//! contract 3.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use super::computing::Computing;
 use super::failure::Failure;
+use super::session::{Sessions, Standing};
 use super::throttle::Throttle;
+use crate::domain::account::Account;
 use crate::domain::command::Caller;
 use crate::domain::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::{GroupId, ProId};
+use crate::domain::text::Text;
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
+use crate::engine::published::Published;
 use crate::password;
-use crate::wire::errors::Problem;
+use crate::wire::errors::{Entry, Problem};
 use crate::wire::field::Audience;
 use crate::wire::params::Params;
 
@@ -32,9 +37,11 @@ pub(super) struct Identity {
     /// The directory that says so.
     directory: Arc<Directory>,
     /// The application's key, as it is kept.
-    apikey: [u8; 32],
+    pub(super) apikey: [u8; 32],
     /// On whose behalf the application asks.
     pub(super) caller: Caller,
+    /// The one group that an account is of; `None` for everybody else.
+    account_of: Option<GroupId>,
 }
 
 impl Identity {
@@ -45,42 +52,128 @@ impl Identity {
     /// The professional, if it is one.
     fn pro(&self) -> Option<&Pro> {
         match self.caller {
-            Caller::Application => None,
+            Caller::Application | Caller::Account(_) => None,
             Caller::Pro(id) => self.directory.pros.get(&id),
         }
     }
 
-    /// Whether a group exists for the caller: the key covers it and, for a professional, it works there.
+    /// Whether a group exists for the caller: the key covers it, a professional works there, an account is of it.
     pub(super) fn sees(&self, group: GroupId) -> bool {
-        self.apikey().covers(group) && self.pro().is_none_or(|pro| pro.groups.binary_search(&group).is_ok())
+        self.apikey().covers(group)
+            && self.pro().is_none_or(|pro| pro.groups.binary_search(&group).is_ok())
+            && self.account_of.is_none_or(|own| own == group)
     }
 
-    /// The groups that a list of groups may name, ascending: the professional's own, else those named on the key;
-    /// `None` where the key alone covers all groups.
+    /// The groups that a list of groups may name, ascending: the caller's own, else those named on the key; `None` where
+    /// the key alone covers all groups.
     pub(super) fn groups(&self) -> Option<Vec<GroupId>> {
-        match self.pro() {
-            Some(pro) => Some(pro.groups.iter().copied().filter(|group| self.apikey().covers(*group)).collect()),
-            None => self.apikey().groups.clone(),
+        let own = |groups: &[GroupId]| groups.iter().copied().filter(|group| self.apikey().covers(*group)).collect();
+        match (self.pro(), self.account_of) {
+            (Some(pro), _) => Some(own(&pro.groups)),
+            (None, Some(group)) => Some(own(&[group])),
+            (None, None) => self.apikey().groups.clone(),
         }
     }
 
-    /// The group that a path without a group means where nothing names one: the professional's main group, else the
-    /// only one of the key, whether the caller sees it or not.
+    /// The group that a path without a group means where nothing names one: the professional's main group or the
+    /// account's, else the only one of the key, whether the caller sees it or not.
     pub(super) fn home(&self) -> Option<GroupId> {
         let main = self.pro().map(|pro| pro.main).filter(|group| self.sees(*group));
         let only = match self.apikey().groups.as_deref() {
             Some([only]) => Some(*only),
             Some([] | [_, _, ..]) | None => None,
         };
-        main.or(only)
+        main.or(self.account_of).or(only)
     }
 
     /// How much the caller is told.
     pub(super) fn audience(&self) -> Audience {
-        match self.caller {
-            Caller::Application => Audience::Application,
-            Caller::Pro(_) => Audience::Pro,
+        Audience::of(&self.caller)
+    }
+}
+
+/// Somebody with a password.
+#[derive(Clone, Debug)]
+pub(super) enum Person {
+    /// A professional.
+    Pro(ProId),
+    /// A client of the group.
+    Account(GroupId, Arc<Account>),
+}
+
+/// What a request says of who sent it, and what it is held against.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'r> {
+    pub(super) published: &'r Published,
+    pub(super) directory: &'r Arc<Directory>,
+    pub(super) method: &'r Method,
+    pub(super) headers: &'r HeaderMap,
+    pub(super) params: &'r Params,
+    /// The group of the path, where it names one.
+    pub(super) group: Option<GroupId>,
+    pub(super) from: IpAddr,
+    pub(super) now: Instant,
+}
+
+impl Asked<'_> {
+    /// The key that counts: the one given, else that of the session.
+    ///
+    /// # Errors
+    /// 403 without a known one.
+    pub(super) fn key(&self, given: Option<&str>, session: Option<&Standing>) -> Result<[u8; 32], Failure> {
+        let Some(key) = given else {
+            let none = || Failure::unauthorized("every request needs the parameter apikey in its query, or a session");
+            return session.map(|session| session.apikey).ok_or_else(none);
+        };
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        if self.directory.apikeys.contains_key(&hash) {
+            Ok(hash)
+        } else {
+            Err(Failure::unauthorized("the apikey is not known: ask the operator for a valid one"))
         }
+    }
+
+    /// The professional of an address, with the password to verify.
+    pub(super) fn pro_of(&self, email: &str) -> Option<Candidate> {
+        let pro = self.directory.pro_of_email(email)?;
+        Some(Candidate { person: Person::Pro(pro.id), password_hash: pro.password_hash.clone() })
+    }
+
+    /// The account of an address in a group that the key covers.
+    pub(super) fn account_of(&self, group: GroupId, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
+        let covered = self.directory.apikeys.get(&apikey)?.covers(group);
+        let root = self.published.root(group).filter(|_| covered)?;
+        let account = Arc::clone(root.accounts.get(email)?);
+        let password_hash = account.password_hash.clone();
+        Some(Candidate { person: Person::Account(group, account), password_hash })
+    }
+
+    /// The account of an address where no group is named: in the only group of the key, else in the only group that has
+    /// one. Contract 3.
+    pub(super) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
+        let mut found = match &self.directory.apikeys.get(&apikey)?.groups {
+            Some(groups) => {
+                groups.iter().filter_map(|group| self.account_of(*group, email, apikey)).collect::<Vec<_>>()
+            }
+            None => self.published.groups().filter_map(|group| self.account_of(group, email, apikey)).collect(),
+        };
+        let last = found.pop();
+        if found.is_empty() { last } else { None }
+    }
+
+    /// Whether the request comes from a page of somebody else's. Browsers say so in every request that changes something.
+    fn is_foreign(&self, tls: bool) -> bool {
+        let mut origins = self.headers.get_all(ORIGIN).iter();
+        let Some(origin) = origins.next() else { return false };
+        let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
+            return true;
+        };
+        let host = self.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let plain = |authority: &str| {
+            let port = [":80", ":443"].into_iter().find_map(|port| authority.strip_suffix(port));
+            port.unwrap_or(authority).to_ascii_lowercase()
+        };
+        origins.next().is_some() || plain(authority) != plain(host) || (tls && !scheme.eq_ignore_ascii_case("https"))
     }
 }
 
@@ -88,24 +181,38 @@ impl Identity {
 pub(super) struct Doorkeeper {
     /// Keys the hashes under which credentials are remembered; drawn at start, never kept.
     secret: [u8; 32],
-    /// Credentials verified within the last minute.
-    remembered: Mutex<BTreeMap<[u8; 32], Remembered>>,
+    /// When credentials were verified, of the last minute.
+    remembered: Mutex<BTreeMap<[u8; 32], Instant>>,
     /// Turns to verify: each takes a core for some tens of milliseconds, and 19 MiB.
     verifying: Computing,
     /// Who has failed too often.
     throttle: Throttle,
+    /// Who has logged in.
+    pub(super) sessions: Sessions,
 }
 
-/// A credential that was right.
-struct Remembered {
-    pro: ProId,
-    at: Instant,
-}
-
-/// What HTTP Basic carries, in the form of the wire.
-struct Credential {
-    email: Box<str>,
+/// What HTTP Basic or a login carries, in the form of the wire.
+pub(super) struct Credential {
+    /// Folded.
+    pub(super) email: Box<str>,
+    /// SHA-1 as hexadecimal digits.
     password: String,
+}
+
+/// Somebody whom a credential may be of.
+pub(super) struct Candidate {
+    person: Person,
+    password_hash: Text<255>,
+}
+
+/// A credential, and whom it may be of.
+pub(super) struct Claim {
+    pub(super) credential: Credential,
+    /// In the order in which they are tried.
+    pub(super) candidates: Vec<Candidate>,
+    /// How many passwords are tried before the credential is called wrong, whoever there is: at least as many as there
+    /// are candidates. So that an unknown address costs what a known one does.
+    pub(super) tries: usize,
 }
 
 impl Doorkeeper {
@@ -116,93 +223,123 @@ impl Doorkeeper {
             remembered: Mutex::default(),
             verifying: Computing::new(cores),
             throttle: Throttle::default(),
+            sessions: Sessions::new(),
         }
     }
 
-    /// Who asks, `from` an address.
+    /// Who asks. HTTP Basic counts more than a session; a session counts with the key that opened it, and stands for it
+    /// where none is given: under another key it is as if it were not there.
     ///
     /// # Errors
-    /// 403 without a known key; 401 for credentials that are not right, 429 after too many of them; 503 when too many are
-    /// being verified.
-    pub(super) async fn identify(
-        &self,
-        directory: Arc<Directory>,
-        headers: &HeaderMap,
-        params: &Params,
-        from: IpAddr,
-        now: Instant,
-    ) -> Result<Identity, Failure> {
-        let Some(key) = params.one("apikey") else {
-            return Err(Failure::unauthorized("every request needs the parameter apikey in its query"));
-        };
-        let apikey: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        if !directory.apikeys.contains_key(&apikey) {
-            return Err(Failure::unauthorized("the apikey is not known: ask the operator for a valid one"));
+    /// 403 without a known key, and for a change by cookie that a foreign page asks for; 401 for credentials that are not
+    /// right, 429 after too many of them; 503 when too many are being verified.
+    pub(super) async fn identify(&self, asked: &Asked<'_>) -> Result<Identity, Failure> {
+        let session = self.session(asked);
+        let given = asked.params.one("apikey");
+        let apikey = asked.key(given, session.as_ref())?;
+        let session = session.filter(|session| session.apikey == apikey);
+        let basic = asked.headers.get(AUTHORIZATION);
+        if let Some(session) = session.as_ref().filter(|_| given.is_none() || basic.is_none()) {
+            self.refuse_foreign(asked)?;
+            self.sessions.touch(session, asked.now);
         }
-        let caller = match headers.get(AUTHORIZATION) {
-            None => Caller::Application,
-            Some(header) => {
-                let credential = Credential::of_basic(header.as_bytes()).ok_or_else(login_failed)?;
-                Caller::Pro(self.pro(&directory, &credential, from, now).await?)
+        let person = match (basic, session) {
+            (Some(header), _) => {
+                let credential =
+                    Credential::of_basic(header.as_bytes()).ok_or_else(|| Failure::from(login_failed()))?;
+                let account = match asked.group {
+                    Some(group) => asked.account_of(group, &credential.email, apikey),
+                    None => asked.only_account(&credential.email, apikey),
+                };
+                let candidates = asked.pro_of(&credential.email).into_iter().chain(account).collect();
+                let claim = Claim { credential, candidates, tries: 2 };
+                let person = self.verified(claim, asked.from, asked.now).await?;
+                Some(person.ok_or_else(|| Failure::from(login_failed()))?)
             }
+            (None, session) => session.map(|session| session.person),
         };
-        Ok(Identity { directory, apikey, caller })
+        let (caller, account_of) = match person {
+            None => (Caller::Application, None),
+            Some(Person::Pro(id)) => (Caller::Pro(id), None),
+            Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
+        };
+        Ok(Identity { directory: Arc::clone(asked.directory), apikey, caller, account_of })
     }
 
-    async fn pro(
-        &self,
-        directory: &Directory,
-        credential: &Credential,
-        from: IpAddr,
-        now: Instant,
-    ) -> Result<ProId, Failure> {
-        let pro = directory.pro_of_email(&credential.email);
-        let kept = pro.map_or(password::NOBODY, |pro| pro.password_hash.as_str()).to_owned();
-        let memo = self.memo(credential, &kept);
-        if let Some(known) = self.remembers(&memo, now) {
-            return Ok(known);
+    /// The session that a request's cookies name, if it stands.
+    pub(super) fn session(&self, asked: &Asked<'_>) -> Option<Standing> {
+        self.sessions.find(asked.headers, (asked.published, asked.directory), asked.now)
+    }
+
+    /// A change that a browser sends with a cookie must be asked for by a page of ours. Contract 3.
+    ///
+    /// # Errors
+    /// 403 for any other.
+    pub(super) fn refuse_foreign(&self, asked: &Asked<'_>) -> Result<(), Failure> {
+        if asked.method != Method::GET && asked.method != Method::HEAD && asked.is_foreign(self.sessions.behind_tls) {
+            return Err(Failure::unauthorized(
+                "a session changes something only from a page of this very address: Origin and Host differ",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whose credential it is; `None` where it is nobody's.
+    ///
+    /// # Errors
+    /// 429 after too many wrong ones; 503 when too many are being verified.
+    pub(super) async fn verified(&self, claim: Claim, from: IpAddr, now: Instant) -> Result<Option<Person>, Failure> {
+        let Claim { credential, mut candidates, tries } = claim;
+        let memos: Vec<[u8; 32]> = candidates.iter().map(|one| self.memo(&credential, &one.password_hash)).collect();
+        let known = || memos.iter().position(|memo| self.remembers(memo, now));
+        if let Some(place) = known() {
+            return Ok(Some(candidates.swap_remove(place).person));
         }
         let turn = self.verifying.turn().await?;
         // Whoever waited behind the same credential finds it verified.
-        if let Some(known) = self.remembers(&memo, now) {
-            return Ok(known);
+        if let Some(place) = known() {
+            return Ok(Some(candidates.swap_remove(place).person));
         }
         if let Some(seconds) = self.throttle.wait(&credential.email, from, now) {
             return Err(Failure::too_many("logins of this e-mail address failed", seconds));
         }
+        let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
         let given = credential.password.clone();
-        let right = turn.run(move || password::matches(&kept, &given)).await?;
-        match pro {
-            Some(pro) if right => {
-                self.remember(memo, pro.id, now);
-                Ok(pro.id)
+        let right = turn.run(move || {
+            let right = kept.iter().position(|kept| password::matches(kept.as_str(), &given));
+            let missing = if right.is_none() { tries.saturating_sub(kept.len()) } else { 0 };
+            for _ in 0..missing {
+                std::hint::black_box(password::matches(password::NOBODY, &given));
             }
-            Some(_) | None => {
-                self.throttle.failed(&credential.email, from, now);
-                Err(login_failed())
-            }
-        }
+            right
+        });
+        let Some(place) = right.await? else {
+            self.throttle.failed(&credential.email, from, now);
+            return Ok(None);
+        };
+        self.remember(memos[place], now);
+        Ok(Some(candidates.swap_remove(place).person))
     }
 
     /// What a credential is remembered under: nobody can make it without our secret, and a changed password changes it.
-    fn memo(&self, credential: &Credential, kept: &str) -> [u8; 32] {
+    fn memo(&self, credential: &Credential, kept: &Text<255>) -> [u8; 32] {
         let mut inner = Sha256::new_with_prefix(self.secret);
-        for part in [&credential.email, credential.password.as_str(), kept] {
+        for part in [&credential.email, credential.password.as_str(), kept.as_str()] {
             inner.update(part.len().to_be_bytes());
             inner.update(part.as_bytes());
         }
         Sha256::new_with_prefix(self.secret).chain_update(inner.finalize()).finalize().into()
     }
 
-    fn remembers(&self, memo: &[u8; 32], now: Instant) -> Option<ProId> {
+    fn remembers(&self, memo: &[u8; 32], now: Instant) -> bool {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.get(memo).filter(|known| fresh(known.at, now)).map(|known| known.pro)
+        remembered.get(memo).is_some_and(|at| fresh(*at, now))
     }
 
-    fn remember(&self, memo: [u8; 32], pro: ProId, now: Instant) {
+    fn remember(&self, memo: [u8; 32], now: Instant) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.retain(|_, known| fresh(known.at, now));
-        remembered.insert(memo, Remembered { pro, at: now });
+        remembered.retain(|_, at| fresh(*at, now));
+        remembered.insert(memo, now);
     }
 }
 
@@ -210,11 +347,17 @@ fn fresh(at: Instant, now: Instant) -> bool {
     (0..REMEMBERED_SECONDS).contains(&now.seconds_since(at))
 }
 
-fn login_failed() -> Failure {
-    Failure::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
+/// What is said of credentials that are not right, whatever is wrong with them.
+pub(super) fn login_failed() -> Entry {
+    Entry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
 }
 
 impl Credential {
+    /// An address in any letter case, and the SHA-1 of a password as hexadecimal digits in any letter case.
+    pub(super) fn new(email: &str, sha1_hex: &str) -> Self {
+        Self { email: email.to_lowercase().into(), password: sha1_hex.to_ascii_lowercase() }
+    }
+
     /// The credential of an Authorization header; `None` where it is not that of HTTP Basic.
     fn of_basic(header: &[u8]) -> Option<Self> {
         let header = std::str::from_utf8(header).ok()?;
@@ -224,7 +367,7 @@ impl Credential {
         }
         let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
         let (email, password) = decoded.split_once(':')?;
-        Some(Self { email: email.to_lowercase().into(), password: password::sha1_hex(password) })
+        Some(Self::new(email, &password::sha1_hex(password)))
     }
 }
 
@@ -246,14 +389,14 @@ mod tests {
     fn a_credential_is_remembered_for_a_minute_and_never_under_another_password() {
         let doorkeeper = Doorkeeper::new(1);
         let credential = Credential { email: "ann@x.org".into(), password: "a".into() };
-        let memo = doorkeeper.memo(&credential, "kept");
-        let pro = ProId::new(7).expect("an id");
-        doorkeeper.remember(memo, pro, Instant(1_000));
-        assert_eq!(doorkeeper.remembers(&memo, Instant(1_059)), Some(pro));
-        assert_eq!(doorkeeper.remembers(&memo, Instant(1_060)), None);
-        assert_eq!(doorkeeper.remembers(&memo, Instant(999)), None);
-        assert_ne!(doorkeeper.memo(&credential, "changed"), memo);
+        let [kept, changed] = ["kept", "changed"].map(|text| Text::new(text).expect("a text"));
+        let memo = doorkeeper.memo(&credential, &kept);
+        doorkeeper.remember(memo, Instant(1_000));
+        assert!(doorkeeper.remembers(&memo, Instant(1_059)));
+        assert!(!doorkeeper.remembers(&memo, Instant(1_060)));
+        assert!(!doorkeeper.remembers(&memo, Instant(999)));
+        assert_ne!(doorkeeper.memo(&credential, &changed), memo);
         let shifted = Credential { email: "ann@x.or".into(), password: "ga".into() };
-        assert_ne!(doorkeeper.memo(&shifted, "kept"), memo);
+        assert_ne!(doorkeeper.memo(&shifted, &kept), memo);
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use crate::wire::errors::Problem;
+use crate::wire::params::Params;
 
 /// Bytes of a body at most.
 const BYTES_MAX: usize = 256 * 1_024;
@@ -60,23 +61,54 @@ impl<'h> Incoming<'h> {
             State::Read(read) => read,
         }
     }
+
+    /// What a body that nobody has looked at says in a form or in a JSON object; nothing where it is empty.
+    ///
+    /// # Errors
+    /// 413 over the limit, 415 for a declared type that is neither, 400 for what is no JSON object.
+    pub(super) async fn form(self) -> Result<Form, Failure> {
+        match self.state {
+            State::Unread(body) => form(self.headers, body).await,
+            State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
+        }
+    }
 }
 
 async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
-    let bytes = match tokio::time::timeout(PATIENCE, bytes(body)).await {
-        Ok(read) => read?,
+    let bytes = in_time(body).await?;
+    if declared_json(headers) { parse(&bytes) } else { Err(not_json()) }
+}
+
+/// The parameters of a login's body.
+#[derive(Default)]
+pub(super) struct Form {
+    /// Names and values, as those of a query.
+    pub(super) params: Params,
+    /// Whether they came as JSON.
+    pub(super) is_json: bool,
+}
+
+async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
+    let bytes = in_time(body).await?;
+    if declared(headers).as_deref() == Some("application/x-www-form-urlencoded") {
+        return Ok(Form { params: Params::of_query(&String::from_utf8_lossy(&bytes)), is_json: false });
+    }
+    if !declared_json(headers) {
+        return Err(not_json());
+    }
+    let object = if bytes.trim_ascii().is_empty() { Map::new() } else { parse(&bytes)? };
+    Ok(Form { params: Params::of_object(&object), is_json: true })
+}
+
+/// All bytes of a body.
+async fn in_time(body: Body) -> Result<Vec<u8>, Failure> {
+    match tokio::time::timeout(PATIENCE, bytes(body)).await {
+        Ok(read) => read,
         Err(_) => {
             let seconds = PATIENCE.as_secs();
-            return Err(malformed(&format!("it must arrive within {seconds} seconds")).closing());
+            Err(malformed(&format!("it must arrive within {seconds} seconds")).closing())
         }
-    };
-    if !declared_json(headers) {
-        return Err(Failure::new(
-            Problem::UnsupportedMediaType,
-            "the body must be JSON: declare it with the header Content-Type: application/json",
-        ));
     }
-    parse(&bytes)
 }
 
 async fn bytes(mut body: Body) -> Result<Vec<u8>, Failure> {
@@ -97,10 +129,22 @@ async fn bytes(mut body: Body) -> Result<Vec<u8>, Failure> {
 
 /// Whether the type declared is JSON; none declared counts as JSON.
 fn declared_json(headers: &HeaderMap) -> bool {
-    let Some(declared) = headers.get(CONTENT_TYPE) else { return true };
-    let Ok(declared) = declared.to_str() else { return false };
+    declared(headers)
+        .is_none_or(|essence| essence == "application/json" || essence == "text/json" || essence.ends_with("+json"))
+}
+
+/// The type declared, without its parameters; `None` where none is.
+fn declared(headers: &HeaderMap) -> Option<String> {
+    let declared = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes());
     let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence.is_empty() || essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
+    (!essence.is_empty()).then_some(essence)
+}
+
+fn not_json() -> Failure {
+    Failure::new(
+        Problem::UnsupportedMediaType,
+        "the body must be JSON: declare it with the header Content-Type: application/json",
+    )
 }
 
 fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {

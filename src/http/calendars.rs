@@ -29,7 +29,7 @@ impl Resource for Calendar {
     }
 
     fn shown(calendar: &Self, root: &Root, audience: Audience) -> bool {
-        audience > Audience::Application || root.catalogue.calendar_hidden(calendar.id).is_none()
+        audience >= Audience::Pro || root.catalogue.calendar_hidden(calendar.id).is_none()
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             && (deleted_too || !Calendar::left_out(calendar))
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
-                let seen = audience > Audience::Application
+                let seen = audience >= Audience::Pro
                     || (!root.catalogue.group.inactive && root.catalogue.intervention_hidden(*id).is_none());
                 let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
                 seen && view.rules.offers(root.catalogue.zone(), *id, now)

@@ -9,12 +9,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::auth::Identity;
+use super::auth::{Asked, Identity};
 use super::body::Incoming;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
-    appointments, calendars, customfields, fiches, groups, health, interventions, older, records, sets, slots, vevents,
+    appointments, calendars, customfields, fiches, groups, health, interventions, login, older, records, sets, slots,
+    vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -67,8 +68,8 @@ impl GroupCall {
     }
 
     /// Who asks.
-    pub(super) fn caller(&self) -> Caller {
-        self.identity.caller
+    pub(super) fn caller(&self) -> &Caller {
+        &self.identity.caller
     }
 
     /// How much the caller is told.
@@ -125,7 +126,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let operation = match row.operation {
         Operation::Alive => return Ok(health::alive()),
         Operation::Ready => return Ok(health::ready()),
-        Operation::ListGroups => None,
+        Operation::LogIn | Operation::LogOut | Operation::ListGroups => None,
         Operation::InGroup(operation) => Some(operation),
         Operation::Older(operation, _) => {
             older::take_key(&mut params, &mut body).await;
@@ -135,19 +136,30 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
-    let identity = server.doorkeeper.identify(directory, &parts.headers, &params, from, now).await?;
+    let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
+    let (published, method) = (server.engine.published(), &parts.method);
+    let asked =
+        Asked { published, directory: &directory, method, headers: &parts.headers, params: &params, group, from, now };
+    match row.operation {
+        Operation::LogIn => return login::login(&server, asked, body).await,
+        Operation::LogOut => return login::logout(&server, asked).await,
+        Operation::Alive | Operation::Ready | Operation::ListGroups | Operation::InGroup(_) | Operation::Older(..) => {}
+    }
+    let identity = server.doorkeeper.identify(&asked).await?;
     let Some(operation) = operation else {
         may(row.who, &identity, &params)?;
         return groups::list(&Call { server, identity, params });
     };
-    let (id, published) = (id_in_path(ids.as_ref(), "id"), server.engine.published());
+    let id = id_in_path(ids.as_ref(), "id");
     let root = match row.operation {
         Operation::Older(_, object) if row.is_of_one() => Ok(older::root_of(object, id, &identity, published)?),
         Operation::Older(_, object) => older::root_named(object, &params, &mut body, &identity, published).await?,
-        Operation::Alive | Operation::Ready | Operation::ListGroups | Operation::InGroup(_) => {
-            let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
-            Ok(visible(group, &identity, published)?)
-        }
+        Operation::Alive
+        | Operation::Ready
+        | Operation::LogIn
+        | Operation::LogOut
+        | Operation::ListGroups
+        | Operation::InGroup(_) => Ok(visible(group, &identity, published)?),
     };
     let body = if row.takes_body() { body.object().await? } else { Map::new() };
     may(row.who, &identity, &params)?;
@@ -176,14 +188,18 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 
 /// Whether the caller's role may use a line of the table. Contract 3.
 fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
-    let needed = match (who, identity.caller) {
-        (Who::Anybody | Who::Pros | Who::Applications | Who::HoldersOfTheSecret, Caller::Pro(_))
+    let needed = match (who, &identity.caller) {
+        (Who::Anybody | Who::Pros | Who::Accounts | Who::Applications | Who::HoldersOfTheSecret, Caller::Pro(_))
+        | (Who::Anybody | Who::Accounts | Who::Applications | Who::HoldersOfTheSecret, Caller::Account(_))
         | (Who::Anybody | Who::Applications, Caller::Application) => return Ok(()),
         (Who::HoldersOfTheSecret, Caller::Application) if params.one("key").is_some() => return Ok(()),
         (Who::HoldersOfTheSecret, Caller::Application) => {
-            "this is for professionals of the group, or for whoever gives the appointment's secret as the parameter key"
+            "this is for those whose appointment it is, or for whoever gives its secret as the parameter key"
         }
-        (Who::Pros, Caller::Application) => "this is for professionals of the group: send their credentials",
+        (Who::Accounts, Caller::Application) => "this is for professionals and for clients' accounts: send credentials",
+        (Who::Pros, Caller::Application | Caller::Account(_)) => {
+            "this is for professionals of the group: send their credentials"
+        }
     };
     Err(Failure::unauthorized(needed))
 }
@@ -223,9 +239,9 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ChangeCustomfield => records::change::<Customfield>(call).await,
         InGroup::DeleteCustomfield => records::delete::<Customfield>(call, |row| row.deleted = true).await,
         InGroup::ListFiches => fiches::list(call).await,
-        InGroup::ShowFiche => records::show::<Fiche>(&call),
+        InGroup::ShowFiche => fiches::show(&call),
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
-        InGroup::ChangeFiche => records::change::<Fiche>(call).await,
+        InGroup::ChangeFiche => fiches::change(call).await,
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),
         InGroup::MakeVevent => vevents::make(call).await,

@@ -91,6 +91,12 @@ impl Failure {
     }
 }
 
+impl From<Entry> for Failure {
+    fn from(entry: Entry) -> Self {
+        Self::all(vec![entry])
+    }
+}
+
 impl From<Vec<Fault>> for Failure {
     fn from(faults: Vec<Fault>) -> Self {
         Self::all(faults.into_iter().map(Entry::from).collect())

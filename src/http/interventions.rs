@@ -27,7 +27,7 @@ impl Resource for Intervention {
     }
 
     fn shown(intervention: &Self, root: &Root, audience: Audience) -> bool {
-        audience > Audience::Application || root.catalogue.intervention_hidden(intervention.id).is_none()
+        audience >= Audience::Pro || root.catalogue.intervention_hidden(intervention.id).is_none()
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let deleted_too = query.names("deleted");
     let wanted = move |intervention: &Intervention, root: &Root| {
         let offered_on = |id: &CalendarId| {
-            let seen = audience > Audience::Application
+            let seen = audience >= Audience::Pro
                 || (!root.catalogue.group.inactive && root.catalogue.calendar_hidden(*id).is_none());
             let view = root.calendars.get(id).expect("every calendar has a view");
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)

@@ -60,7 +60,7 @@ pub(super) fn show<R: Resource>(call: &GroupCall) -> Outcome {
 pub(super) async fn list<R: Resource>(
     call: &GroupCall,
     rows: usize,
-    all: for<'r> fn(&'r Root) -> Vec<&'r R>,
+    all: impl for<'r> Fn(&'r Root) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
 ) -> Outcome {
     let audience = call.audience();

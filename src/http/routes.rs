@@ -48,9 +48,11 @@ pub(super) enum Who {
     Anybody,
     /// A professional of the group.
     Pros,
-    /// A professional, or an application by its key alone.
+    /// A professional, or a client's account: of what is its own.
+    Accounts,
+    /// A professional, a client's account, or an application by its key alone.
     Applications,
-    /// A professional, or whoever gives the secret of the appointment as `key`.
+    /// A professional, the client's account, or whoever gives the secret of the appointment as `key`.
     HoldersOfTheSecret,
 }
 
@@ -61,6 +63,10 @@ pub(super) enum Operation {
     Alive,
     /// Whether it serves.
     Ready,
+    /// A session begins.
+    LogIn,
+    /// A session ends.
+    LogOut,
     /// The caller's groups.
     ListGroups,
     /// Something in the group of the path.
@@ -138,6 +144,8 @@ const DELETE: MethodFilter = MethodFilter::DELETE;
 static TABLE: &[Row] = &[
     row(GET, "/healthz", Operation::Alive, Who::Anybody),
     row(GET, "/readyz", Operation::Ready, Who::Anybody),
+    row(POST, "/api/v1/sessions/login", Operation::LogIn, Who::Applications),
+    row(POST, "/api/v1/sessions/logout", Operation::LogOut, Who::Applications),
     row(GET, "/api/v1/groups", Operation::ListGroups, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup, Who::Applications),
     in_group(PUT, "/api/v1/groups/{group_id}", InGroup::ChangeGroup, Who::Pros),
@@ -178,10 +186,10 @@ static TABLE: &[Row] = &[
     in_group(GET, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ShowCustomfield, Who::Pros),
     in_group(PUT, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ChangeCustomfield, Who::Pros),
     in_group(DELETE, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::DeleteCustomfield, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/fiches", InGroup::ListFiches, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches", InGroup::ListFiches, Who::Accounts),
     in_group(POST, "/api/v1/groups/{group_id}/fiches", InGroup::MakeFiche, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche, Who::Pros),
-    in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche, Who::Accounts),
+    in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche, Who::Accounts),
     in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent, Who::Pros),
     in_group(POST, "/api/v1/groups/{group_id}/vevents", InGroup::MakeVevent, Who::Pros),
@@ -189,7 +197,7 @@ static TABLE: &[Row] = &[
     in_group(DELETE, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::DeleteVevent, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/availabletimeslots", InGroup::SearchSlots, Who::Applications),
     in_group(POST, "/api/v1/groups/{group_id}/appointments", InGroup::BookAppointment, Who::Applications),
-    in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments, Who::Pros),
+    in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments, Who::Accounts),
     in_group(GET, "/api/v1/groups/{group_id}/appointments/{id}", InGroup::ShowAppointment, Who::HoldersOfTheSecret),
     in_group(
         DELETE,
@@ -202,16 +210,16 @@ static TABLE: &[Row] = &[
     older(GET, "/api/v1/calendars/{id}", InGroup::ShowCalendar, Sort::Calendar, Who::Applications),
     older(PUT, "/api/v1/calendars/{id}", InGroup::ChangeCalendar, Sort::Calendar, Who::Pros),
     older(DELETE, "/api/v1/calendars/{id}", InGroup::DeleteCalendar, Sort::Calendar, Who::Pros),
-    older(GET, "/api/v1/fiches", InGroup::ListFiches, Sort::Fiche, Who::Pros),
+    older(GET, "/api/v1/fiches", InGroup::ListFiches, Sort::Fiche, Who::Accounts),
     older(POST, "/api/v1/fiches", InGroup::MakeFiche, Sort::Fiche, Who::Pros),
-    older(GET, "/api/v1/fiches/{id}", InGroup::ShowFiche, Sort::Fiche, Who::Pros),
-    older(PUT, "/api/v1/fiches/{id}", InGroup::ChangeFiche, Sort::Fiche, Who::Pros),
+    older(GET, "/api/v1/fiches/{id}", InGroup::ShowFiche, Sort::Fiche, Who::Accounts),
+    older(PUT, "/api/v1/fiches/{id}", InGroup::ChangeFiche, Sort::Fiche, Who::Accounts),
     older(GET, "/api/v1/vevents", InGroup::ListVevents, Sort::Vevent, Who::Pros),
     older(POST, "/api/v1/vevents", InGroup::MakeVevent, Sort::Vevent, Who::Pros),
     older(GET, "/api/v1/vevents/{id}", InGroup::ShowVevent, Sort::Vevent, Who::Pros),
     older(PUT, "/api/v1/vevents/{id}", InGroup::ChangeVevent, Sort::Vevent, Who::Pros),
     older(DELETE, "/api/v1/vevents/{id}", InGroup::DeleteVevent, Sort::Vevent, Who::Pros),
-    older(GET, "/api/v1/appointments", InGroup::ListAppointments, Sort::Appointment, Who::Pros),
+    older(GET, "/api/v1/appointments", InGroup::ListAppointments, Sort::Appointment, Who::Accounts),
     older(POST, "/api/v1/appointments", InGroup::BookAppointment, Sort::Appointment, Who::Applications),
     older(GET, "/api/v1/appointments/{id}", InGroup::ShowAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
     older(DELETE, "/api/v1/appointments/{id}", InGroup::CancelAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
@@ -252,6 +260,13 @@ impl Server {
     pub fn new(engine: Engine, cores: usize) -> Self {
         Self { engine, doorkeeper: Doorkeeper::new(cores), computing: Computing::new(cores) }
     }
+
+    /// The same behind TLS: browsers are told to keep sessions to it.
+    #[must_use]
+    pub fn behind_tls(mut self, behind_tls: bool) -> Self {
+        self.doorkeeper.sessions.behind_tls = behind_tls;
+        self
+    }
 }
 
 /// The service that answers requests.
@@ -290,7 +305,10 @@ impl Routes {
         let began = tokio::time::Instant::now();
         let method = request.method().clone();
         let headers = request.headers();
-        let by_key_alone = !headers.contains_key(AUTHORIZATION) && !headers.contains_key(COOKIE);
+        // What a login answers is for who logs in.
+        let by_key_alone = !headers.contains_key(AUTHORIZATION)
+            && !headers.contains_key(COOKIE)
+            && !request.uri().path().starts_with("/api/v1/sessions/");
         let mut response = if method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             preflight()
         } else {

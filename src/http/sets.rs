@@ -26,13 +26,13 @@ impl Resource for Calendarset {
     }
 
     fn shown(set: &Self, _: &Root, audience: Audience) -> bool {
-        audience > Audience::Application || !set.hidden
+        audience >= Audience::Pro || !set.hidden
     }
 
-    /// To an application a set goes by its public name, else its name.
+    /// To the module's callers a set goes by its public name, else its name.
     fn render(set: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
         let mut object = CALENDARSET.render(set, scope, audience);
-        if audience == Audience::Application {
+        if audience < Audience::Pro {
             object.insert("publicname".into(), set.shown_name().into());
         }
         object
@@ -49,7 +49,7 @@ impl Resource for Interventionset {
     }
 
     fn shown(set: &Self, _: &Root, audience: Audience) -> bool {
-        audience > Audience::Application || !set.publicname.is_blank()
+        audience >= Audience::Pro || !set.publicname.is_blank()
     }
 }
 
@@ -105,7 +105,7 @@ fn looked_at(call: &GroupCall) -> usize {
 fn offers(root: &Root, set: CalendarsetId, row: &Intervention, now: Instant, audience: Audience) -> bool {
     let catalogue = &root.catalogue;
     let mut members = catalogue.calendars.values().filter(|calendar| {
-        let seen = audience > Audience::Application || catalogue.calendar_hidden(calendar.id).is_none();
+        let seen = audience >= Audience::Pro || catalogue.calendar_hidden(calendar.id).is_none();
         calendar.calendarset_id == Some(set) && !calendar.deleted && seen
     });
     !row.deleted

@@ -40,14 +40,14 @@ pub(super) async fn search(call: GroupCall) -> Outcome {
         }
         Wanted::Explanation(start) => {
             let audience = call.audience();
-            let to_application = matches!(call.caller(), Caller::Application);
+            let to_web = !matches!(call.caller(), Caller::Pro(_));
             let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
-                let verdicts = verdicts(&search, root, start, *now, to_application);
+                let verdicts = verdicts(&search, root, start, *now, to_web);
                 explanation(start, &verdicts, &call.scope(), audience)
             } else {
                 let (root, now) = (Arc::clone(root), *now);
                 let explain = move || {
-                    let verdicts = verdicts(&search, &root, start, now, to_application);
+                    let verdicts = verdicts(&search, &root, start, now, to_web);
                     explanation(start, &verdicts, &Scope::of(&root), audience)
                 };
                 server.computing.run(explain).await?
@@ -57,17 +57,18 @@ pub(super) async fn search(call: GroupCall) -> Outcome {
     }
 }
 
-/// A key alone sees slots only where the group shows them to everybody; only professionals look past the module.
+/// A key alone sees slots only where the group shows them to everybody, an account always; only professionals look past
+/// the module.
 fn may_search(call: &GroupCall) -> Result<(), Failure> {
     match call.caller() {
         Caller::Pro(_) => drop(from_web(&call.params)?),
         Caller::Application if !call.root.catalogue.group.open_data => {
             return Err(Failure::unauthorized("this group shows its free times to logged-in clients only"));
         }
-        Caller::Application if from_web(&call.params) == Ok(false) => {
+        Caller::Application | Caller::Account(_) if from_web(&call.params) == Ok(false) => {
             return Err(Failure::unauthorized("from_web=0 is for professionals of the group"));
         }
-        Caller::Application => drop(from_web(&call.params)?),
+        Caller::Application | Caller::Account(_) => drop(from_web(&call.params)?),
     }
     Ok(())
 }
@@ -112,18 +113,17 @@ fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
     answer.finish()
 }
 
-/// What each calendar of a search says to one start. A key alone is not told of calendars that the module does not
+/// What each calendar of a search says to one start. Callers of the module are not told of calendars that the module does not
 /// show, unless it named them.
 fn verdicts(
     search: &SlotSearch,
     root: &Root,
     start: Instant,
     now: Instant,
-    to_application: bool,
+    to_web: bool,
 ) -> Vec<(CalendarId, Result<(), Vec<crate::domain::bookable::Obstacle>>)> {
     let catalogue = &root.catalogue;
-    let hidden =
-        |id: &&CalendarId| to_application && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some();
+    let hidden = |id: &&CalendarId| to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some();
     let verdict = |id: &CalendarId| {
         let view = root.calendars.get(id).expect("every calendar has a view");
         (*id, bookable(catalogue, view, &search.chain, start, now, search.channel))

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::codec::{self, DecodeError};
+use crate::domain::account::Account;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::Customfield;
 use crate::domain::directory::{Apikey, Block, Directory, IdKind, Pro};
-use crate::domain::fiche::{Account, Fiche};
+use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::outbox::{Message, Outbox};

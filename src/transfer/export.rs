@@ -50,11 +50,16 @@ fn group(directory: &Directory, root: &Root, out: &mut impl io::Write) -> io::Re
     section(
         "accounts",
         root.accounts.values().map(|account| {
-            object(json!({
+            let mut row = object(json!({
                 "email": account.email.as_str(),
                 "fiche_id": account.fiche_id.number(),
                 "password_hash": account.password_hash.as_str(),
-            }))
+            }));
+            if !account.former.is_empty() {
+                let former = account.former.iter().map(|id| Value::from(id.number()));
+                row.insert("former_fiche_ids".into(), former.collect());
+            }
+            row
         }),
         out,
     )?;

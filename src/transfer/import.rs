@@ -210,7 +210,7 @@ impl Import<'_> {
 struct People {
     directory: Directory,
     /// Those of each group, in the order of the groups.
-    accounts: Vec<Vec<Arc<crate::domain::fiche::Account>>>,
+    accounts: Vec<Vec<Arc<crate::domain::account::Account>>>,
 }
 
 /// Reads everything but the rows, and notes all ids.

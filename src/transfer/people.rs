@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::faults::Faults;
 use super::ids::{Ids, Taken};
+use crate::domain::account::Account;
 use crate::domain::directory::{Apikey, Pro};
-use crate::domain::fiche::Account;
 use crate::domain::ids::{FicheId, GroupId, ProId};
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Illegal, Text};
@@ -257,10 +257,15 @@ pub(super) fn accounts(
         let email = Email::new(text(row, "email").unwrap_or_default().trim());
         let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
         let fiche = fiche.filter(|id| root.fiches.contains_key(id));
+        let former = former(given(row, "former_fiche_ids"), root);
+        if former.is_none() {
+            faults.add(format!("{path}.former_fiche_ids"), "must be a list of ids of the group's fiches");
+        }
         match (email, fiche, password_hash(row, hash)) {
             (Ok(email), Some(fiche_id), Ok(Some(password_hash))) => {
                 let folded = email.folded();
-                if accounts.insert(folded, Account { email, fiche_id, password_hash }.into()).is_some() {
+                let account = Account { email, fiche_id, password_hash, former: former.unwrap_or_default() };
+                if accounts.insert(folded, account.into()).is_some() {
                     faults.add(format!("{path}.email"), "stands twice among the group's accounts");
                 }
             }
@@ -281,4 +286,11 @@ pub(super) fn accounts(
         }
     }
     accounts.into_values().collect()
+}
+
+/// The fiches that an account had before, none where it says nothing of them; `None` where they are not of the group.
+fn former(given: Option<&Value>, root: &Root) -> Option<Vec<FicheId>> {
+    let Some(given) = given else { return Some(Vec::new()) };
+    let id = |id| FicheId::new(value::id(id).ok()??).filter(|id| root.fiches.contains_key(id));
+    given.as_array()?.iter().map(id).collect()
 }

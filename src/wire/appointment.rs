@@ -9,7 +9,7 @@ use super::customfield;
 use super::fiche::FICHE;
 use super::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
 use super::value;
-use crate::domain::booking::channel;
+use crate::domain::booking::{channel, not_bookable_for};
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{BookAppointment, Caller, Client};
 use crate::domain::customfield::Model;
@@ -26,6 +26,8 @@ const SHOWN_OF_FICHE: [&str; 7] =
     ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
 /// Fields of a fiche that no booking sets.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
+/// The field that an account changes only by following a link. Contract 3.
+const BY_LINK: &str = "email";
 
 /// A booking as it was asked for.
 #[derive(Clone, Debug)]
@@ -49,11 +51,8 @@ pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
 ///
 /// # Errors
 /// Everything that is wrong or missing, each by its field.
-pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: Caller) -> Result<Booking, Vec<Fault>> {
-    let audience = match caller {
-        Caller::Application => Audience::Application,
-        Caller::Pro(_) => Audience::Pro,
-    };
+pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) -> Result<Booking, Vec<Fault>> {
+    let audience = Audience::of(caller);
     let mut given = Given { object, faults: Vec::new() };
     given.faults.extend(foreign_group(object, scope));
     let date = given.read("date", value::civil);
@@ -71,12 +70,12 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: Caller) -> 
     let smsreminder = given.read_unless_empty("smsreminder", value::boolean);
     let customs = customfield::given(object, scope, Model::Vevent, audience);
     let customs = given.keep(customs).unwrap_or_default();
-    let client = client(object.get("fiche"), scope, audience);
+    let client = client(object.get("fiche"), scope, caller);
     let client = given.keep(client);
     let (Some((client, sent)), true) = (client, given.faults.is_empty()) else { return Err(given.faults) };
     let date = date.unwrap_or(Civil(0));
     let command = BookAppointment {
-        caller,
+        caller: caller.clone(),
         from_web,
         date,
         intervention_ids,
@@ -90,7 +89,7 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: Caller) -> 
     Ok(Booking { command, sent })
 }
 
-fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: Caller, from_web: bool) -> Vec<InterventionId> {
+fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: &Caller, from_web: bool) -> Vec<InterventionId> {
     let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
     let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
     if !given.is_wrong("intervention_ids") {
@@ -103,8 +102,9 @@ fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: Caller, from_
 fn client(
     given: Option<&Value>,
     scope: &Scope<'_>,
-    audience: Audience,
+    caller: &Caller,
 ) -> Result<(Client, Map<String, Value>), Vec<Fault>> {
+    let audience = Audience::of(caller);
     let nothing = Map::new();
     let object = match given {
         None | Some(Value::Null) => &nothing,
@@ -118,12 +118,16 @@ fn client(
         faults.push(Fault::new("id", wrong.0));
         None
     });
-    if id.is_some_and(|id| !scope.root.fiches.contains_key(&id)) {
-        faults.push(Fault::new("id", "must be the id of one of the group's fiches"));
+    let bookable_for = |id: &FicheId| match caller {
+        Caller::Account(account) => account.owns(*id) && scope.root.fiches.contains_key(id),
+        Caller::Application | Caller::Pro(_) => scope.root.fiches.contains_key(id),
+    };
+    if id.is_some_and(|id| !bookable_for(&id)) {
+        faults.push(Fault::new("id", not_bookable_for(caller)));
     }
     let mut written = object.clone();
     NOT_BY_BOOKING.iter().for_each(|name| drop(written.shift_remove(*name)));
-    let fields = FICHE.parse(&written, scope, audience).unwrap_or_else(|wrong| {
+    let mut fields = FICHE.parse(&written, scope, audience).unwrap_or_else(|wrong| {
         faults.extend(wrong);
         Default::default()
     });
@@ -133,7 +137,11 @@ fn client(
     let customs = customfield::given(object, scope, Model::Fiche, audience).expect("the table has read them already");
     let mut alone = FICHE.blank.clone();
     fields.apply_to(&mut alone);
-    let shown = of_fiche(&alone, scope);
+    if audience == Audience::Account {
+        written.shift_remove(BY_LINK);
+        fields = FICHE.parse(&written, scope, audience).expect("it was read with more in it");
+    }
+    let shown = of_fiche(&alone, scope, audience);
     let writable = |name: &str| FICHE.field(name).and_then(|f| f.writers).is_some_and(|writers| audience >= writers);
     let sent = shown.into_iter().filter(|(name, _)| object.contains_key(name) && writable(name)).collect();
     Ok((Client { id, email: alone.email, fields, customs }, sent))
@@ -237,8 +245,8 @@ fn blank() -> Vevent {
     }
 }
 
-/// An appointment's record. A key alone sees of the fiche its id and what it `sent` itself, and the names that the
-/// module shows. Contract 6.
+/// An appointment's record. A key alone sees of the fiche its id and what it `sent` itself; an account, all but what is
+/// for professionals. Both see the names that the module shows. Contract 6.
 ///
 /// # Panics
 /// For an event that is no appointment.
@@ -260,13 +268,13 @@ pub fn render(
     fiche.insert("id".into(), appointment.fiche_id.number().into());
     match audience {
         Audience::Application => fiche.extend(sent.clone()),
-        Audience::Pro | Audience::Store => {
+        Audience::Account | Audience::Pro | Audience::Store => {
             let record = scope.root.fiches.get(&appointment.fiche_id).expect("an appointment's client exists");
-            fiche.extend(of_fiche(record, scope));
+            fiche.extend(of_fiche(record, scope, audience));
         }
     }
     let (calendar_name, intervention_name) = match audience {
-        Audience::Application => (calendar.publicname.as_str(), intervention.publicname.as_str()),
+        Audience::Application | Audience::Account => (calendar.publicname.as_str(), intervention.publicname.as_str()),
         Audience::Pro | Audience::Store => (calendar.name.as_str(), intervention.name.as_str()),
     };
     let mut record = APPOINTMENT.render(row, scope, audience);
@@ -300,8 +308,10 @@ fn of_intervention(intervention: &Intervention) -> Value {
     })
 }
 
-fn of_fiche(fiche: &Fiche, scope: &Scope<'_>) -> Map<String, Value> {
-    let cell = |name: &str| FICHE.field(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)));
+/// What an appointment shows of its client to those who may see it.
+fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
+    let shown = |name: &str| FICHE.field(name).filter(|field| audience >= field.readers);
+    let cell = |name: &str| shown(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)));
     SHOWN_OF_FICHE.iter().filter_map(|name| cell(name)).collect()
 }
 

@@ -114,7 +114,7 @@ pub fn given(
         match definition(scope, model, name, audience) {
             None if value::is_empty(value) => {}
             None => faults.push(Fault::new(key, "the group has not defined this attribute")),
-            Some(definition) if audience == Audience::Application && !definition.user_visible => {}
+            Some(definition) if audience < Audience::Pro && !definition.user_visible => {}
             Some(_) => match parse_value(name, value) {
                 Ok(value) => given.push((name, value)),
                 Err(Illegal(rule)) => faults.push(Fault::new(key, rule)),
@@ -128,7 +128,7 @@ pub fn given(
 fn definition<'a>(scope: &Scope<'a>, model: Model, name: CustomName, audience: Audience) -> Option<&'a Customfield> {
     let catalogue = &scope.root.catalogue;
     match audience {
-        Audience::Application | Audience::Pro => catalogue.customfield(model, name),
+        Audience::Application | Audience::Account | Audience::Pro => catalogue.customfield(model, name),
         Audience::Store => {
             catalogue.customfields.values().map(AsRef::as_ref).find(|field| field.model == model && field.name == name)
         }
@@ -157,9 +157,7 @@ pub(super) fn shown<'a>(
     audience: Audience,
 ) -> impl Iterator<Item = (CustomName, Cell<'a>)> {
     let defined = scope.root.catalogue.customfields.values().filter(move |definition| {
-        definition.model == model
-            && !definition.deleted
-            && (audience > Audience::Application || definition.user_visible)
+        definition.model == model && !definition.deleted && (audience >= Audience::Pro || definition.user_visible)
     });
     defined.map(move |definition| (definition.name, cell(values.and_then(|values| values.value(definition.name)))))
 }

@@ -176,7 +176,8 @@ pub fn entry(refusal: &Refusal, zone: Zone, audience: Audience) -> Entry {
         .on("fiche.email"),
         Refusal::SameTimeRdv { other } => {
             let when = match audience {
-                Audience::Pro | Audience::Store => span(zone, *other),
+                // An account books for itself alone.
+                Audience::Account | Audience::Pro | Audience::Store => span(zone, *other),
                 Audience::Application => "at that time".to_owned(),
             };
             Entry::new(Problem::SameTimeRdv, format!("the client already has an appointment {when}")).on("date")
@@ -234,7 +235,7 @@ fn taken(id: u64, interval: Interval, by: TakenBy, zone: Zone, audience: Audienc
         TakenBy::Plage => "plage",
     };
     match audience {
-        Audience::Application => "taken".to_owned(),
+        Audience::Application | Audience::Account => "taken".to_owned(),
         Audience::Pro | Audience::Store => format!("taken by {what} {id} {}", span(zone, interval)),
     }
 }

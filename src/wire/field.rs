@@ -8,7 +8,7 @@ pub use super::cell::{Cell, Kind};
 use super::customfield::{self, CustomMember};
 use super::legal::Legal;
 use super::{datetime, value};
-use crate::domain::command::Patch;
+use crate::domain::command::{Caller, Patch};
 use crate::domain::customfield::{CustomKind, CustomName};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
@@ -19,12 +19,26 @@ use crate::domain::zone::{self, Zone};
 /// For whom an object is read or shown. Each sees all that those before it see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
-    /// An application by its key alone, or a client's account.
+    /// An application by its key alone.
     Application,
+    /// A client of the group, logged in.
+    Account,
     /// A professional of the group.
     Pro,
     /// Export and import: everything there is.
     Store,
+}
+
+impl Audience {
+    /// How much a caller is told.
+    #[must_use]
+    pub const fn of(caller: &Caller) -> Self {
+        match caller {
+            Caller::Application => Self::Application,
+            Caller::Account(_) => Self::Account,
+            Caller::Pro(_) => Self::Pro,
+        }
+    }
 }
 
 /// What reading and showing a group's objects needs to know.
@@ -206,7 +220,7 @@ impl<R: 'static> Table<R> {
         }
         let (member, name) = (self.customs?, CustomName::new(name)?);
         let definition = scope.root.catalogue.customfield(member.model, name)?;
-        (audience > Audience::Application || definition.user_visible).then_some(Column::Custom(name, member))
+        (audience >= Audience::Pro || definition.user_visible).then_some(Column::Custom(name, member))
     }
 
     /// The legal values that an object gives. Fields that are unknown or not the audience's to write are ignored.

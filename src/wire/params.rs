@@ -1,5 +1,7 @@
 //! The parameters of a query, as they were decoded. Contract 1.
 
+use serde_json::{Map, Value};
+
 /// Names and values in the order they came.
 #[derive(Clone, Debug, Default)]
 pub struct Params(Vec<(String, String)>);
@@ -78,6 +80,37 @@ impl Params {
     /// The same with one more at the end.
     pub fn push(&mut self, name: &str, value: impl Into<String>) {
         self.0.push((name.to_owned(), value.into()));
+    }
+
+    /// These, and others after them.
+    #[must_use]
+    pub fn followed_by(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The parameters that a JSON object stands for: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` are `pro[email]=a`.
+    /// What is neither a text nor a number is left out.
+    #[must_use]
+    pub fn of_object(object: &Map<String, Value>) -> Self {
+        fn text(value: &Value) -> Option<String> {
+            match value {
+                Value::String(text) => Some(text.clone()),
+                Value::Number(number) => Some(number.to_string()),
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            }
+        }
+        let mut params = Vec::new();
+        for (name, value) in object {
+            match value {
+                Value::Object(parts) => params
+                    .extend(parts.iter().filter_map(|(part, value)| Some((format!("{name}[{part}]"), text(value)?)))),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                    params.extend(text(value).map(|text| (name.clone(), text)));
+                }
+            }
+        }
+        Self(params)
     }
 
     /// All names and values.

@@ -71,7 +71,7 @@ impl SlotSearch {
     ///
     /// # Errors
     /// All parameters that are wrong.
-    pub fn parse(params: &Params, root: &Root, caller: Caller, now: Instant) -> Result<Self, Vec<Fault>> {
+    pub fn parse(params: &Params, root: &Root, caller: &Caller, now: Instant) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut keep = |fault: Fault| faults.push(fault);
         let channel = channel(caller, from_web(params).unwrap_or(true));

@@ -1,5 +1,6 @@
 //! The HTTP API against a real server: shapes, the order of errors, rights.
 
+mod accounts;
 mod appointments;
 mod auth;
 mod bodies;
@@ -10,6 +11,7 @@ mod lists;
 mod older;
 mod paths;
 mod server;
+mod sessions;
 mod shop;
 mod slots;
 mod vevents;

@@ -7,6 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
 use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::root::Root;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
@@ -69,11 +70,23 @@ impl TestServer {
 
     /// The same with other settings of group 4.
     pub(crate) async fn with(change: impl FnOnce(&mut Catalogue)) -> Self {
+        Self::serving(vec![shop::group_four(change), shop::group_five()], |server| server).await
+    }
+
+    /// The same, where Cleo has an account in group 4.
+    pub(crate) async fn with_account(change: impl FnOnce(&mut Catalogue)) -> Self {
+        let mut four = shop::group_four(change);
+        shop::open_account(&mut four, shop::OWN_FICHE, shop::CLEO.0);
+        Self::serving(vec![four, shop::group_five()], |server| server).await
+    }
+
+    /// The shop of these groups.
+    pub(crate) async fn serving(roots: Vec<Root>, configure: impl FnOnce(Server) -> Server) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = Parts {
             directory: shop::directory(),
-            roots: vec![shop::group_four(change), shop::group_five()],
+            roots,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
@@ -84,7 +97,7 @@ impl TestServer {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let routes = Routes::new(Arc::new(Server::new(engine.clone(), 2)));
+        let routes = Routes::new(Arc::new(configure(Server::new(engine.clone(), 2))));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine }
     }
@@ -108,6 +121,15 @@ impl TestServer {
     /// A request by the professional of group 4.
     pub(crate) fn by_pro(&self, method: Method, path: &str) -> RequestBuilder {
         self.by_key(method, path).basic_auth(shop::ANN.0, Some(shop::ANN.1))
+    }
+
+    /// A request by the client of group 4 with an account.
+    pub(crate) fn by_account(&self, method: Method, path: &str) -> RequestBuilder {
+        self.by_key(method, path).basic_auth(shop::CLEO.0, Some(shop::CLEO.1))
+    }
+
+    pub(crate) async fn account_get(&self, path: &str) -> Answer {
+        answer(self.by_account(Method::GET, path)).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

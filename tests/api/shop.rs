@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
+use slotbook::domain::account::Account;
 use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::customfield::{CustomName, Customfield, Model};
@@ -42,6 +43,10 @@ pub(crate) const CUT: u64 = 21;
 pub(crate) const COLOUR: u64 = 22;
 /// A client whose address is known@example.org.
 pub(crate) const KNOWN_FICHE: u64 = 41;
+/// A client of group 4 with an account, where a test wants one.
+pub(crate) const CLEO: (&str, &str) = ("cleo@example.org", "secret");
+/// Her fiche.
+pub(crate) const OWN_FICHE: u64 = 42;
 
 /// A time of the shop's clock on 2 June 2025, a Monday.
 pub(crate) fn clock(hour: u32, minute: u32) -> Instant {
@@ -60,10 +65,27 @@ fn name<const MAX: usize>(text: &str) -> Name<MAX> {
     Name::new(text).expect("a name")
 }
 
+/// The hash of everybody's password.
+fn hash() -> &'static Text<255> {
+    static HASH: OnceLock<Text<255>> = OnceLock::new();
+    HASH.get_or_init(|| password::hash_password(&password::sha1_hex("secret")))
+}
+
+/// Gives a group a client with an account.
+pub(crate) fn open_account(root: &mut Root, fiche: u64, email: &str) {
+    let email = Email::new(email).expect("an address");
+    let mut own = Fiche::new(FicheId::new(fiche).expect("an id"), clock(6, 0));
+    own.lastname = name("Client");
+    own.comments = Text::new("pays late").expect("a text");
+    own.email = Some(email.clone());
+    let account = Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
+    root.put_fiche(Arc::new(own));
+    root.accounts.insert(account.email.folded(), Arc::new(account));
+}
+
 /// The directory of the shop.
 pub(crate) fn directory() -> Directory {
-    static HASH: OnceLock<Text<255>> = OnceLock::new();
-    let hash = HASH.get_or_init(|| password::hash_password(&password::sha1_hex("secret")));
+    let hash = hash();
     let pro = |id: u64, email: &str, group: u64| Pro {
         id: ProId::new(id).expect("an id"),
         email: Email::new(email).expect("an address"),

@@ -1,8 +1,8 @@
 //! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
 
+use slotbook::domain::account::Account;
 use slotbook::domain::bookable::{NotOffered, Obstacle};
 use slotbook::domain::customfield::{CustomName, CustomValue, Customfield, Model};
-use slotbook::domain::fiche::Account;
 use slotbook::domain::ids::{CustomfieldId, FicheId};
 use slotbook::domain::refusal::Refusal;
 use slotbook::domain::text::{Bounded, Email, Name, Text};
@@ -169,7 +169,7 @@ fn an_address_with_an_account_must_log_in() {
     let mut shop = Shop::open_on_tuesday();
     let fiche_id = shop.knows("Ada", "ada@example.org");
     let email = Email::new("Ada@example.org").expect("an address");
-    let account = Account { email: email.clone(), fiche_id, password_hash: Text::default() };
+    let account = Account { email: email.clone(), fiche_id, password_hash: Text::default(), former: Vec::new() };
     shop.root.accounts.insert(email.folded(), account.into());
     assert_eq!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::EmailAlreadyExists);
     shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:30"), true)).expect("a professional may");

@@ -1,0 +1,126 @@
+//! POST sessions/login and sessions/logout. Spec 5, contract 3.
+
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use super::auth::{Asked, Claim, Credential, Person, login_failed};
+use super::body::{Form, Incoming};
+use super::call::{Outcome, json as answer, ok};
+use super::failure::Failure;
+use super::routes::Server;
+use crate::domain::directory::Pro;
+use crate::domain::ids::GroupId;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::params::Params;
+use crate::wire::pro::PROFESSIONAL;
+
+/// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`, `account[password]` and
+/// `account[group_id]`, in the query, a form or a JSON object; the form may carry the apikey too. Where both are given,
+/// the professional's count. Whatever session the request's cookie named ends with a success.
+pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>) -> Outcome {
+    let doorkeeper = &server.doorkeeper;
+    let session = doorkeeper.session(&asked);
+    let in_query = asked.params.one("apikey");
+    if in_query.is_some() {
+        asked.key(in_query, None)?;
+    }
+    let form = match (body.form().await, in_query, &session) {
+        (Ok(form), _, _) => form,
+        (Err(failure), Some(_), _) | (Err(failure), _, Some(_)) => return Err(failure),
+        // Without a key nothing else is worth telling.
+        (Err(_), None, None) => Form::default(),
+    };
+    let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
+    let apikey = asked.key(given, session.as_ref())?;
+    if given.is_none() {
+        doorkeeper.refuse_foreign(&asked)?;
+    }
+    let params = asked.params.clone().followed_by(form.params);
+    let (role, claim) = claim(&params, &asked, apikey)?;
+    let Some(person) = doorkeeper.verified(claim, asked.from, asked.now).await? else { return Ok(failed(role)) };
+    let states = (asked.published, asked.directory.as_ref());
+    let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else { return Ok(failed(role)) };
+    if session.is_some() {
+        doorkeeper.sessions.end(session.as_ref());
+    }
+    let mut response = ok(&json!({ role: described(&person, &asked), "error": null }));
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one.
+pub(super) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
+    let identity = server.doorkeeper.identify(&asked).await?;
+    // A session counts for nothing under another key.
+    let session = server.doorkeeper.session(&asked).filter(|session| session.apikey == identity.apikey);
+    let mut response = ok(&json!({ "error": null }));
+    response.headers_mut().insert(SET_COOKIE, server.doorkeeper.sessions.end(session.as_ref()));
+    Ok(response)
+}
+
+/// Who somebody claims to be, and the name of that role.
+///
+/// # Errors
+/// 403 for parameters that claim nothing.
+fn claim(params: &Params, asked: &Asked<'_>, apikey: [u8; 32]) -> Result<(&'static str, Claim), Failure> {
+    let given = |role: &str| {
+        let [email, password] = ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
+        (email.is_some() || password.is_some())
+            .then(|| Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
+    };
+    if let Some(credential) = given("pro") {
+        let candidates = asked.pro_of(&credential.email).into_iter().collect();
+        return Ok(("pro", Claim { credential, candidates, tries: 1 }));
+    }
+    let Some(credential) = given("account") else {
+        return Err(Failure::unauthorized(
+            "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
+        ));
+    };
+    let account = match params.one("account[group_id]") {
+        Some(text) => {
+            let group = text.parse().ok().and_then(GroupId::new);
+            group.and_then(|group| asked.account_of(group, &credential.email, apikey))
+        }
+        None => asked.only_account(&credential.email, apikey),
+    };
+    Ok(("account", Claim { credential, candidates: account.into_iter().collect(), tries: 1 }))
+}
+
+/// 401, in the shape of a login's answer.
+fn failed(role: &str) -> Response {
+    let entry = login_failed();
+    let status = StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
+    answer(status, json!({ role: null, "error": entry.json() }).to_string().into_bytes())
+}
+
+/// What a login answers of a person.
+fn described(person: &Person, asked: &Asked<'_>) -> Value {
+    let described = match person {
+        Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
+        Person::Account(group, account) => asked.published.root(*group).and_then(|root| {
+            let scope = Scope::of(&root);
+            let fiche = root.fiches.get(&account.fiche_id)?;
+            let mut object = FICHE.render(fiche, &scope, Audience::Account);
+            object.retain(|name, _| ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str()));
+            object.insert("email".into(), account.email.as_str().into());
+            object.insert("group_id".into(), group.number().into());
+            object.insert("fiche_id".into(), account.fiche_id.number().into());
+            Some(object)
+        }),
+    };
+    Value::Object(described.unwrap_or_default())
+}
+
+/// A professional, with times on the clocks of the main group.
+fn professional(pro: &Pro, asked: &Asked<'_>) -> Map<String, Value> {
+    let mut object = match asked.published.root(pro.main) {
+        Some(root) => PROFESSIONAL.render(pro, &Scope::of(&root), Audience::Pro),
+        None => Map::new(),
+    };
+    object.insert("group_id".into(), pro.main.number().into());
+    object
+}

@@ -1,0 +1,277 @@
+//! Logging in and out, and what a session stands for.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use slotbook::domain::ids::GroupId;
+use slotbook::password::sha1_hex;
+
+use crate::server::{Answer, TestServer, answer};
+use crate::shop::{self, ANN, CLEO, EVE, KEY, KEY_OF_ALL, OWN_FICHE, clock};
+
+const LOGIN: &str = "/api/v1/sessions/login";
+
+fn login(server: &TestServer, key: &str, role: &str, (email, password): (&str, &str)) -> RequestBuilder {
+    let params = [
+        ("apikey", key.to_owned()),
+        (&*format!("{role}[email]"), email.to_owned()),
+        (&*format!("{role}[password]"), sha1_hex(password)),
+    ];
+    server.bare(Method::POST, LOGIN).query(&params)
+}
+
+/// A login by form.
+fn by_form(server: &TestServer, path: &str, pairs: &[(&str, &str)]) -> RequestBuilder {
+    let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    server.bare(Method::POST, path).header("Content-Type", "application/x-www-form-urlencoded").body(form)
+}
+
+/// The cookie that an answer sets, and its attributes.
+fn cookie(answer: &Answer) -> (String, String) {
+    let set = answer.headers["set-cookie"].to_str().expect("text");
+    let (cookie, attributes) = set.split_once("; ").expect("attributes");
+    (cookie.to_owned(), attributes.to_owned())
+}
+
+async fn cookie_of_ann(server: &TestServer) -> String {
+    let logged_in = answer(login(server, KEY, "pro", ANN)).await;
+    logged_in.is(200);
+    cookie(&logged_in).0
+}
+
+fn with(server: &TestServer, method: Method, path: &str, cookie: &str) -> RequestBuilder {
+    server.bare(method, &format!("/api/v1{path}")).header("Cookie", cookie)
+}
+
+const PROS_ONLY: &str = "/groups/4/vevents";
+
+#[tokio::test]
+async fn a_professional_logs_in_and_needs_no_key_any_more() {
+    let server = TestServer::start().await;
+    let logged_in = answer(login(&server, KEY, "pro", ("Ann@Example.org", "secret"))).await;
+    let body = logged_in.is(200);
+    let pro = &body["pro"];
+    assert_eq!((&body["error"], &pro["id"], &pro["group_id"]), (&Value::Null, &json!(1), &json!(4)));
+    assert_eq!((&pro["email"], &pro["cellphone"], &pro["synched_at"]), (&json!(ANN.0), &json!(""), &Value::Null));
+    assert_eq!((&pro["lastname"], &pro["firstname"]), (&json!("Pro"), &json!("A")));
+    assert_eq!(
+        (&pro["created_at"], &pro["updated_at"]),
+        (&json!("2025-06-02 06:00:00"), &json!("2025-06-02 06:00:00"))
+    );
+    assert!(!logged_in.text.contains("argon2"));
+    assert!(!logged_in.headers.contains_key("access-control-allow-origin"));
+    let (cookie, attributes) = cookie(&logged_in);
+    assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax");
+    let token = cookie.strip_prefix("_session_id=").expect("the name");
+    assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "256 bits: {token}");
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    answer(with(&server, Method::GET, PROS_ONLY, &format!("a=b; {cookie}"))).await.is(200);
+    answer(with(&server, Method::GET, &format!("{PROS_ONLY}?apikey={KEY}"), &cookie)).await.is(200);
+    assert_ne!(cookie, cookie_of_ann(&server).await, "new at each login");
+}
+
+#[tokio::test]
+async fn the_parameters_stand_in_the_query_a_form_or_json() {
+    let server = TestServer::start().await;
+    let hash = sha1_hex("secret");
+    let upper = hash.to_uppercase();
+    let form = [("pro[email]", ANN.0), ("pro[password]", &*upper)];
+    let path = format!("{LOGIN}?apikey={KEY}");
+    answer(by_form(&server, &path, &form)).await.is(200);
+    let with_key = [("apikey", KEY), form[0], form[1]];
+    answer(by_form(&server, LOGIN, &with_key)).await.is(200);
+    let object = json!({"pro": {"email": ANN.0, "password": hash}});
+    answer(server.bare(Method::POST, &path).json(&object)).await.is(200);
+    let with_key = json!({"apikey": KEY, "pro": {"email": ANN.0, "password": hash}});
+    answer(server.bare(Method::POST, LOGIN).json(&with_key)).await.refused(403, 1, None);
+    answer(by_form(&server, LOGIN, &form)).await.refused(403, 1, None);
+    answer(server.bare(Method::POST, &path).body("<pro/>").header("Content-Type", "text/xml"))
+        .await
+        .refused(415, 2, None);
+    answer(server.bare(Method::POST, &path).body("{")).await.refused(400, 2, None);
+    answer(server.bare(Method::POST, &path)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_failed_login_is_told_in_the_shape_of_a_login() {
+    let server = TestServer::with_account(|_| {}).await;
+    for (role, whom) in [
+        ("pro", (ANN.0, "wrong")),
+        ("pro", ("nobody@example.org", "secret")),
+        ("pro", (ANN.0, "")),
+        ("pro", CLEO),
+        ("account", ANN),
+        ("account", (CLEO.0, "wrong")),
+        ("account", ("nobody@example.org", "secret")),
+    ] {
+        let failed = answer(login(&server, KEY, role, whom)).await;
+        let body = failed.is(401);
+        assert_eq!(body[role], Value::Null);
+        assert_eq!(body.as_object().map(serde_json::Map::len), Some(2), "{body}");
+        assert_eq!((&body["error"]["code"], &body["error"]["name"]), (&json!(5), &json!("LoginFailed")));
+        assert!(!failed.headers.contains_key("set-cookie") && !failed.headers.contains_key("www-authenticate"));
+    }
+    let plain = [("apikey", KEY), ("pro[email]", ANN.0), ("pro[password]", "secret")];
+    answer(server.bare(Method::POST, LOGIN).query(&plain)).await.is(401);
+    answer(login(&server, "wrong", "pro", ANN)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn ten_failed_logins_make_a_source_wait_and_sessions_go_on() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    server.at(clock(8, 2));
+    for _ in 0..10 {
+        answer(login(&server, KEY, "pro", (ANN.0, "wrong"))).await.is(401);
+    }
+    let refused = answer(login(&server, KEY, "pro", ANN)).await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["retry-after"], "600");
+    answer(server.by_pro(Method::GET, PROS_ONLY)).await.refused(429, 4, None);
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    answer(login(&server, KEY_OF_ALL, "pro", EVE)).await.is(200);
+    server.at(clock(8, 12));
+    answer(login(&server, KEY, "pro", ANN)).await.is(200);
+}
+
+#[tokio::test]
+async fn a_session_ends_after_an_hour_without_use() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    for (hour, minute) in [(8, 59), (9, 58), (10, 57)] {
+        server.at(clock(hour, minute));
+        answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    }
+    server.at(clock(11, 57));
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
+    let path = format!("/groups/4?apikey={KEY}");
+    answer(with(&server, Method::GET, &path, &cookie)).await.is(200);
+    let path = format!("{PROS_ONLY}?apikey={KEY}");
+    answer(with(&server, Method::GET, &path, &cookie)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn logging_out_ends_it_and_logging_in_again_too() {
+    let server = TestServer::start().await;
+    let first = cookie_of_ann(&server).await;
+    let again = answer(login(&server, KEY, "pro", ANN).header("Cookie", &first)).await;
+    again.is(200);
+    answer(with(&server, Method::GET, PROS_ONLY, &first)).await.refused(403, 1, None);
+    let second = cookie(&again).0;
+    let out = answer(with(&server, Method::POST, "/sessions/logout", &second)).await;
+    assert_eq!(out.is(200), json!({"error": null}));
+    assert_eq!(out.headers["set-cookie"], "_session_id=; path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+    answer(with(&server, Method::GET, PROS_ONLY, &second)).await.refused(403, 1, None);
+    answer(server.by_key(Method::POST, "/sessions/logout")).await.is(200);
+    answer(server.bare(Method::POST, "/api/v1/sessions/logout")).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_session_counts_for_nothing_under_another_key() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    let under = |path: &str, key: &str| answer(with(&server, Method::GET, &format!("{path}?apikey={key}"), &cookie));
+    under(PROS_ONLY, KEY_OF_ALL).await.refused(403, 1, None);
+    under("/groups/4/calendars", KEY_OF_ALL).await.is(200);
+    under("/groups/4/calendars", "wrong").await.refused(403, 1, None);
+    under(PROS_ONLY, KEY).await.is(200);
+}
+
+#[tokio::test]
+async fn a_session_stands_for_its_key_and_no_more() {
+    let server = TestServer::start().await;
+    let eve = answer(login(&server, KEY, "pro", EVE)).await;
+    eve.is(200);
+    let eve = cookie(&eve).0;
+    answer(with(&server, Method::GET, "/groups/5", &eve)).await.refused(404, 3, None);
+    answer(with(&server, Method::GET, "/groups/4", &eve)).await.refused(404, 3, None);
+    let of_all = answer(login(&server, KEY_OF_ALL, "pro", EVE)).await;
+    let of_all = cookie(&of_all).0;
+    assert_eq!(answer(with(&server, Method::GET, "/groups/5", &of_all)).await.is(200)["id"], 5);
+    let groups = answer(with(&server, Method::GET, "/groups", &of_all)).await.is(200);
+    assert_eq!((&groups["totalRecords"], &groups["records"][0]["id"]), (&json!(1), &json!(5)));
+}
+
+#[tokio::test]
+async fn basic_counts_more_than_a_session() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    let wrong = with(&server, Method::GET, PROS_ONLY, &cookie).basic_auth(ANN.0, Some("wrong"));
+    answer(wrong).await.refused(401, 5, None);
+    let eve = with(&server, Method::GET, PROS_ONLY, &cookie).basic_auth(EVE.0, Some(EVE.1));
+    answer(eve).await.refused(404, 3, None);
+}
+
+#[tokio::test]
+async fn a_foreign_page_changes_nothing_by_cookie() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    let put = |origin: &str, query: &str| {
+        let path = format!("/groups/4/fiches/41{query}");
+        with(&server, Method::PUT, &path, &cookie).header("Origin", origin).json(&json!({"fiche": {"firstname": "X"}}))
+    };
+    let own = put("http://x", "").build().expect("a request").url().to_string();
+    let own = own.split("/api/").next().expect("a first part").to_owned();
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1", "", &format!("{own}0")] {
+        answer(put(origin, "")).await.refused(403, 1, None);
+        answer(put(origin, &format!("?apikey={KEY}"))).await.refused(403, 1, None);
+        answer(with(&server, Method::GET, PROS_ONLY, &cookie).header("Origin", origin)).await.is(200);
+        let logout = with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin);
+        answer(logout).await.refused(403, 1, None);
+    }
+    answer(put(&own, "")).await.is(200);
+    answer(put(&own.to_uppercase().replace("HTTP", "http"), "")).await.is(200);
+    let basic = put("https://evil.example", &format!("?apikey={KEY}")).basic_auth(ANN.0, Some(ANN.1));
+    answer(basic).await.is(200);
+}
+
+#[tokio::test]
+async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
+    let roots = vec![shop::group_four(|_| {}), shop::group_five()];
+    let server = TestServer::serving(roots, |server| server.behind_tls(true)).await;
+    let logged_in = answer(login(&server, KEY, "pro", ANN)).await;
+    let (cookie, attributes) = cookie(&logged_in);
+    assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax; Secure");
+    let logout = |origin: &str| {
+        with(&server, Method::POST, "/sessions/logout", &cookie).header("Host", "shop.example").header("Origin", origin)
+    };
+    answer(logout("http://shop.example")).await.refused(403, 1, None);
+    answer(logout("https://shop.example:443")).await.is(200);
+}
+
+#[tokio::test]
+async fn an_account_logs_in_to_its_group() {
+    let server = TestServer::with_account(|_| {}).await;
+    for key in [KEY, KEY_OF_ALL] {
+        let body = answer(login(&server, key, "account", CLEO)).await.is(200);
+        let account = &body["account"];
+        assert_eq!((&body["error"], &account["email"]), (&Value::Null, &json!(CLEO.0)));
+        assert_eq!((&account["group_id"], &account["fiche_id"]), (&json!(4), &json!(OWN_FICHE)));
+        assert!(account.get("comments").is_none());
+    }
+    let at = |group: &str| login(&server, KEY_OF_ALL, "account", CLEO).query(&[("account[group_id]", group)]);
+    let logged_in = answer(at("4")).await;
+    logged_in.is(200);
+    for wrong in ["5", "99", "x"] {
+        answer(at(wrong)).await.is(401);
+    }
+    let cookie = cookie(&logged_in).0;
+    let own = answer(with(&server, Method::GET, "/groups/4/fiches", &cookie)).await.is(200);
+    assert_eq!((&own["totalRecords"], &own["records"][0]["id"]), (&json!(1), &json!(OWN_FICHE)));
+    answer(with(&server, Method::GET, "/groups/5", &cookie)).await.refused(404, 3, None);
+    let groups = answer(with(&server, Method::GET, "/groups", &cookie)).await.is(200);
+    assert_eq!((&groups["totalRecords"], &groups["records"][0]["id"]), (&json!(1), &json!(4)));
+}
+
+#[tokio::test]
+async fn an_address_with_accounts_in_two_groups_must_say_which() {
+    let (mut four, mut five) = (shop::group_four(|_| {}), shop::group_five());
+    shop::open_account(&mut four, OWN_FICHE, CLEO.0);
+    shop::open_account(&mut five, 43, CLEO.0);
+    let server = TestServer::serving(vec![four, five], |server| server).await;
+    answer(login(&server, KEY_OF_ALL, "account", CLEO)).await.is(401);
+    assert_eq!(answer(login(&server, KEY, "account", CLEO)).await.is(200)["account"]["group_id"], 4);
+    let at = login(&server, KEY_OF_ALL, "account", CLEO).query(&[("account[group_id]", "5")]);
+    let body = answer(at).await.is(200);
+    assert_eq!((&body["account"]["group_id"], &body["account"]["fiche_id"]), (&json!(5), &json!(43)));
+    assert!(server.engine.published().root(GroupId::new(5).expect("an id")).is_some());
+}
