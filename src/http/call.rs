@@ -14,8 +14,8 @@ use super::body::Incoming;
 use super::failure::Failure;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
-    appointments, calendars, customfields, fiches, groups, health, interventions, login, older, records, sets, slots,
-    vevents,
+    appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, older, records, sets,
+    slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -126,6 +126,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let operation = match row.operation {
         Operation::Alive => return Ok(health::alive()),
         Operation::Ready => return Ok(health::ready()),
+        Operation::Document => return Ok(docs::document()),
+        Operation::Docs => return Ok(docs::page()),
         Operation::LogIn | Operation::LogOut | Operation::ListGroups => None,
         Operation::InGroup(operation) => Some(operation),
         Operation::Older(operation, _) => {
@@ -143,7 +145,13 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     match row.operation {
         Operation::LogIn => return login::login(&server, asked, body).await,
         Operation::LogOut => return login::logout(&server, asked).await,
-        Operation::Alive | Operation::Ready | Operation::ListGroups | Operation::InGroup(_) | Operation::Older(..) => {}
+        Operation::Alive
+        | Operation::Ready
+        | Operation::Document
+        | Operation::Docs
+        | Operation::ListGroups
+        | Operation::InGroup(_)
+        | Operation::Older(..) => {}
     }
     let identity = server.doorkeeper.identify(&asked).await?;
     let Some(operation) = operation else {
@@ -158,6 +166,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         | Operation::Ready
         | Operation::LogIn
         | Operation::LogOut
+        | Operation::Document
+        | Operation::Docs
         | Operation::ListGroups
         | Operation::InGroup(_) => Ok(visible(group, &identity, published)?),
     };

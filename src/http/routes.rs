@@ -57,12 +57,16 @@ pub(super) enum Who {
 }
 
 /// What a path leads to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     /// Whether the process is alive.
     Alive,
     /// Whether it serves.
     Ready,
+    /// The OpenAPI document.
+    Document,
+    /// The page to try the API.
+    Docs,
     /// A session begins.
     LogIn,
     /// A session ends.
@@ -76,7 +80,7 @@ pub(super) enum Operation {
 }
 
 /// What is done in one group.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum InGroup {
     ShowGroup,
     ChangeGroup,
@@ -141,9 +145,11 @@ const POST: MethodFilter = MethodFilter::POST;
 const PUT: MethodFilter = MethodFilter::PUT;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
-static TABLE: &[Row] = &[
+pub(super) static TABLE: &[Row] = &[
     row(GET, "/healthz", Operation::Alive, Who::Anybody),
     row(GET, "/readyz", Operation::Ready, Who::Anybody),
+    row(GET, "/api/v1/openapi", Operation::Document, Who::Anybody),
+    row(GET, "/docs", Operation::Docs, Who::Anybody),
     row(POST, "/api/v1/sessions/login", Operation::LogIn, Who::Applications),
     row(POST, "/api/v1/sessions/logout", Operation::LogOut, Who::Applications),
     row(GET, "/api/v1/groups", Operation::ListGroups, Who::Applications),
@@ -233,6 +239,16 @@ static TABLE: &[Row] = &[
 ];
 
 impl Row {
+    /// The method, as HTTP names it.
+    pub(super) fn http_method(&self) -> Method {
+        match self.method {
+            POST => Method::POST,
+            PUT => Method::PUT,
+            DELETE => Method::DELETE,
+            _ => Method::GET,
+        }
+    }
+
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT

@@ -22,7 +22,7 @@ use crate::domain::time::{Civil, Instant};
 use crate::domain::vevent::{self, Appointment, Rare, Vevent};
 
 /// Fields of the fiche that an appointment shows.
-const SHOWN_OF_FICHE: [&str; 7] =
+pub const SHOWN_OF_FICHE: [&str; 7] =
     ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
 /// Fields of a fiche that no booking sets.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];

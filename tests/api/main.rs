@@ -5,6 +5,7 @@ mod appointments;
 mod auth;
 mod bodies;
 mod catalogue;
+mod docs;
 mod fiches;
 mod fields;
 mod lists;

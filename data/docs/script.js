@@ -1,0 +1,190 @@
+"use strict";
+// The page is made from the document that the server makes from its own tables. Everything is written with textContent:
+// nothing that a server or a person says becomes markup.
+const make = (name, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+};
+const byId = (id) => document.getElementById(id);
+let told = {};
+
+/** What a reference leads to, or the thing itself. */
+const resolved = (thing) =>
+  thing && thing.$ref ? thing.$ref.split("/").slice(1).reduce((at, part) => at[part], told) : thing;
+
+/** A value that a schema might take, to begin from. */
+function sample(given, depth = 0) {
+  const schema = resolved(given) || {};
+  if (given && given.default !== undefined) return given.default;
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum) return schema.enum[0];
+  if (schema.anyOf) return sample(schema.anyOf[0], depth);
+  if (schema.allOf) return Object.assign({}, ...schema.allOf.map((part) => sample(part, depth)));
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  if (schema.properties || type === "object" || schema.required) {
+    const named = Object.entries(schema.properties || {}).filter(([name]) => wanted(name, schema, depth));
+    return Object.fromEntries(named.map(([name, of]) => [name, sample(of, depth + 1)]));
+  }
+  if (type === "array") return schema.minItems ? [sample(schema.items, depth + 1)] : [];
+  if (type === "integer" || type === "number") return Math.max(schema.minimum || 0, 0);
+  if (type === "boolean") return false;
+  return "";
+}
+
+/** Customised attributes, and what stands beside the object on older paths, are left to whoever needs them. */
+const wanted = (name, schema, depth) =>
+  !/^((bool|dt|num|str|txt)[0-9]+|repeat_.*|apikey|group_id)$/.test(name) && depth < 4;
+
+function field(parameter) {
+  const schema = resolved(parameter.schema) || {};
+  const choices = schema.enum || (schema.anyOf || []).map(resolved).flatMap((one) => one.enum || []);
+  const open = (schema.anyOf || [schema]).map(resolved).some((one) => !one.enum);
+  if (choices.length > 2 && !open) {
+    const select = make("select", { name: parameter.name });
+    select.append(make("option", { value: "", textContent: "" }));
+    choices.filter((choice) => choice !== "").forEach((choice) => select.append(make("option", { textContent: choice })));
+    return select;
+  }
+  return make("input", { name: parameter.name, placeholder: parameter.required ? "required" : "", spellcheck: false });
+}
+
+/** The value of a field as query parameters: a list is written with commas. */
+function asQuery(parameter, value) {
+  if (value === "") return [];
+  const values = resolved(parameter.schema).type === "array" ? value.split(",").map((one) => one.trim()) : [value];
+  return values.map((one) => `${encodeURIComponent(parameter.name)}=${encodeURIComponent(one)}`);
+}
+
+function authorization() {
+  const email = byId("email").value;
+  if (!email) return null;
+  const bytes = new TextEncoder().encode(`${email}:${byId("password").value}`);
+  return "Basic " + btoa(String.fromCharCode(...bytes));
+}
+
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+async function send(path, method, operation, form, output) {
+  let target = path;
+  const query = [];
+  const headers = {};
+  for (const parameter of operation.parameters.map(resolved)) {
+    const value = form.elements[parameter.name].value;
+    if (parameter.in === "path") target = target.replace(`{${parameter.name}}`, encodeURIComponent(value));
+    else if (parameter.in === "query") query.push(...asQuery(parameter, value));
+    else if (parameter.in === "header" && value !== "") headers[parameter.name] = value;
+  }
+  const open = (operation.security || []).some((needs) => Object.keys(needs).length === 0);
+  const credentials = authorization();
+  if (!open && byId("apikey").value) query.push(`apikey=${encodeURIComponent(byId("apikey").value)}`);
+  if (!open && credentials) headers.Authorization = credentials;
+  const body = form.elements.body ? form.elements.body.value : undefined;
+  if (body !== undefined) headers["Content-Type"] = form.elements.body.dataset.type;
+  // Relative, so that it works behind a proxy that serves this under another path.
+  const url = new URL(target.slice(1) + (query.length ? `?${query.join("&")}` : ""), document.baseURI);
+  const shown = Object.entries(headers).filter(([name]) => name !== "Authorization");
+  const curl = ["curl -s", method === "get" ? "" : `-X ${method.toUpperCase()}`]
+    .concat(!open && credentials ? [`-u ${quoted(`${byId("email").value}:…`)}`] : [])
+    .concat(shown.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`))
+    .concat(body === undefined ? [] : [`-d ${quoted(body)}`])
+    .concat([quoted(url.href)])
+    .filter(Boolean)
+    .join(" ");
+  output.replaceChildren(make("p", { className: "dim", textContent: "asking…" }));
+  const began = performance.now();
+  try {
+    const response = await fetch(url, { method: method.toUpperCase(), headers, body, credentials: "same-origin" });
+    const text = await response.text();
+    const took = `${Math.round(performance.now() - began)} ms`;
+    const status = make("span", { className: "status", textContent: `${response.status} ${response.statusText}` });
+    output.replaceChildren(make("p", {}, status, ` in ${took}`), make("pre", { textContent: indented(text) }));
+  } catch (error) {
+    output.replaceChildren(make("p", { className: "status", textContent: `no answer: ${error.message}` }));
+  }
+  output.append(make("p", { className: "dim", textContent: "the same from a terminal:" }), make("pre", { textContent: curl }));
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function inside(path, method, operation) {
+  const form = make("form");
+  const output = make("div", { ariaLive: "polite" });
+  if (operation.description) form.append(make("p", { className: "dim", textContent: operation.description }));
+  const rows = operation.parameters.map(resolved).map((parameter) => {
+    const name = make("code", { textContent: parameter.name });
+    return make("tr", {}, make("td", {}, name), make("td", {}, field(parameter)),
+      make("td", { className: "dim", textContent: parameter.description || (parameter.in === "path" ? "of the path" : "") }));
+  });
+  if (rows.length) form.append(make("table", {}, make("tbody", {}, ...rows)));
+  const content = operation.requestBody && resolved(operation.requestBody).content;
+  if (content) {
+    const [type, of] = Object.entries(content)[0];
+    const text = type.endsWith("json") ? JSON.stringify(sample(of.schema), null, 2) : "";
+    const area = make("textarea", { name: "body", value: text, spellcheck: false });
+    area.dataset.type = type;
+    form.append(make("p", { className: "dim", textContent: "body" }), area);
+  }
+  const answers = Object.entries(operation.responses)
+    .map(([status, answer]) => `${status} ${resolved(answer).description}`).join("\n");
+  form.append(make("p", {}, make("button", { textContent: "Send" })));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(path, method, operation, form, output);
+  });
+  const listing = make("details", {}, make("summary", { className: "dim", textContent: "answers" }),
+    make("pre", { textContent: answers }));
+  return make("div", { className: "inside" }, form, output, listing);
+}
+
+function shown(path, method, operation) {
+  const summary = make("summary", {},
+    make("span", { className: `method ${method}`, textContent: method.toUpperCase() }),
+    make("code", { textContent: path }),
+    make("span", { className: "says", textContent: operation.summary || "" }));
+  const details = make("details", { className: operation.deprecated ? "older" : "" }, summary);
+  details.dataset.words = `${method} ${path} ${operation.summary} ${operation.tags}`.toLowerCase();
+  // A form is made when it is first looked at: most never are.
+  details.addEventListener("toggle", () => details.append(inside(path, method, operation)), { once: true });
+  return details;
+}
+
+function filter() {
+  const words = byId("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const section of document.querySelectorAll("main section")) {
+    let any = false;
+    for (const details of section.querySelectorAll(":scope > details")) {
+      const found = words.every((word) => details.dataset.words.includes(word));
+      details.classList.toggle("hidden", !found);
+      any ||= found;
+    }
+    section.classList.toggle("hidden", !any);
+  }
+}
+
+async function begin() {
+  const response = await fetch(new URL("api/v1/openapi.json", document.baseURI));
+  told = await response.json();
+  byId("about").textContent = `version ${told.info.version}: ${told.info.description.split("\n")[0]}`;
+  const sections = new Map(told.tags.map(({ name }) => [name, make("section", { id: name }, make("h2", { textContent: name }))]));
+  const all = Object.entries(told.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method, operation })));
+  // Older paths come last.
+  all.sort((a, b) => Boolean(a.operation.deprecated) - Boolean(b.operation.deprecated));
+  all.forEach(({ path, method, operation }) =>
+    sections.get(operation.tags[0]).append(shown(path, method, operation)));
+  byId("operations").append(...sections.values());
+  byId("tags").append(...[...sections.keys()].map((name) => make("a", { href: `#${name}`, textContent: name })));
+  byId("find").addEventListener("input", filter);
+  byId("who").addEventListener("submit", (event) => event.preventDefault());
+}
+
+begin().catch((error) => {
+  byId("about").textContent = `the document could not be read: ${error.message}`;
+});

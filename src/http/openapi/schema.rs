@@ -1,0 +1,168 @@
+//! What values are, as schemas: the types of the wire tables, once as they are shown and once as they may be given.
+
+use serde_json::Value;
+use utoipa::openapi::schema::{
+    AnyOfBuilder, Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefBuilder, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{KnownFormat, RefOr, Schema};
+
+use crate::domain::ids::ID_MAX;
+use crate::wire::field::Kind;
+
+/// A date, with or without a time, or nothing.
+const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
+const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
+const WHOLE: &str = "^([+-]?[0-9]+)?$";
+const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
+/// No control character but newline and tab.
+const TEXT: &str = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$";
+/// No control character.
+const NAME: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
+const EMAIL: &str = "^([^\\s<>,;\"@\\x00-\\x1f\\x7f-\\x9f]+@[^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+([.][^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+)*)?$";
+const COLOUR: &str = "^(#[0-9A-Fa-f]{6})?$";
+
+/// The component of that name.
+pub(super) fn named(name: &str) -> RefOr<Schema> {
+    Ref::from_schema_name(name).into()
+}
+
+pub(super) fn object() -> ObjectBuilder {
+    ObjectBuilder::new()
+}
+
+pub(super) fn of_type(kind: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(kind)
+}
+
+pub(super) fn text() -> ObjectBuilder {
+    of_type(Type::String)
+}
+
+pub(super) fn pattern(pattern: &str) -> ObjectBuilder {
+    text().pattern(Some(pattern))
+}
+
+pub(super) fn whole(min: i64, max: i64) -> ObjectBuilder {
+    of_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
+}
+
+pub(super) fn id() -> ObjectBuilder {
+    whole(1, i64::try_from(ID_MAX).expect("ids are exact in JSON"))
+}
+
+pub(super) fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
+    text().enum_values(Some(values))
+}
+
+pub(super) fn list(of: impl Into<RefOr<Schema>>) -> Array {
+    Array::new(of)
+}
+
+pub(super) fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
+    ArrayBuilder::new().items(of.into()).min_items(Some(1)).build()
+}
+
+pub(super) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<Schema> {
+    alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
+}
+
+/// What unsets a value: null, or a text or list of nothing.
+pub(super) fn nothing() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::AnyValue)
+        .enum_values(Some([Value::Null, "".into(), Value::Array(vec![])]))
+        .build()
+}
+
+/// A value as answers show it.
+pub(super) fn shown(kind: Kind, nullable: bool) -> Object {
+    let (base, built) = match kind {
+        Kind::Id => (Type::Integer, id()),
+        Kind::Reference => (Type::Integer, id().minimum(Some(0_i64))),
+        Kind::Text { .. } | Kind::Name { .. } => (Type::String, text()),
+        Kind::Email => (Type::String, text()),
+        Kind::Colour => (Type::String, pattern(COLOUR)),
+        Kind::Integer { min, max } => (Type::Integer, whole(min, max)),
+        Kind::Number => (Type::Number, of_type(Type::Number)),
+        Kind::Boolean => (Type::Boolean, of_type(Type::Boolean)),
+        Kind::Moment | Kind::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
+        Kind::Choice(choices) => (Type::String, one_of(choices())),
+    };
+    if nullable { built.schema_type(SchemaType::from_iter([base, Type::Null])).build() } else { built.build() }
+}
+
+/// A value as bodies may give it: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
+pub(super) fn given(kind: Kind) -> RefOr<Schema> {
+    let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
+    match kind {
+        Kind::Id | Kind::Reference => named("IdGiven"),
+        Kind::Text { max } => {
+            text().schema_type(or_null(Type::String)).max_length(Some(max)).pattern(Some(TEXT)).into()
+        }
+        Kind::Name { max } => {
+            text().schema_type(or_null(Type::String)).max_length(Some(max)).pattern(Some(NAME)).into()
+        }
+        Kind::Email => text().schema_type(or_null(Type::String)).max_length(Some(255)).pattern(Some(EMAIL)).into(),
+        Kind::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
+        Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")]),
+        Kind::Number => named("NumberGiven"),
+        Kind::Boolean => named("BooleanGiven"),
+        Kind::Moment | Kind::CivilMoment => named("DatetimeGiven"),
+        Kind::Choice(choices) => {
+            let values = choices().into_iter().map(Value::from).chain(["".into(), Value::Null]);
+            ObjectBuilder::new().schema_type(or_null(Type::String)).enum_values(Some(values)).into()
+        }
+    }
+}
+
+/// The schemas that [`given`] refers to.
+pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 7] {
+    let booleans = one_of(["true", "false", "1", "0"]);
+    let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");
+    [
+        ("Nothing", nothing().into()),
+        ("IntegerText", pattern(WHOLE).description(Some("a whole number as text")).into()),
+        ("IdGiven", any_of([whole(0, largest).into(), named("IntegerText"), named("Nothing")])),
+        (
+            "NumberGiven",
+            any_of([
+                of_type(Type::Number).format(Some(SchemaFormat::KnownFormat(KnownFormat::Double))).into(),
+                pattern(DECIMAL).into(),
+                named("Nothing"),
+            ]),
+        ),
+        ("BooleanGiven", any_of([of_type(Type::Boolean).into(), whole(0, 1).into(), booleans.into()])),
+        (
+            "DatetimeGiven",
+            pattern(DATETIME_GIVEN)
+                .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+                .description(Some("YYYY-MM-DD HH:MM:SS on the clocks of the group; YYYY-MM-DD alone is midnight"))
+                .into(),
+        ),
+        (
+            "IdsGiven",
+            any_of([
+                list(named("IdGiven")).into(),
+                pattern("^[0-9, ]*$").description(Some("ids between commas")).into(),
+                id().into(),
+                named("Nothing"),
+            ]),
+        ),
+    ]
+}
+
+/// The same with a default that is told.
+pub(super) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
+    match schema {
+        RefOr::Ref(reference) => RefBuilder::new().ref_location(reference.ref_location).default(Some(default)).into(),
+        RefOr::T(Schema::Object(mut object)) => {
+            object.default = Some(default);
+            object.into()
+        }
+        RefOr::T(Schema::AnyOf(mut any)) => {
+            any.default = Some(default);
+            RefOr::T(Schema::AnyOf(any))
+        }
+        other @ RefOr::T(_) => other,
+    }
+}

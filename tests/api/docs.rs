@@ -1,0 +1,40 @@
+//! The OpenAPI document and the page to try the API.
+
+use base64::Engine as _;
+use reqwest::Method;
+use sha2::{Digest, Sha256};
+
+use crate::server::{TestServer, answer};
+
+#[tokio::test]
+async fn the_document_needs_no_key_and_says_who_may_do_what() {
+    let server = TestServer::start().await;
+    let document = answer(server.bare(Method::GET, "/api/v1/openapi.json")).await.is(200);
+    assert_eq!(document["openapi"], "3.1.0");
+    let booking = &document["paths"]["/api/v1/groups/{group_id}/appointments"]["post"];
+    for status in ["201", "400", "401", "403", "404", "413", "415", "429", "500", "503"] {
+        assert!(booking["responses"][status].is_object(), "{status}");
+    }
+    assert_eq!(booking["security"].as_array().map(Vec::len), Some(3), "credentials, a session, or a key alone");
+    let name = &document["components"]["schemas"]["CalendarFields"]["properties"]["publicname"];
+    assert_eq!((&name["maxLength"], &name["default"]), (&255.into(), &"".into()));
+    let interval = &document["components"]["schemas"]["CalendarFields"]["properties"]["generate_interval"];
+    assert_eq!((&interval["anyOf"][0]["maximum"], &interval["default"]), (&1_440.into(), &15.into()));
+}
+
+#[tokio::test]
+async fn the_page_runs_its_own_script_and_loads_nothing_from_anywhere_else() {
+    let server = TestServer::start().await;
+    let page = answer(server.bare(Method::GET, "/docs")).await;
+    assert_eq!(page.status, 200);
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    for (begin, end) in [("<script>", "</script>"), ("<style>", "</style>")] {
+        let inside = page.text.split_once(begin).unwrap().1.split_once(end).unwrap().0;
+        let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(inside));
+        assert!(policy.contains(&format!("'sha256-{hash}'")), "{begin}");
+    }
+    for outside in ["http://", "https://", "//cdn", "@import", "src=\"", "url("] {
+        assert!(!page.text.contains(outside), "{outside}");
+    }
+}
