@@ -3,9 +3,11 @@
 mod content;
 
 use std::io::{IsTerminal as _, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -19,18 +21,21 @@ use crate::config::{Config, ConfigError, Given};
 use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
+use crate::engine::health::Health;
 use crate::engine::journal::Journal;
 use crate::engine::link::Wiring;
 use crate::engine::recovery::Loaded;
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, serve};
-use crate::store::{Generations, Log, StoreError};
+use crate::store::{Generations, Log, StoreError, free_bytes};
 use crate::transfer::ImportFault;
 
 /// How long a write may wait to be decided.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the engine may take to end once no connection is left.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How often the store's writer and the disk's room are looked at.
+const WATCH: Duration = Duration::from_millis(200);
 
 /// A shared agenda with online booking.
 #[derive(Debug, Parser)]
@@ -193,7 +198,9 @@ async fn answer_until_told_to_stop(
         TcpListener::bind(config.listen).await.map_err(|reason| Failed::Listen { address: config.listen, reason })?;
     let (engine, journal) = Engine::start(parts, log).await;
     let journal_ended = write_journal(journal)?;
-    let _compacting = compact(engine.compactor(generations, config.journal_mib << 20))?;
+    let reserve_bytes = config.disk_reserve_mib << 20;
+    let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
+    let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores).behind_tls(config.behind_tls)));
     print(&format!("listening on http://{}\n", listener.local_addr()?));
@@ -221,9 +228,10 @@ async fn answer_until_told_to_stop(
 fn write_journal(journal: Journal<impl Log + 'static>) -> std::io::Result<oneshot::Receiver<()>> {
     let (ended, journal_ended) = oneshot::channel();
     std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
-        if let Err(error) = journal.run() {
-            tracing::error!(%error, "the store failed; the process ends, and the next start recovers what is on disk");
-            std::process::exit(70);
+        match std::panic::catch_unwind(AssertUnwindSafe(|| journal.run())) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => give_up(&error),
+            Err(_) => give_up(&"the journal's writer panicked"),
         }
         // Nobody may be waiting any more.
         let _ = ended.send(());
@@ -231,13 +239,36 @@ fn write_journal(journal: Journal<impl Log + 'static>) -> std::io::Result<onesho
     Ok(journal_ended)
 }
 
+/// Ends the process after a failure of the store: nothing more may be answered.
+fn give_up(why: &dyn std::fmt::Display) -> ! {
+    tracing::error!(error = %why, "the store failed; the process ends, and the next start recovers what is on disk");
+    std::process::exit(70);
+}
+
+/// Looks after the writer and the disk's room on a thread of its own, which no stuck task can keep from it, until what
+/// is returned is dropped.
+fn watch(health: Arc<Health>, data: PathBuf, reserve_bytes: u64) -> std::io::Result<std::sync::mpsc::Sender<()>> {
+    let (running, stop) = std::sync::mpsc::channel::<()>();
+    std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+        while stop.recv_timeout(WATCH) == Err(RecvTimeoutError::Timeout) {
+            if let Some(fatal) = health.fatal() {
+                give_up(&fatal);
+            }
+            match free_bytes(&data) {
+                Ok(free) => health.has_room(free >= reserve_bytes),
+                Err(error) => give_up(&error),
+            }
+        }
+    })?;
+    Ok(running)
+}
+
 /// Makes new generations of the store on a thread of its own, until what is returned is dropped.
 fn compact(compactor: Compactor) -> std::io::Result<std::sync::mpsc::Sender<()>> {
     let (running, stop) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("compactor".to_owned()).spawn(move || {
         if let Err(error) = compactor.run(&stop) {
-            tracing::error!(%error, "the store failed; the process ends, and the next start recovers what is on disk");
-            std::process::exit(70);
+            give_up(&error);
         }
     })?;
     Ok(running)

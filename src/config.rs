@@ -90,6 +90,8 @@ options! {
         "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
         "Connections served at once at most";
+    disk_reserve_mib: u64 = 64, "SLOTBOOK_DISK_RESERVE_MIB",
+        "Free space in MiB below which the disk takes no more writes, while reads go on";
     journal_mib: u64 = 64, "SLOTBOOK_JOURNAL_MIB",
         "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
     behind_tls: bool = false, "SLOTBOOK_BEHIND_TLS",

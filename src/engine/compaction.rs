@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use super::journal::WeakHandle;
 use super::published::Published;
 use super::recovery::{directory_position, position, write_directory, write_group};
-use crate::store::{Compaction, Generations, StoreError, Stream};
+use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
 
 /// How often the sizes are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -24,6 +24,8 @@ pub struct Compactor {
     journal: WeakHandle,
     /// Journals below this size are left alone, however small the snapshots.
     journal_bytes: u64,
+    /// Bytes of the disk that are left free.
+    reserve_bytes: u64,
     /// Whether snapshots of unchanged groups may be copied: not from a generation that turned out damaged.
     copying: bool,
 }
@@ -42,9 +44,9 @@ impl Compactor {
         generations: Generations,
         published: Arc<Published>,
         journal: WeakHandle,
-        journal_bytes: u64,
+        (journal_bytes, reserve_bytes): (u64, u64),
     ) -> Self {
-        Self { generations, published, journal, journal_bytes, copying: true }
+        Self { generations, published, journal, journal_bytes, reserve_bytes, copying: true }
     }
 
     /// Looks every second whether a new generation is due, until `stop` is dropped or the journal has ended.
@@ -56,6 +58,11 @@ impl Compactor {
         while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = LOOK;
             if !self.is_due()? {
+                continue;
+            }
+            if !self.has_room()? {
+                tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
+                wait = REST;
                 continue;
             }
             let began = Stopwatch::now();
@@ -83,6 +90,13 @@ impl Compactor {
     pub fn is_due(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
         Ok(sizes.journals > self.journal_bytes && sizes.journals > sizes.snapshots / 2)
+    }
+
+    /// Whether a generation of all that the current one holds leaves the reserve free.
+    fn has_room(&self) -> Result<bool, StoreError> {
+        let sizes = self.generations.sizes()?;
+        let needed = self.reserve_bytes.saturating_add(sizes.snapshots).saturating_add(sizes.journals);
+        Ok(free_bytes(self.generations.directory())? > needed)
     }
 
     /// Makes a new generation now; `None` where the journal has ended.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Permit;
+use super::health::Health;
 use super::published::Published;
 use super::{Answer, Done};
 use crate::domain::directory::Directory;
@@ -170,14 +171,16 @@ pub enum JournalError {
 #[derive(Debug)]
 pub struct Journal<L> {
     writer: Writer<L>,
+    /// Told of each batch's beginning and end.
+    health: Arc<Health>,
     entries: mpsc::UnboundedReceiver<Entry>,
 }
 
 impl<L: Log> Journal<L> {
     /// A journal over a log, and the way to it.
-    pub fn new(log: L, published: Arc<Published>) -> (Self, Handle) {
+    pub fn new(log: L, published: Arc<Published>, health: Arc<Health>) -> (Self, Handle) {
         let (sender, entries) = mpsc::unbounded_channel();
-        (Self { writer: Writer { log, published }, entries }, Handle(sender))
+        (Self { writer: Writer { log, published }, health, entries }, Handle(sender))
     }
 
     /// Drives it on the calling thread until every handle is gone, then closes the log. What waits while one batch is
@@ -204,6 +207,7 @@ impl<L: Log> Journal<L> {
     pub async fn run_simulated(mut self, batch_time: std::time::Duration) -> Result<(), JournalError> {
         let mut batch = Vec::new();
         while self.entries.recv_many(&mut batch, BATCH_ENTRIES).await > 0 {
+            self.health.batch_begins();
             tokio::time::sleep(batch_time).await;
             if let Err(error) = self.guarded_commit(&mut batch) {
                 std::mem::forget((batch, self.entries));
@@ -214,7 +218,9 @@ impl<L: Log> Journal<L> {
     }
 
     fn guarded_commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), JournalError> {
+        self.health.batch_begins();
         let committed = std::panic::catch_unwind(AssertUnwindSafe(|| self.writer.commit(batch)));
+        self.health.batch_ends();
         Ok(committed.map_err(|_| JournalError::Panicked)??)
     }
 }

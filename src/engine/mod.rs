@@ -8,6 +8,7 @@ mod calendar;
 pub mod compaction;
 pub mod draws;
 mod group;
+pub mod health;
 pub mod journal;
 pub mod link;
 pub mod published;
@@ -22,6 +23,7 @@ use tokio::sync::oneshot;
 use self::admission::{Admission, Bounds, Permit};
 use self::compaction::Compactor;
 use self::draws::Draws;
+use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
 use self::link::{Link, Wiring};
 use self::published::Published;
@@ -56,6 +58,8 @@ pub enum Rejection {
     Refused(Refusals),
     /// Too much is under way, or the server is going down: nothing was done.
     Overloaded,
+    /// The store takes no writes at the moment: nothing was done.
+    Closed(Closed),
     /// It waited too long to be decided: nothing was done.
     Expired,
     /// There is no such group.
@@ -104,6 +108,7 @@ pub struct Engine {
     published: Arc<Published>,
     admission: Arc<Admission>,
     supervisor: Link<supervisor::Message>,
+    health: Arc<Health>,
     /// Does not keep the journal from ending.
     journal: WeakHandle,
     clock: Arc<dyn Clock>,
@@ -124,7 +129,8 @@ impl Engine {
         }
         let newest = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.roots));
-        let (journal, handle) = Journal::new(log, Arc::clone(&published));
+        let health = Arc::new(Health::default());
+        let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
         let weak = handle.downgrade();
         let supervisor = supervisor::start(supervisor::Parts {
@@ -134,10 +140,11 @@ impl Engine {
             clock: Arc::clone(&parts.clock),
             draws: parts.draws,
             wiring: parts.wiring,
+            health: Arc::clone(&health),
         })
         .await;
         let (clock, patience) = (parts.clock, parts.patience);
-        let engine = Self { published, admission, supervisor, journal: weak, clock, patience };
+        let engine = Self { published, admission, supervisor, health, journal: weak, clock, patience };
         (engine, journal)
     }
 
@@ -148,10 +155,17 @@ impl Engine {
     }
 
     /// What makes new generations of the store while the engine runs, whenever the journals outgrow half of the
-    /// snapshots and `journal_bytes`.
+    /// snapshots and `journal_bytes`, and the disk keeps `reserve_bytes` free.
     #[must_use]
-    pub fn compactor(&self, generations: Generations, journal_bytes: u64) -> Compactor {
-        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), journal_bytes)
+    pub fn compactor(&self, generations: Generations, journal_bytes: u64, reserve_bytes: u64) -> Compactor {
+        let bounds = (journal_bytes, reserve_bytes);
+        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), bounds)
+    }
+
+    /// How the store fares.
+    #[must_use]
+    pub fn health(&self) -> &Arc<Health> {
+        &self.health
     }
 
     /// The time by the engine's clock.
@@ -169,6 +183,9 @@ impl Engine {
         if self.published.root(group).is_none() {
             return Err(Rejection::NoGroup);
         }
+        if let Some(closed) = self.health.closed() {
+            return Err(Rejection::Closed(closed));
+        }
         let permit = self.admission.permit(group).ok_or(Rejection::Overloaded)?;
         let (reply, answer) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + self.patience;
@@ -181,6 +198,7 @@ impl Engine {
     /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends
     /// after them.
     pub async fn shut_down(self) {
+        self.health.is_ending();
         self.admission.close().await;
         self.supervisor.send(supervisor::Message::ShutDown);
     }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::draws::Draws;
 use super::group;
+use super::health::Health;
 use super::journal::{Entry, Handle, Publish, Release};
 use super::link::{Link, Wiring};
 use super::published::Published;
@@ -50,6 +51,7 @@ pub(super) struct Parts {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draws: Draws,
     pub(super) wiring: Wiring,
+    pub(super) health: Arc<Health>,
 }
 
 struct Supervisor;
@@ -121,9 +123,14 @@ impl Actor for Supervisor {
 
 /// Starts the supervisor.
 pub(super) async fn start(parts: Parts) -> Link<Message> {
-    let wiring = parts.wiring.clone();
-    let (actor, _joining) =
+    let (wiring, health) = (parts.wiring.clone(), Arc::clone(&parts.health));
+    let (actor, joining) =
         Actor::spawn(None, Supervisor, parts).await.expect("an actor without a name is always started");
+    tokio::spawn(async move {
+        // However it ends: only whether it was told to matters.
+        drop(joining.await);
+        health.supervisor_ended();
+    });
     wiring.link(actor)
 }
 

@@ -125,7 +125,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     }
     let operation = match row.operation {
         Operation::Alive => return Ok(health::alive()),
-        Operation::Ready => return Ok(health::ready()),
+        Operation::Ready => return Ok(health::ready(&server.engine)),
         Operation::Document => return Ok(docs::document()),
         Operation::Docs => return Ok(docs::page()),
         Operation::LogIn | Operation::LogOut | Operation::ListGroups => None,

@@ -8,11 +8,14 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::refusal::{Fault, Refusal};
 use crate::domain::zone::Zone;
 use crate::engine::Rejection;
+use crate::engine::health::Closed;
 use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
 
 /// Seconds after which a caller who met an overloaded server may try again.
 const RETRY_SECONDS: u32 = 1;
+/// The same for one who met a store that takes no writes.
+const CLOSED_SECONDS: u32 = 5;
 
 /// Why a request is not answered as asked.
 #[derive(Debug)]
@@ -51,6 +54,16 @@ impl Failure {
         Self { retry_after: Some(RETRY_SECONDS), ..failure }
     }
 
+    /// The store takes no writes; nothing was done.
+    fn closed(closed: Closed) -> Self {
+        let why = match closed {
+            Closed::Slow(_) => "the disk is slow",
+            Closed::ShortOfRoom => "the disk is nearly full",
+        };
+        let failure = Self::new(Problem::ServiceUnavailable, format!("{why}; nothing was done: try again later"));
+        Self { retry_after: Some(CLOSED_SECONDS), ..failure }
+    }
+
     /// Too many of something in too short a time.
     pub(super) fn too_many(what: &str, seconds: i64) -> Self {
         let message = format!("too many {what}: try again in {seconds} seconds");
@@ -80,6 +93,7 @@ impl Failure {
         match rejection {
             Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
             Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
+            Rejection::Closed(closed) => Self::closed(closed),
             Rejection::NoGroup => Self::no_result(),
             Rejection::Failed => Self::ours(),
         }

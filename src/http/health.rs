@@ -2,15 +2,28 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde_json::json;
 
-use super::call::json;
+use super::call;
+use crate::engine::Engine;
+use crate::engine::health::Closed;
 
 /// GET /healthz.
 pub(super) fn alive() -> Response {
-    json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
+    call::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
 }
 
-/// GET /readyz: whoever can ask reaches a server that has recovered.
-pub(super) fn ready() -> Response {
-    json(StatusCode::OK, br#"{"status":"ready"}"#.to_vec())
+/// GET /readyz: recovered, since nobody is answered before, and accepting writes.
+pub(super) fn ready(engine: &Engine) -> Response {
+    let (status, state) = match engine.health().closed() {
+        None => (StatusCode::OK, json!({"status": "ready"})),
+        Some(closed) => {
+            let reason = match closed {
+                Closed::Slow(seconds) => format!("a write has been on its way to the disk for {seconds} seconds"),
+                Closed::ShortOfRoom => "the disk has less room than is kept in reserve".to_owned(),
+            };
+            (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))
+        }
+    };
+    call::json(status, state.to_string().into_bytes())
 }

@@ -108,6 +108,17 @@ pub(super) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
     Ok(bytes)
 }
 
+/// Bytes that may still be written to the disk that `directory` lies on, by others than root too.
+///
+/// # Errors
+///
+/// When the operating system does not say.
+pub fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
+    let found = rustix::fs::statvfs(directory);
+    let found = found.map_err(|error| StoreError::io("ask for the free space of", directory)(error.into()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Makes the next reads of the files in `directory` come from the disk.
 ///
 /// After a failed write the kernel may hold in memory what the disk has not, and call it written. A recovery that read

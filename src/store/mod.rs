@@ -56,6 +56,7 @@ mod tests;
 pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned};
 pub use creation::NewGeneration;
 pub use error::{Place, StoreError};
+pub use files::free_bytes;
 pub use journal::{Log, SledLog};
 pub use record::{BatchNumber, Position, Record, Stream};
 pub use recovery::{Recovered, Report, Store, Visitor};

@@ -12,6 +12,7 @@ use slotbook::domain::root::Root;
 use slotbook::domain::vevent::Permits;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
+use slotbook::engine::health::{Closed, Fatal};
 use slotbook::engine::link::Wiring;
 use slotbook::engine::{Engine, Parts, Rejection};
 use slotbook::store::{Fault, SimulatedDisk, Stream, Tail, codec, state};
@@ -246,5 +247,47 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         }
         engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
         assert_eq!(recovered(&shop, &disk).1.sequence, 3, "the second cancel was no event");
+    });
+}
+
+#[test]
+fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
+    simulated(async {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        tokio::spawn(journal.run_simulated(Duration::from_secs(70)));
+        let first = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.write(group(), wish(0, 0, Some(1))).await }
+        });
+        sleep(Duration::from_secs(4)).await;
+        assert_eq!((engine.health().closed(), engine.health().fatal()), (None, None));
+        sleep(Duration::from_secs(2)).await;
+        let late = engine.write(group(), wish(1, 1, Some(1))).await;
+        assert!(matches!(late, Err(Rejection::Closed(Closed::Slow(5)))), "{late:?}");
+        assert_eq!(engine.health().fatal(), None);
+        sleep(Duration::from_secs(56)).await;
+        assert!(matches!(engine.health().fatal(), Some(Fatal::Stuck(60..))));
+        drop(first);
+    });
+}
+
+#[test]
+fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
+    simulated(async {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        engine.health().has_room(false);
+        let refused = engine.write(group(), wish(0, 0, Some(1))).await;
+        assert!(matches!(refused, Err(Rejection::Closed(Closed::ShortOfRoom))), "{refused:?}");
+        engine.health().has_room(true);
+        engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
+        let health = Arc::clone(engine.health());
+        engine.shut_down().await;
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(health.fatal(), None, "a supervisor that was told to end is no failure");
     });
 }

@@ -1,0 +1,88 @@
+//! A disk that refuses: strace makes the nth call of some kind fail. Nobody is answered for what is not there, the
+//! process ends with 70, and the next start finds all that was answered.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use super::rounds;
+use super::server::{exported, practice, store_of};
+use super::witness::{CALENDARS, Witness};
+
+/// The calls that change a disk or promise that it holds something, and how they fail.
+const FAULTS: [(&str, &str); 5] =
+    [("pwrite64", "EIO"), ("pwrite64", "ENOSPC"), ("fdatasync", "EIO"), ("fsync", "EIO"), ("rename", "EIO")];
+
+/// The paths of a store's first generations: only calls about these are counted and fail.
+fn paths(data: &Path) -> Vec<String> {
+    let text = |path: std::path::PathBuf| path.to_str().expect("a plain path").to_owned();
+    let mut paths = vec![text(data.to_owned())];
+    paths.extend(["mark", "CURRENT", "CURRENT.new"].map(|name| text(data.join(name))));
+    for generation in 1..6 {
+        for database in ["journal", "snapshots"] {
+            for kind in ["", ".new"] {
+                let database = data.join(format!("{database}-{generation:06}{kind}"));
+                paths.extend(["db", "conf", "blobs"].map(|name| text(database.join(name))));
+                paths.push(text(database));
+            }
+        }
+    }
+    paths
+}
+
+/// Serves the store while the `nth` call fails; `None` for the address where it ends before it can serve.
+fn failing(data: &Path, (call, error): (&str, &str), nth: u64, log: &Path) -> (Child, Option<String>) {
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-qq", "-o"]).arg(log);
+    command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:error={error}:when={nth}")]);
+    for path in paths(data) {
+        command.args(["-P", &path]);
+    }
+    command.arg(env!("CARGO_BIN_EXE_slotbook")).args(["serve", "--listen", "127.0.0.1:0", "--journal-mib", "0"]);
+    command.env("SLOTBOOK_LOG", "off").env("SLOTBOOK_DATA", data);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("strace was found");
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
+    let base = line.trim().strip_prefix("listening on ").map(str::to_owned);
+    (child, base)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_write_or_sync_ends_the_process_and_loses_nothing_that_was_answered() {
+    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let (mut injected, mut answered, mut runs) = (0, 0, 0);
+    for fault in FAULTS {
+        let last = rounds(3, 200);
+        for round in 0..last {
+            // In a short run a few calls far apart, in a long one each of the first.
+            let nth = if last == 3 { [1, 4, 15][usize::try_from(round).expect("small")] } else { round + 1 };
+            let folder = tempfile::tempdir().expect("a folder");
+            let data = store_of(folder.path(), &practice(CALENDARS));
+            let log = folder.path().join("strace.log");
+            let witness = Arc::new(Witness::verbose());
+            let (mut child, base) = failing(&data, fault, nth, &log);
+            if let Some(base) = base {
+                let clients = witness.load(&base, 600).await;
+                // Where the fault has not come by then, the load ends here.
+                let ended = child.try_wait().expect("ours").is_some();
+                if !ended {
+                    child.kill().expect("ours");
+                }
+                clients.join_all().await;
+            }
+            let code = child.wait().expect("ours").code();
+            let hit = std::fs::read_to_string(&log).unwrap_or_default().contains("INJECTED");
+            assert!(!hit || code == Some(70) || code.is_none(), "{fault:?} at {nth}: ended with {code:?}");
+            injected += u64::from(hit && code == Some(70));
+            runs += 1;
+            witness.examine(&exported(&data));
+            answered += witness.answered();
+        }
+    }
+    println!("{runs} runs, {injected} ended by an injected fault, {answered} answered writes: nothing lost");
+    assert!(injected * 2 > runs, "{injected} of {runs} runs met their fault");
+}

@@ -1,0 +1,72 @@
+//! A disk that fills up: writes are refused before one can fail, reads go on, and nothing is lost.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::server::{Served, booking, exported, half_hour, practice, store_of};
+use super::witness::{CALENDARS, Witness};
+
+/// A file system in memory; unmounted when dropped.
+struct Memory(tempfile::TempDir);
+
+impl Memory {
+    fn new(mib: u32) -> Result<Self, String> {
+        let memory = Self(tempfile::tempdir().map_err(|error| error.to_string())?);
+        memory.mount(&["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]).map(|()| memory)
+    }
+
+    fn mount(&self, arguments: &[&str]) -> Result<(), String> {
+        let done = Command::new("mount").args(arguments).arg(self.0.path()).output();
+        let done = done.map_err(|error| error.to_string())?;
+        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(self.0.path()).status());
+    }
+}
+
+async fn status(base: &str, path: &str) -> u16 {
+    reqwest::get(format!("{base}{path}")).await.expect("an answer").status().as_u16()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothing() {
+    let memory = match Memory::new(64) {
+        Ok(memory) => memory,
+        Err(reason) => return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}"),
+    };
+    let data = store_of(memory.0.path(), &practice(CALENDARS));
+    let witness = Arc::new(Witness::verbose());
+    let server = Served::on(&data, &["--disk-reserve-mib", "16"]);
+    let clients = witness.load(&server.base, usize::MAX).await;
+    clients.join_all().await;
+    // Every client was told 503, and the process is there to say so.
+    let reading = "/api/v1/groups/1?apikey=test-key";
+    assert_eq!(status(&server.base, "/readyz").await, 503);
+    assert_eq!((status(&server.base, "/healthz").await, status(&server.base, reading).await), (200, 200));
+    let write = |client: &str| {
+        let wish = booking(client, &half_hour(200_000), 1, &[2]);
+        let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
+        reqwest::Client::new().post(url).json(&wish).send()
+    };
+    let refused = write("late").await.expect("an answer");
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    memory.mount(&["-o", "remount,size=512m"]).expect("it could be mounted");
+    let mut patience = 500;
+    while status(&server.base, "/readyz").await != 200 && patience > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        patience -= 1;
+    }
+    let answered = witness.answered();
+    let more = witness.load(&server.base, 100).await;
+    server.end("KILL");
+    more.join_all().await;
+    witness.examine(&exported(&data));
+    println!("{answered} answered writes filled the disk, {} with more room: nothing lost", witness.answered());
+    assert!(answered > 1_000 && witness.answered() > answered, "{answered} before there was room again");
+}
