@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod agenda;
+pub mod answers;
 pub mod bookable;
 pub mod booking;
 pub mod calendar;

@@ -17,6 +17,9 @@ const RETRY_SECONDS: u32 = 1;
 /// The same for one who met a store that takes no writes.
 const CLOSED_SECONDS: u32 = 5;
 
+/// The header under which a request is carried out once.
+pub(super) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// Why a request is not answered as asked.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -70,6 +73,13 @@ impl Failure {
         Self { retry_after: u32::try_from(seconds).ok(), ..Self::new(Problem::TooManyRequests, message) }
     }
 
+    /// An Idempotency-Key that came with something else before.
+    pub(super) fn conflict() -> Self {
+        let rule = "another request came with this key within 24 hours; use a new key for a new request";
+        let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
+        Self::all(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+    }
+
     /// A bug of ours, with nothing of the inside in it.
     pub(super) fn ours() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
@@ -94,6 +104,7 @@ impl Failure {
             Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
             Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
             Rejection::Closed(closed) => Self::closed(closed),
+            Rejection::Conflict => Self::conflict(),
             Rejection::NoGroup => Self::no_result(),
             Rejection::Failed => Self::ours(),
         }

@@ -18,6 +18,7 @@ mod interventions;
 mod listing;
 mod login;
 mod older;
+mod once;
 mod openapi;
 mod records;
 mod routes;

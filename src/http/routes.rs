@@ -249,6 +249,11 @@ impl Row {
         }
     }
 
+    /// Whether it makes something, which an Idempotency-Key keeps from being made twice.
+    pub(super) fn makes(&self) -> bool {
+        self.method == POST
+    }
+
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT

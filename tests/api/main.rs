@@ -10,6 +10,7 @@ mod fiches;
 mod fields;
 mod lists;
 mod older;
+mod once;
 mod paths;
 mod server;
 mod sessions;

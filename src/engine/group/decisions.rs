@@ -20,6 +20,9 @@ use crate::engine::{Done, Envelope, Rejection};
 impl State {
     /// Decides a command, or asks the first calendar.
     pub(super) fn decide(&mut self, envelope: Envelope, now: Instant) {
+        if let Some(answer) = self.answered_before(&envelope, now) {
+            return self.answer_when_durable(envelope, answer);
+        }
         match envelope.command.clone() {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
@@ -151,7 +154,8 @@ impl State {
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
-                self.answer_when_durable(envelope, Ok(Done { before, root, object: about.0, appointments: about.1 }));
+                let (object, appointments) = about;
+                self.answer_when_durable(envelope, Ok(Done { before, root, object, appointments, answer: None }));
             }
             Ok(Ok(Some(event))) => {
                 let decided = self.applied(|_| event);
