@@ -1,6 +1,9 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
 mod content;
+mod operator;
+mod people;
+mod socket;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::panic::AssertUnwindSafe;
@@ -16,8 +19,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
+use self::people::{KeyCommand, ProCommand};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
+use crate::domain::access::AccessRefusal;
 use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
@@ -62,13 +67,19 @@ enum Command {
         /// The document.
         file: PathBuf,
     },
-    /// Writes all that a store holds as one JSON document. No server may be using the store.
+    /// Writes all that a store holds as one JSON document, whether a server runs on it or not.
     Export {
         #[command(flatten)]
         given: Given,
         /// Where to.
         file: PathBuf,
     },
+    /// Application keys: who may ask at all.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Professionals: who logs in to run groups.
+    #[command(subcommand)]
+    Pro(ProCommand),
     /// Prints every option with the value that holds, as a configuration file.
     Config {
         #[command(flatten)]
@@ -91,6 +102,10 @@ enum Failed {
     Document(Vec<ImportFault>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Access(#[from] AccessRefusal),
     #[error("the machine refuses: {0}")]
     Machine(#[from] std::io::Error),
 }
@@ -101,6 +116,7 @@ impl Failed {
         match self {
             Self::Config(_) | Self::Filter(_) => 2,
             Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) => 1,
+            Self::Refused(_) | Self::Access(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
@@ -136,6 +152,8 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Serve { given } => start(&given.resolve()?),
         Command::Import { given, merge, file } => content::import(&given.resolve()?.data, &file, merge),
         Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
+        Command::Key(command) => people::key(command),
+        Command::Pro(command) => people::pro(command),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
             Ok(())
@@ -203,6 +221,7 @@ async fn answer_until_told_to_stop(
     let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores).behind_tls(config.behind_tls)));
+    let reachable = socket::listen(&config.data, engine.clone())?;
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let told = async {
         tokio::select! {
@@ -213,6 +232,8 @@ async fn answer_until_told_to_stop(
         tracing::info!("told to stop: what was taken is finished");
     };
     serve(listener, routes, config.connections_max, told).await;
+    // Before the store is let go of: then another server may make its own.
+    drop(reachable);
     let ended = async {
         engine.shut_down().await;
         journal_ended.await

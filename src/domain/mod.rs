@@ -1,5 +1,6 @@
 //! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
 
+pub mod access;
 pub mod account;
 pub mod agenda;
 pub mod answers;

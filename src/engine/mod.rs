@@ -28,6 +28,7 @@ use self::journal::{Journal, WeakHandle};
 use self::link::{Link, Wiring};
 use self::published::Published;
 use crate::clock::Clock;
+use crate::domain::access::{AccessRefusal, ChangeAccess};
 use crate::domain::command::Command;
 use crate::domain::directory::Directory;
 use crate::domain::ids::{GroupId, VeventId};
@@ -61,8 +62,10 @@ pub struct Once {
     /// SHA-256 over what is asked.
     pub body: [u8; 32],
     /// Makes the answer of what was done. It may depend on nothing else.
-    pub render: Arc<dyn Fn(&Done) -> Vec<u8> + Send + Sync>,
+    pub render: Arc<Render>,
 }
+
+type Render = dyn Fn(&Done) -> Vec<u8> + Send + Sync;
 
 impl std::fmt::Debug for Once {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -223,6 +226,16 @@ impl Engine {
             .send(supervisor::Message::Write { group, envelope: Envelope { command, once, deadline, reply, permit } });
         // A reply port dropped without an answer is an actor that died with the command undecided.
         answer.await.unwrap_or(Err(Rejection::Failed))
+    }
+
+    /// Changes who is let in, and waits until that is durable and holds for every later request.
+    ///
+    /// # Errors
+    /// [`Rejection::Overloaded`] while the engine ends; inside it, what stands in the way.
+    pub async fn change_access(&self, change: ChangeAccess) -> Result<Result<(), AccessRefusal>, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.send(supervisor::Message::ChangeAccess { change, reply });
+        answer.await.map_err(|_| Rejection::Overloaded)
     }
 
     /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends
