@@ -13,6 +13,7 @@ use crate::domain::booking::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
+use crate::domain::text::Email;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
 use crate::engine::Done;
@@ -36,7 +37,20 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
         let records: Vec<Value> = rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
         Map::from_iter([("records".to_owned(), records.into())])
     };
-    call.make(Command::BookAppointment(Box::new(booking.command)), made).await
+    let turn = match call.caller() {
+        Caller::Application => {
+            let email = booking.command.client.email.as_ref().map(Email::folded);
+            Some(call.server.guesses.turn(email, call.from, now).await?)
+        }
+        Caller::Account(_) | Caller::Pro(_) => None,
+    };
+    let outcome = call.make(Command::BookAppointment(Box::new(booking.command)), made).await;
+    if let (Some(turn), Err(failure)) = (&turn, &outcome)
+        && failure.tells_of_a_client()
+    {
+        turn.told(now);
+    }
+    outcome
 }
 
 /// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An

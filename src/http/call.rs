@@ -1,5 +1,6 @@
 //! The way of a request to its handler: each check of contract 2 in its place, none twice.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -49,6 +50,8 @@ pub(super) struct GroupCall {
     pub(super) server: Arc<Server>,
     pub(super) identity: Identity,
     pub(super) params: Params,
+    /// Where the request comes from.
+    pub(super) from: IpAddr,
     /// The moment of the request: no clock is read again.
     pub(super) now: Instant,
     /// The one state of the group that the answer is made from.
@@ -198,7 +201,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     if let Some(answer) = once.and_then(|key| key.answered_before(&root, now)) {
         return answer;
     }
-    dispatch(operation, GroupCall { server, identity, params, now, root, id, body, once }).await
+    dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await
 }
 
 /// The state of a group that the caller sees.

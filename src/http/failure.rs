@@ -85,6 +85,18 @@ impl Failure {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
+    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Contract 3.
+    pub(super) fn tells_of_a_client(&self) -> bool {
+        let telling = [
+            Problem::MaxRdvNumber,
+            Problem::MintimeBetween,
+            Problem::EmailAlreadyExists,
+            Problem::SameTimeRdv,
+            Problem::EmailNotFound,
+        ];
+        self.entries.iter().any(|entry| telling.contains(&entry.problem))
+    }
+
     /// The same, told of a body that calls a field by another name.
     pub(super) fn calling(mut self, field: &str, name: &str) -> Self {
         for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {

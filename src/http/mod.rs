@@ -13,6 +13,7 @@ mod docs;
 mod failure;
 mod fiches;
 mod groups;
+mod guesses;
 mod health;
 mod interventions;
 mod listing;
@@ -27,6 +28,7 @@ mod sets;
 mod slots;
 mod throttle;
 mod vevents;
+mod window;
 
 pub use accept::serve;
 pub use routes::{Routes, Server};

@@ -25,6 +25,7 @@ use super::auth::Doorkeeper;
 use super::call;
 use super::computing::Computing;
 use super::failure::Failure;
+use super::guesses::Guesses;
 use super::older::Sort;
 use crate::engine::Engine;
 use crate::wire::errors::Problem;
@@ -271,6 +272,8 @@ pub struct Server {
     pub(super) engine: Engine,
     /// Knows who asks.
     pub(super) doorkeeper: Doorkeeper,
+    /// Who has been told too much of clients.
+    pub(super) guesses: Guesses,
     /// Where long computations go.
     pub(super) computing: Computing,
 }
@@ -279,7 +282,12 @@ impl Server {
     /// A server over an engine, on a machine of so many cores.
     #[must_use]
     pub fn new(engine: Engine, cores: usize) -> Self {
-        Self { engine, doorkeeper: Doorkeeper::new(cores), computing: Computing::new(cores) }
+        Self {
+            engine,
+            doorkeeper: Doorkeeper::new(cores),
+            guesses: Guesses::default(),
+            computing: Computing::new(cores),
+        }
     }
 
     /// The same behind TLS: browsers are told to keep sessions to it.

@@ -8,6 +8,7 @@ mod catalogue;
 mod docs;
 mod fiches;
 mod fields;
+mod guesses;
 mod lists;
 mod older;
 mod once;
