@@ -148,6 +148,10 @@ impl From<Fault> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
+        if self.entries.is_empty() {
+            // Nothing can be refused for nothing: that is a bug of ours.
+            return Self::ours().into_response();
+        }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
         let mut response = Response::new(Body::from(errors::body(&self.entries)));
         *response.status_mut() = StatusCode::from_u16(status).expect("the table holds HTTP statuses");
