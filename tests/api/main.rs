@@ -13,6 +13,7 @@ mod lists;
 mod older;
 mod once;
 mod paths;
+mod replays;
 mod server;
 mod sessions;
 mod shop;
