@@ -1,9 +1,7 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
 mod content;
-mod operator;
-mod people;
-mod socket;
+mod messages;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::panic::AssertUnwindSafe;
@@ -19,10 +17,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
-use self::people::{KeyCommand, ProCommand};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
-use crate::domain::access::AccessRefusal;
 use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
@@ -37,6 +33,8 @@ use crate::transfer::ImportFault;
 
 /// How long a write may wait to be decided.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long messages under way may take once no connection is left.
+const LAST_POST: Duration = Duration::from_millis(500);
 /// How long the engine may take to end once no connection is left.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often the store's writer and the disk's room are looked at.
@@ -67,19 +65,21 @@ enum Command {
         /// The document.
         file: PathBuf,
     },
-    /// Writes all that a store holds as one JSON document, whether a server runs on it or not.
+    /// Writes all that a store holds as one JSON document. No server may be using the store.
     Export {
         #[command(flatten)]
         given: Given,
         /// Where to.
         file: PathBuf,
     },
-    /// Application keys: who may ask at all.
-    #[command(subcommand)]
-    Key(KeyCommand),
-    /// Professionals: who logs in to run groups.
-    #[command(subcommand)]
-    Pro(ProCommand),
+    /// Sends a test message to an e-mail address or a telephone number, by the options that hold.
+    MessageTest {
+        #[command(flatten)]
+        given: Given,
+        /// An address, or a number with its country's prefix.
+        #[arg(long)]
+        to: String,
+    },
     /// Prints every option with the value that holds, as a configuration file.
     Config {
         #[command(flatten)]
@@ -102,10 +102,10 @@ enum Failed {
     Document(Vec<ImportFault>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
-    #[error("{0}")]
-    Refused(String),
-    #[error(transparent)]
-    Access(#[from] AccessRefusal),
+    #[error("messages cannot be sent by these options: {0}")]
+    Messages(String),
+    #[error("the message was not taken: {0}")]
+    NotTaken(String),
     #[error("the machine refuses: {0}")]
     Machine(#[from] std::io::Error),
 }
@@ -114,9 +114,8 @@ impl Failed {
     /// 1 for a refusal, 2 for bad usage, 70 for a failed store.
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::Filter(_) => 2,
-            Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) => 1,
-            Self::Refused(_) | Self::Access(_) => 1,
+            Self::Config(_) | Self::Filter(_) | Self::Messages(_) => 2,
+            Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) | Self::NotTaken(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
@@ -152,8 +151,7 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Serve { given } => start(&given.resolve()?),
         Command::Import { given, merge, file } => content::import(&given.resolve()?.data, &file, merge),
         Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
-        Command::Key(command) => people::key(command),
-        Command::Pro(command) => people::pro(command),
+        Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
             Ok(())
@@ -220,8 +218,10 @@ async fn answer_until_told_to_stop(
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
     let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let routes = Routes::new(Arc::new(Server::new(engine.clone(), cores).behind_tls(config.behind_tls)));
-    let reachable = socket::listen(&config.data, engine.clone())?;
+    let carriers = Arc::new(messages::carriers(config)?);
+    let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
+    let routes =
+        Routes::new(Arc::new(Server::new(engine.clone(), cores).with_carriers(carriers).behind_tls(config.behind_tls)));
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let told = async {
         tokio::select! {
@@ -232,8 +232,9 @@ async fn answer_until_told_to_stop(
         tracing::info!("told to stop: what was taken is finished");
     };
     serve(listener, routes, config.connections_max, told).await;
-    // Before the store is let go of: then another server may make its own.
-    drop(reachable);
+    if tokio::time::timeout(LAST_POST, messages.stop()).await.is_err() {
+        tracing::warn!("some messages were being sent: they may arrive once more after the next start");
+    }
     let ended = async {
         engine.shut_down().await;
         journal_ended.await

@@ -1,6 +1,7 @@
 //! The only place that reads the OS clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use crate::domain::time::Instant;
 
@@ -8,6 +9,17 @@ use crate::domain::time::Instant;
 pub trait Clock: Send + Sync + 'static {
     /// The current moment, to the second.
     fn now(&self) -> Instant;
+
+    /// How far the current second has gone.
+    fn second_gone(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// A moment as other crates take it.
+#[must_use]
+pub fn system_time(moment: Instant) -> std::time::SystemTime {
+    std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(moment.0).unwrap_or(0))
 }
 
 /// The clock of the machine.
@@ -19,6 +31,12 @@ impl Clock for SystemClock {
     fn now(&self) -> Instant {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Instant(i64::try_from(since_epoch.as_secs()).expect("this century's seconds fit"))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the place")]
+    fn second_gone(&self) -> Duration {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Duration::from_nanos(since_epoch.subsec_nanos().into())
     }
 }
 

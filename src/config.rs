@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why the options cannot be used.
@@ -26,6 +26,57 @@ pub enum ConfigError {
         /// What is wrong, with its line.
         reason: Box<toml::de::Error>,
     },
+}
+
+/// How the connection to an SMTP server is kept secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum SmtpTls {
+    /// The server must offer STARTTLS.
+    Starttls,
+    /// From the first byte.
+    Tls,
+    /// Not at all: for a server on the same machine.
+    None,
+}
+
+/// A text that nobody is shown.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself, or what the file holds where one is named.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn reveal(&self, file: &Path) -> Result<String, ConfigError> {
+        if file.as_os_str().is_empty() {
+            return Ok(self.0.clone());
+        }
+        let unreadable = |reason| ConfigError::Unreadable { path: file.to_owned(), reason };
+        Ok(std::fs::read_to_string(file).map_err(unreadable)?.trim_end().to_owned())
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("")
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
 }
 
 /// Makes, from one line per option: what the command line and the environment gave, what the file gave, what holds,
@@ -96,6 +147,32 @@ options! {
         "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
     behind_tls: bool = false, "SLOTBOOK_BEHIND_TLS",
         "Browsers reach the server over TLS alone, so that they keep sessions to it", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
+    public_url: String = "http://127.0.0.1:8080".to_owned(), "SLOTBOOK_PUBLIC_URL",
+        "What links in messages begin with: where the world reaches this server";
+    smtp_host: String = String::new(), "SLOTBOOK_SMTP_HOST",
+        "The SMTP server that takes mails; without one they are kept in the store to be read";
+    smtp_port: u16 = 587, "SLOTBOOK_SMTP_PORT",
+        "Its port";
+    smtp_tls: SmtpTls = SmtpTls::Starttls, "SLOTBOOK_SMTP_TLS",
+        "How its connection is kept secret: starttls, tls or none";
+    smtp_user: String = String::new(), "SLOTBOOK_SMTP_USER",
+        "Whom to log in there as; nobody where empty";
+    smtp_password: Secret = Secret::default(), "SLOTBOOK_SMTP_PASSWORD",
+        "The password of that user; it is never shown", [hide_env_values = true];
+    smtp_password_file: PathBuf = PathBuf::new(), "SLOTBOOK_SMTP_PASSWORD_FILE",
+        "A file that holds the password instead";
+    mail_from: String = "slotbook@localhost".to_owned(), "SLOTBOOK_MAIL_FROM",
+        "The address that mails come from";
+    sms_url: String = String::new(), "SLOTBOOK_SMS_URL",
+        "Where text messages are posted as JSON; without it they are kept in the store to be read";
+    sms_token: Secret = Secret::default(), "SLOTBOOK_SMS_TOKEN",
+        "The bearer token for it; it is never shown", [hide_env_values = true];
+    sms_token_file: PathBuf = PathBuf::new(), "SLOTBOOK_SMS_TOKEN_FILE",
+        "A file that holds the token instead";
+    messages_daily_max: usize = 20, "SLOTBOOK_MESSAGES_DAILY_MAX",
+        "Most messages of one group to one recipient within 24 hours";
+    message_seconds_max: u64 = 30, "SLOTBOOK_MESSAGE_SECONDS_MAX",
+        "How long one attempt to hand a message over may take";
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
         "What is logged on stderr, as a tracing filter";
 }

@@ -6,6 +6,7 @@ pub mod config;
 pub mod domain;
 pub mod engine;
 pub mod http;
+pub mod notify;
 pub mod password;
 pub mod store;
 pub mod transfer;

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the layers of ours that it may name besides itself.
-const LAYERS: [(&str, &[&str]); 6] = [
+const LAYERS: [(&str, &[&str]); 7] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("wire", &["domain"]),
-    ("engine", &["domain", "store", "clock"]),
-    ("http", &["wire", "domain", "engine", "clock", "password"]),
+    ("notify", &["domain", "clock"]),
+    ("engine", &["domain", "store", "notify", "clock"]),
+    ("http", &["wire", "domain", "engine", "notify", "clock", "password"]),
     ("transfer", &["wire", "domain", "engine", "password"]),
 ];
 

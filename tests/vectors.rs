@@ -20,7 +20,7 @@ use slotbook::domain::root::Root;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Sent, State, Vevent};
+use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent};
 use slotbook::domain::zone::{self, Zone};
 use slotbook::domain::zone_names::ZoneName;
 
@@ -221,7 +221,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
             state: State::default(),
             smsreminder: false,
             from_web: false,
-            sent: Sent::default(),
+            reminders: Reminders::since(Instant(0)),
         }));
     }
     let rule = if line.rrule.is_empty() { None } else { Some(line.rrule.parse().map_err(|e| format!("{e}"))?) };

@@ -10,7 +10,7 @@ use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Sent, State, Vevent};
+use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent};
 use slotbook::domain::zone_names::ZoneName;
 
 /// Monday 5 January 2026, midnight in Paris.
@@ -76,7 +76,7 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> Root {
                 state: State::default(),
                 smsreminder: false,
                 from_web: true,
-                sent: Sent::default(),
+                reminders: Reminders::since(Instant(0)),
             }));
         }
     }

@@ -86,6 +86,7 @@ pub fn open(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant)
             (Some(before), Vevent { deleted: true, ..before.clone() })
         }
     };
+    row.take_over_reminders(before, now);
     if let Some(before) = before {
         kind_stays(before, &row).map_err(|fault| faulty(vec![fault]))?;
         if *before == row {

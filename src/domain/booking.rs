@@ -11,10 +11,11 @@ use super::event::Event;
 use super::fiche::Fiche;
 use super::ids::{CalendarId, FicheId};
 use super::interval_set::Interval;
+use super::record::Record as _;
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
 use super::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
-use super::vevent::{Appointment, Kind, Rare, Sent, State, Vevent};
+use super::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 
 /// A booking that nothing but the calendars can still refuse.
 #[derive(Clone, Debug)]
@@ -135,7 +136,7 @@ impl Opening {
                 state: State::default(),
                 smsreminder: command.smsreminder.unwrap_or(by_default),
                 from_web: command.from_web,
-                sent: Sent::default(),
+                reminders: Reminders::since(now),
             }),
             deleted: false,
             created_at: at,
@@ -210,7 +211,7 @@ fn fiche_for(
         if nameless(&changed) && !nameless(fiche) {
             return Err(invalid(Fault::new("fiche.lastname", "a client keeps a last or a first name")));
         }
-        changed.updated_at = at;
+        changed.touch(Some(fiche), at, now);
         return Ok((id, Some(Box::new(changed))));
     }
     let known = client.email.as_ref().filter(|_| command.from_web).map(super::text::Email::folded);
@@ -231,6 +232,7 @@ fn fiche_for(
         (None, _) => {}
     }
     let mut made = Fiche::new(draws.fiche_id, at);
+    (made.mail_since, made.sms_since) = (now, now);
     client.fields.apply_to(&mut made);
     made.from_web = command.from_web;
     made.deleted = false;

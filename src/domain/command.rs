@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::account::Account;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::{CustomName, CustomValue, Customfield};
+use super::delivery::Deliver;
 use super::fiche::Fiche;
 use super::group::Group;
 use super::ids::{CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId};
@@ -36,6 +37,9 @@ pub enum Command {
     CancelAppointment(CancelAppointment),
     PutVevent(PutVevent),
     ChangeRecord(RecordChange),
+    Deliver(Deliver),
+    /// The same, and nobody is written to about it.
+    Quietly(Box<Command>),
 }
 
 /// Book one or several interventions in a row. Spec 2.8, contract 6.

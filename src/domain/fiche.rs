@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::customfield::Customs;
 use super::ids::FicheId;
+use super::outbox::Channel;
 use super::text::{Email, LongText, Name, Text};
 use super::time::{Civil, Instant};
 
@@ -28,6 +29,10 @@ pub struct Fiche {
     pub customs: Customs,
     pub created_at: Instant,
     pub updated_at: Instant,
+    /// Since when mails reach the client: what was due before is not sent.
+    pub mail_since: Instant,
+    /// Since when text messages do.
+    pub sms_since: Instant,
 }
 
 impl Fiche {
@@ -51,6 +56,38 @@ impl Fiche {
             customs: Customs::default(),
             created_at: now,
             updated_at: now,
+            mail_since: now,
+            sms_since: now,
+        }
+    }
+
+    /// Whether reminders reach the client by a channel: it accepts them, is not deleted, and has an address or a number.
+    /// Contract 7.
+    #[must_use]
+    pub fn can_be_reached(&self, channel: Channel) -> bool {
+        !self.deleted
+            && match channel {
+                Channel::Mail => self.rappel_email && self.email.is_some(),
+                Channel::Sms => self.rappel_sms && self.phone().is_some(),
+            }
+    }
+
+    /// The number that text messages go to: the first that is given.
+    #[must_use]
+    pub fn phone(&self) -> Option<&str> {
+        let mut phones = [&self.firstphone, &self.secondphone].into_iter();
+        phones.find(|phone| !phone.is_blank()).map(Text::as_str)
+    }
+
+    /// Notes since when the client can be reached, if it could not as it stood `before`.
+    pub fn note_reached(&mut self, before: Option<&Self>, now: Instant) {
+        let newly = |channel| self.can_be_reached(channel) && !before.is_some_and(|it| it.can_be_reached(channel));
+        let (mail, sms) = (newly(Channel::Mail), newly(Channel::Sms));
+        if mail {
+            self.mail_since = now;
+        }
+        if sms {
+            self.sms_since = now;
         }
     }
 

@@ -48,6 +48,10 @@ pub struct Group {
     pub maxrdv_number: Bounded<0, 1_000_000>,
     pub created_at: Instant,
     pub updated_at: Instant,
+    /// Since when mails go out as they do: what was due before is not sent.
+    pub mail_since: Instant,
+    /// Since when text messages do.
+    pub sms_since: Instant,
 }
 
 impl Group {
@@ -88,6 +92,19 @@ impl Group {
             maxrdv_number: const { Bounded::known(0) },
             created_at: now,
             updated_at: now,
+            mail_since: now,
+            sms_since: now,
+        }
+    }
+
+    /// Notes that reminders go out at other times than as it stood `before`.
+    pub fn note_rescheduled(&mut self, before: &Self, now: Instant) {
+        let moved = self.timezone != before.timezone;
+        if moved || self.mailreminder != before.mailreminder {
+            self.mail_since = now;
+        }
+        if moved || self.smsreminder != before.smsreminder {
+            self.sms_since = now;
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
 
-pub mod access;
 pub mod account;
 pub mod agenda;
-pub mod answers;
+pub mod announcement;
 pub mod bookable;
 pub mod booking;
 pub mod calendar;
@@ -11,6 +10,7 @@ pub mod cancellation;
 pub mod catalogue;
 pub mod command;
 pub mod customfield;
+pub mod delivery;
 pub mod directory;
 pub mod event;
 pub mod fiche;
@@ -20,6 +20,8 @@ pub mod interval_set;
 pub mod intervention;
 pub mod open_time;
 pub mod outbox;
+pub mod phone;
+pub mod planning;
 pub mod record;
 pub mod recurrence;
 pub mod refusal;

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{MessageId, VeventId};
 use super::text::Text;
 use super::time::{DAY, Instant};
+use super::vevent::Settled;
 
 /// How long it is remembered what became of a message, in seconds.
 const REMEMBERED_SECONDS: i64 = 90 * DAY;
@@ -211,6 +212,18 @@ impl Message {
         }
     }
 
+    /// What its appointment is to remember of it: nothing while it is open, or where what has changed suppresses it.
+    #[must_use]
+    pub fn settled_reminder(&self) -> Option<Settled> {
+        let (_, Standing { start, .. }) = self.reminder()?;
+        match &self.progress {
+            Progress::Sent { .. } | Progress::Kept { .. } => Some(Settled::Sent(start)),
+            Progress::Failed { .. } | Progress::Missed { .. } => Some(Settled::GivenUp(start)),
+            Progress::Suppressed { why: Why::TooMany | Why::Begun, .. } => Some(Settled::GivenUp(start)),
+            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => None,
+        }
+    }
+
     /// By what it goes.
     #[must_use]
     pub const fn channel(&self) -> Channel {
@@ -287,6 +300,15 @@ impl Outbox {
     #[must_use]
     pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
         self.messages.get(self.reminders.get(&(appointment, channel))?)
+    }
+
+    /// Those that are new since an earlier state of it, or stand differently.
+    pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Arc<Message>> {
+        use imbl::ordmap::DiffItem;
+        before.messages.diff(&self.messages).filter_map(|change| match change {
+            DiffItem::Add(_, message) | DiffItem::Update { new: (_, message), .. } => Some(message),
+            DiffItem::Remove(..) => None,
+        })
     }
 
     /// How many messages to a recipient were first attempted after a moment.

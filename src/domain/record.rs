@@ -37,8 +37,8 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What is wrong with the row, which stood as `before` if it is not new, in the group as it is.
     fn faults(&self, before: Option<&Self>, root: &Root) -> Vec<Fault>;
 
-    /// Sets the moment of its last change.
-    fn touch(&mut self, at: Instant);
+    /// Notes its change at `now`, stamped `at`, from how it stood `before` if it is not new.
+    fn touch(&mut self, before: Option<&Self>, at: Instant, now: Instant);
 
     /// What has happened when the row stands like this.
     fn put(self, at: Instant) -> Event;
@@ -119,7 +119,7 @@ fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -
     if !faults.is_empty() {
         return Err(faults.into_iter().map(Refusal::InvalidParameter).collect());
     }
-    row.touch(at);
+    row.touch(before, at, now);
     Ok(Some(row.put(at)))
 }
 
@@ -137,6 +137,7 @@ fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Opti
         return Err(vec![Refusal::InvalidParameter(Fault::new("name", "must not be blank"))]);
     }
     group.updated_at = at;
+    group.note_rescheduled(before, now);
     if group.timezone == before.timezone {
         return Ok(Some(Event::GroupChanged { at, group: Box::new(group), resolved: Vec::new() }));
     }
@@ -195,8 +196,9 @@ impl Record for Fiche {
         faults
     }
 
-    fn touch(&mut self, at: Instant) {
+    fn touch(&mut self, before: Option<&Self>, at: Instant, now: Instant) {
         self.updated_at = at;
+        self.note_reached(before, now);
     }
 
     fn put(self, at: Instant) -> Event {
@@ -229,7 +231,7 @@ macro_rules! of_catalogue {
                 faults(self, before, &root.catalogue).into_iter().flatten().collect()
             }
 
-            fn touch(&mut self, at: Instant) {
+            fn touch(&mut self, _: Option<&Self>, at: Instant, _: Instant) {
                 self.updated_at = at;
             }
 

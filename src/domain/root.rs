@@ -7,7 +7,6 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::answers::Answers;
 use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
 use super::customfield::Customfield;
@@ -50,8 +49,6 @@ pub struct Root {
     pub removed: BTreeMap<IdKind, u64>,
     /// Messages to clients: those that wait, and what became of the others.
     pub outbox: Outbox,
-    /// What is answered again to requests that come again.
-    pub answers: Answers,
 }
 
 /// Highest ids used; 0 where none was.
@@ -80,7 +77,6 @@ impl Root {
             spent: Spent::default(),
             removed: BTreeMap::new(),
             outbox: Outbox::default(),
-            answers: Answers::default(),
         }
     }
 
@@ -146,12 +142,6 @@ impl Root {
             messages.iter().for_each(|message| next.enqueue(message));
             return next;
         }
-        if let Event::DoneOnce { answered, event } = event {
-            let mut next = self.apply(event);
-            assert!(next.last_stamp == answered.at, "an answer is stamped as what it answers for");
-            next.answers.keep(Arc::clone(answered));
-            return next;
-        }
         let mut next = self.clone();
         next.sequence += 1;
         match event {
@@ -188,6 +178,7 @@ impl Root {
             Event::MessagePut { at, message } => {
                 next.stamp(*at);
                 next.enqueue(message);
+                next.settle_reminder(message);
             }
             Event::Announced { .. } => unreachable!("its own event has been applied, and its messages are put"),
             Event::CalendarPut { .. }
@@ -197,7 +188,6 @@ impl Root {
             | Event::CustomfieldPut { .. }
             | Event::CalendarsetRemoved { .. }
             | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
-            Event::DoneOnce { .. } => unreachable!("it was taken apart before"),
         }
         next
     }
@@ -209,6 +199,19 @@ impl Root {
     /// Where a new message's id is not the next.
     pub fn enqueue(&mut self, message: &Message) {
         self.outbox.put(Arc::new(message.clone()), self.last_stamp);
+    }
+
+    /// Notes with an appointment what became of its reminder, so that it is not sent again.
+    fn settle_reminder(&mut self, message: &Message) {
+        let (Some((channel, standing)), Some(settled)) = (message.reminder(), message.settled_reminder()) else {
+            return;
+        };
+        let Some(row) = self.rows.get(&standing.id) else { return };
+        let mut row = Vevent::clone(row);
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.reminders.of_mut(channel).settled = settled;
+            self.rows.insert(row.id, Arc::new(row));
+        }
     }
 
     /// Gives the group its fields, and the appointments the instants that its clock now means.
@@ -287,8 +290,7 @@ impl Root {
             | Event::FichePut { .. }
             | Event::GroupChanged { .. }
             | Event::Announced { .. }
-            | Event::MessagePut { .. }
-            | Event::DoneOnce { .. } => unreachable!("it does not change the catalogue"),
+            | Event::MessagePut { .. } => unreachable!("it does not change the catalogue"),
         };
         self.stamp(*at);
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::customfield::Customs;
 use super::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use super::interval_set::Interval;
+use super::outbox::Channel;
 use super::recurrence::Series;
 use super::text::{Colour, LongText, Text};
 use super::time::{Civil, Instant};
@@ -62,8 +63,8 @@ pub struct Appointment {
     pub smsreminder: bool,
     /// Whether the module made it.
     pub from_web: bool,
-    /// Which reminders have left for this start.
-    pub sent: Sent,
+    /// What is known of its reminders.
+    pub reminders: Reminders,
 }
 
 impl Appointment {
@@ -166,13 +167,59 @@ impl State {
     }
 }
 
-/// Which reminders have left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+/// What is known of the reminders of an appointment beyond what follows from settings. Contract 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reminders {
     /// The e-mail reminder.
-    pub mail: bool,
+    pub mail: Reminder,
     /// The SMS reminder.
-    pub sms: bool,
+    pub sms: Reminder,
+}
+
+/// What is known of one reminder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reminder {
+    /// When the appointment was made, moved or restored, or this reminder asked for: what was due before is not sent.
+    pub since: Instant,
+    /// What became of it.
+    pub settled: Settled,
+}
+
+/// What became of a reminder. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Settled {
+    /// Nothing yet.
+    No,
+    /// It has left, for an appointment with this start; for another start there may be another.
+    Sent(Instant),
+    /// It came too late or nobody took it, for an appointment with this start.
+    GivenUp(Instant),
+}
+
+impl Reminders {
+    /// Those of an appointment made, moved or restored at a moment.
+    #[must_use]
+    pub const fn since(moment: Instant) -> Self {
+        let reminder = Reminder { since: moment, settled: Settled::No };
+        Self { mail: reminder, sms: reminder }
+    }
+
+    /// The one of a channel.
+    #[must_use]
+    pub const fn of(&self, channel: Channel) -> Reminder {
+        match channel {
+            Channel::Mail => self.mail,
+            Channel::Sms => self.sms,
+        }
+    }
+
+    /// The one of a channel, to be changed.
+    pub const fn of_mut(&mut self, channel: Channel) -> &mut Reminder {
+        match channel {
+            Channel::Mail => &mut self.mail,
+            Channel::Sms => &mut self.sms,
+        }
+    }
 }
 
 /// The secret of an appointment: 20 random letters and digits. Contract 6.
@@ -217,6 +264,26 @@ impl Vevent {
         match &self.kind {
             Kind::Appointment(appointment) => Some(appointment),
             Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => None,
+        }
+    }
+
+    /// Takes over what is known of the reminders of the event as it stood `before`. Where it is newly an appointment, moved,
+    /// restored or wants a text message it did not want, what would have been due by `now` is not sent any more.
+    pub fn take_over_reminders(&mut self, before: Option<&Self>, now: Instant) {
+        let deleted = self.deleted;
+        let Kind::Appointment(appointment) = &mut self.kind else { return };
+        let stood = before.and_then(|before| Some((before.appointment()?, before.deleted)));
+        let Some((stood, was_deleted)) = stood else {
+            appointment.reminders = Reminders::since(now);
+            return;
+        };
+        appointment.reminders = stood.reminders;
+        let moved = stood.start != appointment.start || (was_deleted && !deleted);
+        if moved {
+            appointment.reminders.mail.since = now;
+        }
+        if moved || (appointment.smsreminder && !stood.smsreminder) {
+            appointment.reminders.sms.since = now;
         }
     }
 

@@ -11,7 +11,6 @@ use super::admission::Permit;
 use super::health::Health;
 use super::published::Published;
 use super::{Answer, Done};
-use crate::domain::access::AccessRefusal;
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
@@ -59,8 +58,6 @@ pub enum Release {
         /// Its right to be under way.
         permit: Permit,
     },
-    /// To the operator: whether who is let in has changed.
-    Operator(oneshot::Sender<Result<(), AccessRefusal>>, Result<(), AccessRefusal>),
     /// To an actor that waits until all it sent before has been answered.
     Fence(oneshot::Sender<()>),
 }
@@ -81,7 +78,6 @@ impl Release {
                 drop(permit);
                 drop(reply.send(*answer));
             }
-            Self::Operator(reply, answer) => drop(reply.send(answer)),
             Self::Fence(waiting) => drop(waiting.send(())),
         }
     }

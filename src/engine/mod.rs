@@ -13,6 +13,8 @@ pub mod journal;
 pub mod link;
 pub mod published;
 pub mod recovery;
+mod reminders;
+mod sending;
 mod supervisor;
 
 use std::sync::Arc;
@@ -27,13 +29,14 @@ use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
 use self::link::{Link, Wiring};
 use self::published::Published;
+use self::sending::Post;
 use crate::clock::Clock;
-use crate::domain::access::{AccessRefusal, ChangeAccess};
 use crate::domain::command::Command;
 use crate::domain::directory::Directory;
 use crate::domain::ids::{GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
+use crate::notify::Carriers;
 use crate::store::{Generations, Log};
 
 /// What a write comes to.
@@ -50,27 +53,6 @@ pub struct Done {
     pub object: u64,
     /// The appointments made, or the one cancelled.
     pub appointments: Vec<VeventId>,
-    /// For what was done [`Once`]: the bytes it is answered with, now and every time it is asked again.
-    pub answer: Option<Arc<[u8]>>,
-}
-
-/// The wish that a command be carried out once, however often it is sent. Contract 6.
-#[derive(Clone)]
-pub struct Once {
-    /// SHA-256 over who asks of whom under which key.
-    pub scope: [u8; 32],
-    /// SHA-256 over what is asked.
-    pub body: [u8; 32],
-    /// Makes the answer of what was done. It may depend on nothing else.
-    pub render: Arc<Render>,
-}
-
-type Render = dyn Fn(&Done) -> Vec<u8> + Send + Sync;
-
-impl std::fmt::Debug for Once {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Once").field("scope", &self.scope).field("body", &self.body).finish_non_exhaustive()
-    }
 }
 
 /// Why a command was not carried out.
@@ -84,8 +66,6 @@ pub enum Rejection {
     Closed(Closed),
     /// It waited too long to be decided: nothing was done.
     Expired,
-    /// The same key came with something else within 24 hours: nothing was done.
-    Conflict,
     /// There is no such group.
     NoGroup,
     /// A bug of ours; the group lives on as it was.
@@ -96,11 +76,12 @@ pub enum Rejection {
 #[derive(Debug)]
 struct Envelope {
     command: Command,
-    once: Option<Once>,
     /// Undecided by then, it is dropped.
     deadline: tokio::time::Instant,
     reply: oneshot::Sender<Answer>,
     permit: Permit,
+    /// Nobody is written to about it.
+    quiet: bool,
 }
 
 impl Envelope {
@@ -125,6 +106,37 @@ pub struct Parts {
     pub bounds: Bounds,
     /// How long a command may wait to be decided.
     pub patience: Duration,
+}
+
+/// How messages are sent.
+pub struct Sending {
+    /// Who carries them.
+    pub carriers: Arc<Carriers>,
+    /// Most messages to one recipient within 24 hours.
+    pub daily_max: usize,
+    /// Chance, for when to try again.
+    pub draws: Draws,
+    /// How actors reach one another.
+    pub wiring: Wiring,
+    /// How long the timer sleeps at most before it reads the clock again.
+    pub doze: Duration,
+    /// Attempts under way at once at most, of mails and of text messages each.
+    pub lane: usize,
+}
+
+/// The sending of messages, to be stopped.
+pub struct Messages {
+    timer: Link<reminders::Message>,
+}
+
+impl Messages {
+    /// Begins no more attempts, and waits until those under way have ended.
+    pub async fn stop(self) {
+        let (answer, ended) = oneshot::channel();
+        self.timer.send(reminders::Message::Stop(answer));
+        // A timer that is gone has nothing under way.
+        drop(ended.await);
+    }
 }
 
 /// The running engine. Clones are handles to the same one; when the last is gone and all is answered, it ends.
@@ -205,14 +217,6 @@ impl Engine {
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed.
     pub async fn write(&self, group: GroupId, command: Command) -> Answer {
-        self.write_once(group, command, None).await
-    }
-
-    /// The same, carried out once: where it was carried out before, the answer is the first one.
-    ///
-    /// # Errors
-    /// Every [`Rejection`]; with any of them nothing has been changed, and the next try is decided anew.
-    pub async fn write_once(&self, group: GroupId, command: Command, once: Option<Once>) -> Answer {
         if self.published.root(group).is_none() {
             return Err(Rejection::NoGroup);
         }
@@ -222,20 +226,33 @@ impl Engine {
         let permit = self.admission.permit(group).ok_or(Rejection::Overloaded)?;
         let (reply, answer) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + self.patience;
-        self.supervisor
-            .send(supervisor::Message::Write { group, envelope: Envelope { command, once, deadline, reply, permit } });
+        self.supervisor.send(supervisor::Message::Write {
+            group,
+            envelope: Envelope { command, deadline, reply, permit, quiet: false },
+        });
         // A reply port dropped without an answer is an actor that died with the command undecided.
         answer.await.unwrap_or(Err(Rejection::Failed))
     }
 
-    /// Changes who is let in, and waits until that is durable and holds for every later request.
-    ///
-    /// # Errors
-    /// [`Rejection::Overloaded`] while the engine ends; inside it, what stands in the way.
-    pub async fn change_access(&self, change: ChangeAccess) -> Result<Result<(), AccessRefusal>, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.supervisor.send(supervisor::Message::ChangeAccess { change, reply });
-        answer.await.map_err(|_| Rejection::Overloaded)
+    /// Sends messages from now on: what waits, and what comes to be due. To be called once.
+    pub async fn send_messages(&self, sending: Sending) -> Messages {
+        let post = Arc::new(Post {
+            carriers: sending.carriers,
+            daily_max: sending.daily_max,
+            draws: std::sync::Mutex::new(sending.draws),
+        });
+        let timer = reminders::start(reminders::Parts {
+            engine: self.clone(),
+            post,
+            wiring: sending.wiring,
+            doze: sending.doze,
+            lane: sending.lane,
+        })
+        .await;
+        self.published.tell(timer.clone());
+        // What was committed before anybody was told is found by looking anew.
+        timer.send(reminders::Message::Refill);
+        Messages { timer }
     }
 
     /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends

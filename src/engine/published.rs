@@ -1,10 +1,12 @@
 //! What readers see: nothing that is not durable, and everything that has been answered. Invariants 4 and 5.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
+use super::link::Link;
+use super::reminders;
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
@@ -16,6 +18,8 @@ pub struct Published {
     directory: ArcSwap<Directory>,
     /// Every group of the store.
     groups: BTreeMap<GroupId, ArcSwap<Root>>,
+    /// Who is told of every change, once the timer runs.
+    timer: OnceLock<Link<reminders::Message>>,
 }
 
 impl Published {
@@ -23,7 +27,11 @@ impl Published {
     #[must_use]
     pub fn new(directory: Directory, roots: impl IntoIterator<Item = Root>) -> Self {
         let slot = |root: Root| (root.catalogue.group.id, ArcSwap::from_pointee(root));
-        Self { directory: ArcSwap::from_pointee(directory), groups: roots.into_iter().map(slot).collect() }
+        Self {
+            directory: ArcSwap::from_pointee(directory),
+            groups: roots.into_iter().map(slot).collect(),
+            timer: OnceLock::new(),
+        }
     }
 
     /// The directory as of now.
@@ -45,8 +53,16 @@ impl Published {
 
     pub(super) fn show(&self, group: GroupId, root: Arc<Root>) {
         if let Some(slot) = self.groups.get(&group) {
-            slot.store(root);
+            let before = slot.swap(Arc::clone(&root));
+            if let Some(timer) = self.timer.get() {
+                timer.send(reminders::Message::Committed { before, after: root });
+            }
         }
+    }
+
+    /// Has the timer told of every change from now on.
+    pub(super) fn tell(&self, timer: Link<reminders::Message>) {
+        drop(self.timer.set(timer));
     }
 
     pub(super) fn show_directory(&self, directory: Arc<Directory>) {

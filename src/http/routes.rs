@@ -25,9 +25,9 @@ use super::auth::Doorkeeper;
 use super::call;
 use super::computing::Computing;
 use super::failure::Failure;
-use super::guesses::Guesses;
 use super::older::Sort;
 use crate::engine::Engine;
+use crate::notify::Carriers;
 use crate::wire::errors::Problem;
 
 /// A line of the table.
@@ -250,11 +250,6 @@ impl Row {
         }
     }
 
-    /// Whether it makes something, which an Idempotency-Key keeps from being made twice.
-    pub(super) fn makes(&self) -> bool {
-        self.method == POST
-    }
-
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT
@@ -272,10 +267,10 @@ pub struct Server {
     pub(super) engine: Engine,
     /// Knows who asks.
     pub(super) doorkeeper: Doorkeeper,
-    /// Who has been told too much of clients.
-    pub(super) guesses: Guesses,
     /// Where long computations go.
     pub(super) computing: Computing,
+    /// What messages say, for those who may read them.
+    pub(super) carriers: Arc<Carriers>,
 }
 
 impl Server {
@@ -285,9 +280,16 @@ impl Server {
         Self {
             engine,
             doorkeeper: Doorkeeper::new(cores),
-            guesses: Guesses::default(),
             computing: Computing::new(cores),
+            carriers: Arc::new(Carriers::nobody("")),
         }
+    }
+
+    /// The same, where messages say what these carriers make them say.
+    #[must_use]
+    pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
+        self.carriers = carriers;
+        self
     }
 
     /// The same behind TLS: browsers are told to keep sessions to it.

@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 
 use super::codec::{self, DecodeError};
 use crate::domain::account::Account;
-use crate::domain::answers::Answered;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::Customfield;
@@ -44,8 +43,6 @@ enum GroupFrame {
     Messages(Vec<Arc<Message>>),
     /// The highest id that a message ever had; not there where none was.
     LastMessage(u64),
-    /// What is answered again, by age.
-    Answers(Vec<Arc<Answered>>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,7 +96,6 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)?;
     let removed: Vec<_> = root.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
     frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
-    frames_of(root.answers.iter(), GroupFrame::Answers, &mut write)?;
     frames_of(root.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match root.outbox.last_id() {
         0 => Ok(()),
@@ -122,7 +118,6 @@ pub struct GroupReader {
     removed: Vec<(IdKind, u64)>,
     messages: Vec<Arc<Message>>,
     last_message: u64,
-    answers: Vec<Arc<Answered>>,
 }
 
 impl GroupReader {
@@ -144,7 +139,6 @@ impl GroupReader {
             GroupFrame::Removed(rows) => self.removed.extend(rows),
             GroupFrame::Messages(rows) => self.messages.extend(rows),
             GroupFrame::LastMessage(id) => self.last_message = id,
-            GroupFrame::Answers(rows) => self.answers.extend(rows),
         }
         Ok(())
     }
@@ -167,7 +161,6 @@ impl GroupReader {
         root.spent = head.spent;
         root.removed = self.removed.into_iter().collect();
         root.outbox = Outbox::assembled(self.messages, self.last_message);
-        root.answers = self.answers.into_iter().collect();
         Some(root)
     }
 }

@@ -146,6 +146,7 @@ impl Import<'_> {
             let zone = fields.get("timezone").and_then(Value::as_str).and_then(ZoneName::from_name);
             let zone = zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
             let mut group = Group::new(id, zone, self.now);
+            (group.mail_since, group.sms_since) = ALWAYS;
             let root = Root::new(Catalogue::new(group.clone()));
             match GROUP.parse_new(fields, &Scope::of(&root), Audience::Store) {
                 Ok(patch) => patch.apply_to(&mut group),
@@ -183,10 +184,9 @@ impl Import<'_> {
             (_, Ok(_), _) => return,
             (_, Err(wrong), _) => return faults.extend(&path, wrong),
         };
-        let said = (object.get("mail_sent").is_some(), object.get("sms_sent").is_some());
         let mut row = input.vevent(id, self.draws.key(), created_at, updated_at);
         if let Kind::Appointment(appointment) = &mut row.kind {
-            pass_over_past_reminders(appointment, said, &scope, self.now);
+            pass_over_past_reminders(appointment, &scope, self.now);
         }
         draft.vevents.push((index, Arc::new(row)));
     }
@@ -326,6 +326,7 @@ impl Draft {
         match (FICHE.parse_new(object, &Scope::of(&self.root), Audience::Store), id) {
             (Ok(patch), Some(id)) => {
                 let mut fiche = Fiche::new(id, now);
+                (fiche.mail_since, fiche.sms_since) = ALWAYS;
                 // A deleted fiche's last name is given as it is shown, with a `$`.
                 fiche.deleted = object.get("deleted").is_some_and(|given| value::boolean(given) == Ok(true));
                 patch.apply_to(&mut fiche);
@@ -395,23 +396,23 @@ fn stamps(
     }
 }
 
-/// A reminder whose time is past counts as sent, unless the document says what was. Contract 11.
-fn pass_over_past_reminders(
-    appointment: &mut Appointment,
-    (mail_said, sms_said): (bool, bool),
-    scope: &Scope<'_>,
-    now: Instant,
-) {
+/// Since when mails and text messages reach whom they are for, as far as an import knows: what is past is passed over with
+/// each appointment.
+const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
+
+/// A reminder whose time is past is not sent any more, and has not been unless the document says so. Contract 11. Nothing
+/// but its own time is kept of that, so that the day of the import makes no difference.
+fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now: Instant) {
     let group = &scope.root.catalogue.group;
     let lead = |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
     let mail = crate::domain::reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()));
     let sms = crate::domain::reminder::sms_time(scope.zone, appointment.start, lead(group.smsreminder.minutes()));
-    if !mail_said && mail.is_some_and(|due| due <= now) {
-        appointment.sent.mail = true;
-    }
-    if !sms_said && sms.is_some_and(|due| due <= now) {
-        appointment.sent.sms = true;
-    }
+    let since = |due: Option<Instant>| {
+        let passed = due.filter(|due| *due <= now);
+        passed.map_or(Instant(0), |due| due.plus_seconds(1))
+    };
+    appointment.reminders.mail.since = since(mail);
+    appointment.reminders.sms.since = since(sms);
 }
 
 /// Puts the groups together, and notes whose their ids are.

@@ -232,7 +232,7 @@ fn blank() -> Vevent {
         state: vevent::State::default(),
         smsreminder: false,
         from_web: false,
-        sent: vevent::Sent::default(),
+        reminders: vevent::Reminders::since(Instant(0)),
     };
     Vevent {
         id: VeventId::new(1).expect("1 is an id"),

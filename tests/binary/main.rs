@@ -2,5 +2,4 @@
 
 mod bursts;
 mod commands;
-mod operator;
 mod server;

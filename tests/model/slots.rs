@@ -8,7 +8,7 @@ use slotbook::domain::refusal::Refusal;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::Bounded;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Sent, State};
+use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State};
 use slotbook::domain::zone::Zone;
 
 use super::shop::{SECRET, Shop, booking_of, by_pro, calendar, intervention};
@@ -115,7 +115,7 @@ fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> K
         state: State::default(),
         smsreminder: false,
         from_web: false,
-        sent: Sent::default(),
+        reminders: Reminders::since(Instant(0)),
     })
 }
 

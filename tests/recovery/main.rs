@@ -6,7 +6,6 @@
 mod faults;
 mod full;
 mod kill;
-mod once;
 mod power_cut;
 #[path = "../binary/server.rs"]
 mod server;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::{Matter, Open, Panicked, State, guarded};
 use crate::domain::agenda::{self, Placing, Room};
+use crate::domain::announcement;
 use crate::domain::bookable::Obstacle;
 use crate::domain::booking::{self, Opening};
 use crate::domain::cancellation::{self, Cancellation};
 use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command, PutVevent, RecordChange};
+use crate::domain::delivery;
 use crate::domain::event::Event;
 use crate::domain::ids::{CalendarId, VeventId};
 use crate::domain::record;
@@ -19,15 +21,21 @@ use crate::engine::{Done, Envelope, Rejection};
 
 impl State {
     /// Decides a command, or asks the first calendar.
-    pub(super) fn decide(&mut self, envelope: Envelope, now: Instant) {
-        if let Some(answer) = self.answered_before(&envelope, now) {
-            return self.answer_when_durable(envelope, answer);
+    pub(super) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
+        while let Command::Quietly(inner) = envelope.command {
+            envelope.command = *inner;
+            envelope.quiet = true;
         }
         match envelope.command.clone() {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
             Command::PutVevent(command) => self.open_placing(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
+            Command::Deliver(step) => {
+                let decided = guarded(|| Ok(delivery::decide(&self.root, &step, now)));
+                self.settle(envelope, decided, (0, Vec::new()), now);
+            }
+            Command::Quietly(_) => unreachable!("it has been taken out"),
         }
     }
 
@@ -96,7 +104,7 @@ impl State {
 
     fn book(&mut self, envelope: Envelope, opening: Opening, draws: &BookingDraws, calendar: CalendarId, now: Instant) {
         let Command::BookAppointment(command) = &envelope.command else { return };
-        let decided = self.applied(|root| opening.booked_on(calendar, root, command, draws, now));
+        let decided = self.applied(&envelope, now, |root| opening.booked_on(calendar, root, command, draws, now));
         let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
         let first = legs.first().map_or(0, |id| id.number());
         self.commit(envelope, decided, (first, legs), now);
@@ -130,7 +138,7 @@ impl State {
 
     fn place(&mut self, envelope: Envelope, placing: Placing, now: Instant) {
         let id = placing.id().number();
-        let decided = self.applied(|_| placing.placed());
+        let decided = self.applied(&envelope, now, |_| placing.placed());
         self.commit(envelope, decided, (id, Vec::new()), now);
     }
 
@@ -154,22 +162,29 @@ impl State {
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
-                let (object, appointments) = about;
-                self.answer_when_durable(envelope, Ok(Done { before, root, object, appointments, answer: None }));
+                self.answer_when_durable(envelope, Ok(Done { before, root, object: about.0, appointments: about.1 }));
             }
             Ok(Ok(Some(event))) => {
-                let decided = self.applied(|_| event);
+                let decided = self.applied(&envelope, now, |_| event);
                 self.commit(envelope, decided, about, now);
             }
         }
     }
 
-    /// An event with the state it makes.
-    fn applied(&self, decide: impl FnOnce(&Root) -> Event) -> Result<(Event, Arc<Root>), Panicked> {
+    /// An event with the state it makes, and with the messages it causes unless the command asks for none.
+    fn applied(
+        &self,
+        envelope: &Envelope,
+        now: Instant,
+        decide: impl FnOnce(&Root) -> Event,
+    ) -> Result<(Event, Arc<Root>), Panicked> {
         guarded(|| {
             let event = decide(&self.root);
-            let next = Arc::new(self.root.apply(&event));
-            (event, next)
+            let mut next = self.root.apply(&event);
+            let quiet = envelope.quiet;
+            let messages = if quiet { Vec::new() } else { announcement::messages(&self.root, &next, &event, now) };
+            messages.iter().for_each(|message| next.enqueue(message));
+            (event.announced_by(messages), Arc::new(next))
         })
     }
 }

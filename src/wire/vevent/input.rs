@@ -9,7 +9,7 @@ use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Ser
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Colour, Illegal, Text};
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Rare, Sent, State, Vevent};
+use crate::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent};
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
 
@@ -61,18 +61,24 @@ impl VeventInput {
     pub fn vevent(self, id: VeventId, key: Key, created_at: Instant, updated_at: Instant) -> Vevent {
         let kind = match self.kind {
             KindInput::Other(kind) => kind,
-            KindInput::Appointment(input) => Kind::Appointment(Appointment {
-                civil_start: input.civil_start,
-                start: input.start,
-                length_seconds: input.length_seconds,
-                intervention_id: input.intervention_id,
-                fiche_id: input.fiche_id,
-                key: input.key.unwrap_or(key),
-                state: input.state,
-                smsreminder: input.smsreminder,
-                from_web: input.from_web,
-                sent: Sent { mail: input.mail_sent.unwrap_or(false), sms: input.sms_sent.unwrap_or(false) },
-            }),
+            KindInput::Appointment(input) => {
+                let mut reminders = Reminders::since(updated_at);
+                let settled = |sent| if sent == Some(true) { Settled::Sent(input.start) } else { Settled::No };
+                reminders.mail.settled = settled(input.mail_sent);
+                reminders.sms.settled = settled(input.sms_sent);
+                Kind::Appointment(Appointment {
+                    civil_start: input.civil_start,
+                    start: input.start,
+                    length_seconds: input.length_seconds,
+                    intervention_id: input.intervention_id,
+                    fiche_id: input.fiche_id,
+                    key: input.key.unwrap_or(key),
+                    state: input.state,
+                    smsreminder: input.smsreminder,
+                    from_web: input.from_web,
+                    reminders,
+                })
+            }
         };
         let (calendar_id, deleted, rare) = (self.calendar_id, self.deleted, self.rare.boxed());
         Vevent { id, calendar_id, kind, deleted, created_at, updated_at, rare }
@@ -92,10 +98,6 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, audience: Audience)
     let calendar_id = reader.reference("calendar_id", "calendars", |id| {
         CalendarId::new(id).filter(|id| scope.root.catalogue.calendars.contains_key(id))
     });
-    if calendar_id.is_none() && !reader.faults.iter().any(|fault| fault.field == "calendar_id") {
-        // 0 stands for no calendar, which is not enough for an event.
-        reader.fault("calendar_id", "is required: give the id of one of the group's calendars");
-    }
     let kind = reader.kind();
     let deleted = reader.flag("deleted");
     let rare = reader.rare(matches!(kind, Some(KindInput::Appointment(_))));

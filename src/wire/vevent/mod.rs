@@ -14,11 +14,12 @@ use super::datetime;
 use super::field::{Audience, Cell, Field, Kind, Scope, Table, fields};
 use crate::domain::customfield::Model;
 use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::outbox::Channel;
+use crate::domain::planning;
 use crate::domain::recurrence::{Exceptions, Series};
-use crate::domain::reminder;
 use crate::domain::text::Colour;
 use crate::domain::time::{Civil, DAY, Instant};
-use crate::domain::vevent::{Appointment, Kind as VeventKind, Permits, Rare, State, Vevent};
+use crate::domain::vevent::{Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent};
 use crate::domain::zone::{self, Zone};
 
 /// The `type` of an availability. Spec 2.7.
@@ -134,8 +135,12 @@ fn appointment() -> Vec<Field<Vevent>> {
         given("state", Kind::Integer { min: 0, max: 3 }, |row: &Vevent, _| {
             Cell::Integer(row.appointment().map_or(State::default(), |a| a.state).number())
         }),
-        Field::derived("mailtime", Kind::Moment, Audience::Pro, |row, scope| Cell::Moment(mailtime(row, scope))),
-        Field::derived("smstime", Kind::Moment, Audience::Pro, |row, scope| Cell::Moment(smstime(row, scope))),
+        Field::derived("mailtime", Kind::Moment, Audience::Pro, |row, scope| {
+            Cell::Moment(shown(row, scope, Channel::Mail))
+        }),
+        Field::derived("smstime", Kind::Moment, Audience::Pro, |row, scope| {
+            Cell::Moment(shown(row, scope, Channel::Sms))
+        }),
         given("smsreminder", Kind::Boolean, |row, _| flag(row, |a| a.smsreminder)),
         given("from_web", Kind::Boolean, |row, _| flag(row, |a| a.from_web)),
         given("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
@@ -179,6 +184,18 @@ fn permits(row: &Vevent) -> String {
     }
 }
 
+/// When a reminder leaves or left.
+fn shown(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
+    planning::shown(scope.root, scope.zone, row, channel)
+}
+
+/// Whether a reminder has left for the start that the appointment has; null for all else.
+fn was_sent(row: &Vevent, channel: Channel) -> Cell<'static> {
+    row.appointment().map_or(Cell::Null, |appointment| {
+        Cell::Boolean(appointment.reminders.of(channel).settled == Settled::Sent(appointment.start))
+    })
+}
+
 /// What export needs beyond what professionals see. Contract 11.
 fn store() -> Vec<Field<Vevent>> {
     let stored = |name, kind, read: for<'a> fn(&'a Vevent, &Scope<'a>) -> Cell<'a>| {
@@ -199,38 +216,9 @@ fn store() -> Vec<Field<Vevent>> {
             let differs = |a: &&Appointment| a.civil_start != scope.zone.civil_of(a.start);
             Cell::Civil(row.appointment().filter(differs).map(|a| a.civil_start))
         }),
-        stored("mail_sent", Kind::Boolean, |row, _| {
-            row.appointment().map_or(Cell::Null, |a| Cell::Boolean(a.sent.mail))
-        }),
-        stored("sms_sent", Kind::Boolean, |row, _| row.appointment().map_or(Cell::Null, |a| Cell::Boolean(a.sent.sms))),
+        stored("mail_sent", Kind::Boolean, |row, _| was_sent(row, Channel::Mail)),
+        stored("sms_sent", Kind::Boolean, |row, _| was_sent(row, Channel::Sms)),
     ]
-}
-
-/// When the e-mail reminder of an appointment leaves, or left; `None` when none will. Contract 7.
-#[must_use]
-pub fn mailtime(row: &Vevent, scope: &Scope<'_>) -> Option<Instant> {
-    let appointment = row.appointment().filter(|_| !row.deleted)?;
-    let lead = scope.root.catalogue.group.mailreminder.minutes()?;
-    let fiche = scope.root.fiches.get(&appointment.fiche_id)?;
-    if !fiche.rappel_email || fiche.deleted || fiche.email.is_none() {
-        return None;
-    }
-    let due = reminder::mail_time(appointment.start, u32::try_from(lead).ok()?)?;
-    (appointment.sent.mail || row.updated_at <= due).then_some(due)
-}
-
-/// When the SMS reminder of an appointment leaves, or left; `None` when none will. Contract 7.
-#[must_use]
-pub fn smstime(row: &Vevent, scope: &Scope<'_>) -> Option<Instant> {
-    let appointment = row.appointment().filter(|a| !row.deleted && a.smsreminder)?;
-    let lead = scope.root.catalogue.group.smsreminder.minutes()?;
-    let fiche = scope.root.fiches.get(&appointment.fiche_id)?;
-    let phone = [&fiche.firstphone, &fiche.secondphone].into_iter().any(|phone| !phone.is_blank());
-    if !fiche.rappel_sms || fiche.deleted || !phone {
-        return None;
-    }
-    let due = reminder::sms_time(scope.zone, appointment.start, u32::try_from(lead).ok()?)?;
-    (appointment.sent.sms || row.updated_at <= due).then_some(due)
 }
 
 #[cfg(test)]

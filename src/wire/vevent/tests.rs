@@ -137,7 +137,10 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
     let moved = json!({"start": "2025-10-26 04:00:00", "start_utc": "2025-01-01 00:00:00"});
     let moved = revised(moved.as_object().expect("an object")).expect("legal");
     let appointment = moved.appointment().expect("one");
-    assert_eq!((appointment.length_seconds, appointment.sent.mail, appointment.key), (1_800, false, key));
+    assert_eq!(
+        (appointment.length_seconds, appointment.reminders.mail.settled, appointment.key),
+        (1_800, Settled::No, key)
+    );
     let faults = revised(json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"));
     let faults: Vec<String> = faults.expect_err("three are wrong").into_iter().map(|fault| fault.field).collect();
     assert_eq!(faults, ["group_id", "state", "end"]);

@@ -1,0 +1,79 @@
+//! How messages leave, by the options that hold. Contract 7, 11.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Failed, print};
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::{Config, SmtpTls};
+use crate::domain::delivery::Outcome;
+use crate::engine::Sending;
+use crate::engine::draws::Draws;
+use crate::engine::link::Wiring;
+use crate::notify::Carriers;
+use crate::notify::sms::Gateway;
+use crate::notify::smtp::{Secrecy, Server, Smtp};
+
+/// How long the timer sleeps at most before it reads the clock again.
+const DOZE: Duration = Duration::from_secs(15);
+/// Attempts under way at once at most, of mails and of text messages each.
+const LANE: usize = 16;
+
+/// Who carries messages by these options.
+///
+/// # Errors
+/// Options that cannot work, or a file of a secret that cannot be read.
+pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
+    let timeout = Duration::from_secs(config.message_seconds_max.max(1));
+    let mut carriers = Carriers::nobody(&config.public_url);
+    if !config.smtp_host.is_empty() {
+        let password = config.smtp_password.reveal(&config.smtp_password_file)?;
+        let server = Server {
+            host: config.smtp_host.clone(),
+            port: config.smtp_port,
+            secrecy: match config.smtp_tls {
+                SmtpTls::Starttls => Secrecy::Starttls,
+                SmtpTls::Tls => Secrecy::Tls,
+                SmtpTls::None => Secrecy::None,
+            },
+            login: (!config.smtp_user.is_empty()).then(|| (config.smtp_user.clone(), password)),
+            from: config.mail_from.clone(),
+            timeout,
+        };
+        carriers.mail = Some(Smtp::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
+    }
+    if !config.sms_url.is_empty() {
+        let token = config.sms_token.reveal(&config.sms_token_file)?;
+        let gateway = Gateway::new(&config.sms_url, &token, timeout);
+        carriers.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
+    }
+    Ok(carriers)
+}
+
+/// How a server sends messages.
+pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
+    Sending {
+        carriers,
+        daily_max: config.messages_daily_max,
+        draws: Draws::from_os(),
+        wiring: Wiring::direct(),
+        doze: DOZE,
+        lane: LANE,
+    }
+}
+
+/// `slotbook message-test`.
+pub(super) fn test(config: &Config, to: &str) -> Result<(), Failed> {
+    let carriers = carriers(config)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    match runtime.block_on(carriers.test(to, SystemClock.now())) {
+        Outcome::Taken => {
+            print("the message was taken\n");
+            Ok(())
+        }
+        Outcome::Refused(reason) | Outcome::Deferred { reason, .. } => {
+            Err(Failed::NotTaken(reason.as_str().to_owned()))
+        }
+        Outcome::Unwanted(why) => Err(Failed::NotTaken(format!("{why:?}"))),
+    }
+}

@@ -1,0 +1,335 @@
+//! Deciding whether a message may leave now, and what came of it. Contract 7.
+//!
+//! Every attempt is claimed first, by the newest state of all, and its result is put into the history as well. What is not
+//! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.
+
+use super::event::Event;
+use super::fiche::Fiche;
+use super::ids::{MessageId, VeventId};
+use super::outbox::{Channel, Content, Message, Progress, Standing, Why};
+use super::phone;
+use super::planning::{self, TOO_LATE_SECONDS};
+use super::reminder::{SMS_DAY_BEGINS, is_sms_hour};
+use super::root::Root;
+use super::text::Text;
+use super::time::{DAY, HOUR, Instant};
+use super::vevent::Vevent;
+use super::zone::Zone;
+
+/// Mails that are no reminders are given up so long after what they tell of, in seconds.
+const GIVEN_UP_SECONDS: i64 = 3 * DAY;
+/// Before the second attempt, in seconds; doubled before each further one.
+const BACKOFF_SECONDS: i64 = 30;
+/// Between two attempts at most, in seconds.
+const BACKOFF_SECONDS_MAX: i64 = HOUR;
+
+/// What may be due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    /// A message of the outbox.
+    Message(MessageId),
+    /// The reminder of an appointment, which is no message yet.
+    Reminder(VeventId, Channel),
+}
+
+impl Item {
+    /// None sorts before it.
+    pub const FIRST: Self = Self::Message(MessageId::new(1).expect("1 is an id"));
+}
+
+/// One step in the sending of a message.
+#[derive(Clone, Debug)]
+pub enum Deliver {
+    /// An attempt is to begin.
+    Claim {
+        /// At what.
+        item: Item,
+        /// Most messages to one recipient within 24 hours.
+        daily_max: usize,
+        /// Whether anybody is configured to carry it.
+        carried: bool,
+    },
+    /// An attempt has ended.
+    Settle {
+        /// Of which message.
+        id: MessageId,
+        /// Which attempt.
+        attempt: u32,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The other side took it.
+    Taken,
+    /// The other side will never take it.
+    Refused(Text<255>),
+    /// The other side may take it later.
+    Deferred {
+        /// What it said.
+        reason: Text<255>,
+        /// A number drawn for when to try again.
+        draw: u64,
+    },
+    /// Between the claim and the attempt it ceased to be wanted.
+    Unwanted(Why),
+}
+
+/// Decides a step; `None` where there is nothing to do: not yet, or not any more.
+#[must_use]
+pub fn decide(root: &Root, step: &Deliver, now: Instant) -> Option<Event> {
+    let message = match step {
+        Deliver::Claim { item, daily_max, carried } => claim(root, *item, (*daily_max, *carried), now)?,
+        Deliver::Settle { id, attempt, outcome } => settle(root, *id, *attempt, outcome, now)?,
+    };
+    Some(Event::MessagePut { at: root.stamp_for(now), message: Box::new(message) })
+}
+
+/// The message that a step was about, in the state after it.
+#[must_use]
+pub fn subject(root: &Root, item: Item) -> Option<&Message> {
+    match item {
+        Item::Message(id) => root.outbox.message(id).map(AsRef::as_ref),
+        Item::Reminder(appointment, channel) => root.outbox.open_reminder(appointment, channel).map(AsRef::as_ref),
+    }
+}
+
+fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Instant) -> Option<Message> {
+    let mut message = match subject(root, item) {
+        Some(message) => message.clone(),
+        None => first_of_reminder(root, item, now)?,
+    };
+    let attempts = match message.progress {
+        // A time further off was set by a clock that was ahead.
+        Progress::Waiting { not_before, .. } if now < not_before && not_before <= now.plus_seconds(DAY) => return None,
+        Progress::Waiting { attempts, .. } => attempts,
+        Progress::Claimed { attempt, .. } => attempt,
+        Progress::Sent { .. }
+        | Progress::Kept { .. }
+        | Progress::Failed { .. }
+        | Progress::Missed { .. }
+        | Progress::Suppressed { .. } => return None,
+    };
+    message.progress = match unwanted(root, &message, now) {
+        Some(why) => Progress::Suppressed { at: now, why },
+        None => next_of_wanted(root, &mut message, attempts, (daily_max, carried), now),
+    };
+    Some(message)
+}
+
+/// A reminder whose time has come, as a message that nobody has attempted.
+fn first_of_reminder(root: &Root, item: Item, now: Instant) -> Option<Message> {
+    let Item::Reminder(appointment, channel) = item else { return None };
+    let row = root.rows.get(&appointment)?;
+    let due = planning::pending(root, root.catalogue.zone(), row, channel)?;
+    if now < due {
+        return None;
+    }
+    let recipient = recipient_of(root, row, channel).unwrap_or_default();
+    let content = Content::Reminder(channel, planning::standing(row)?);
+    Some(root.outbox.draft(0, root.stamp_for(now), content, &recipient)).map(|message| Message {
+        progress: Progress::Waiting { attempts: 0, not_before: now, reason: Text::default() },
+        ..message
+    })
+}
+
+/// How a message that is wanted goes on: too late, not at this hour, to nobody, too many, or to be attempted.
+fn next_of_wanted(
+    root: &Root,
+    message: &mut Message,
+    attempts: u32,
+    (daily_max, carried): (usize, bool),
+    now: Instant,
+) -> Progress {
+    let zone = root.catalogue.zone();
+    let recipient = recipient(root, message);
+    let reason = match &message.progress {
+        Progress::Waiting { reason, .. } => reason.clone(),
+        Progress::Claimed { .. } => Text::new("the server ended during the attempt").unwrap_or_default(),
+        Progress::Sent { .. }
+        | Progress::Kept { .. }
+        | Progress::Failed { .. }
+        | Progress::Missed { .. }
+        | Progress::Suppressed { .. } => Text::default(),
+    };
+    let opens = opening(zone, message.channel(), now);
+    if opens >= deadline(zone, message) {
+        return if attempts == 0 { Progress::Missed { at: now } } else { Progress::Failed { at: now, reason } };
+    }
+    if opens > now {
+        return Progress::Waiting { attempts, not_before: opens, reason };
+    }
+    if recipient != message.recipient {
+        // The count of the old recipient's day goes with it.
+        message.recipient = recipient;
+        message.first_claimed_at = None;
+    }
+    if !carried {
+        return Progress::Kept { at: now };
+    }
+    if message.first_claimed_at.is_none() {
+        let today = root.outbox.attempted_after(message.recipient.as_str(), now.plus_seconds(-DAY));
+        if today >= daily_max {
+            return Progress::Suppressed { at: now, why: Why::TooMany };
+        }
+        message.first_claimed_at = Some(now);
+    }
+    Progress::Claimed { attempt: attempts + 1, at: now }
+}
+
+fn settle(root: &Root, id: MessageId, attempt: u32, outcome: &Outcome, now: Instant) -> Option<Message> {
+    let mut message = Message::clone(root.outbox.message(id)?);
+    if !matches!(message.progress, Progress::Claimed { attempt: claimed, .. } if claimed == attempt) {
+        return None;
+    }
+    message.progress = match outcome {
+        Outcome::Taken => Progress::Sent { at: now, attempts: attempt },
+        Outcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
+        Outcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
+        Outcome::Deferred { reason, draw } => {
+            let zone = root.catalogue.zone();
+            let not_before = opening(zone, message.channel(), now.plus_seconds(backoff_seconds(attempt, *draw)));
+            if not_before < deadline(zone, &message) {
+                Progress::Waiting { attempts: attempt, not_before, reason: reason.clone() }
+            } else {
+                Progress::Failed { at: now, reason: reason.clone() }
+            }
+        }
+    };
+    Some(message)
+}
+
+/// Seconds between an attempt that failed and the next: doubled with each, up to an hour, and of that at least half, so
+/// that what failed together is not tried again together.
+fn backoff_seconds(attempt: u32, draw: u64) -> i64 {
+    let whole = BACKOFF_SECONDS.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(BACKOFF_SECONDS_MAX);
+    let half = whole / 2;
+    let share = draw % u64::try_from(half).expect("a backoff is positive");
+    whole - half + i64::try_from(share).expect("less than an hour")
+}
+
+/// The first moment from `from` on at which a channel carries anything.
+#[must_use]
+pub fn opening(zone: Zone, channel: Channel, from: Instant) -> Instant {
+    let local = zone.civil_of(from);
+    match channel {
+        Channel::Mail => from,
+        Channel::Sms if is_sms_hour(local) => from,
+        Channel::Sms => {
+            let days = if local.second_of_day() < SMS_DAY_BEGINS { 0 } else { 1 };
+            zone.instant_of(local.day().plus_days(days).midnight().plus_seconds(SMS_DAY_BEGINS))
+        }
+    }
+}
+
+/// From when on an attempt is too late. A reminder leaves while its appointment is more than 15 minutes ahead; a text
+/// message that the night holds back at that time leaves at 09:00 if the appointment is still ahead then.
+fn deadline(zone: Zone, message: &Message) -> Instant {
+    let given_up = message.created_at.plus_seconds(GIVEN_UP_SECONDS);
+    match &message.content {
+        Content::AccountLink { expires, .. } => *expires,
+        Content::Confirmation(appointments) => {
+            appointments.iter().map(|it| it.start).max().unwrap_or(given_up).min(given_up)
+        }
+        Content::Change { appointment, .. } | Content::Cancellation(appointment) => appointment.start.min(given_up),
+        Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
+        Content::Reminder(Channel::Sms, appointment) => {
+            let ahead = appointment.start.plus_seconds(-TOO_LATE_SECONDS);
+            if is_sms_hour(zone.civil_of(ahead)) { ahead } else { appointment.start }
+        }
+    }
+}
+
+/// Why a message is not wanted any more, if it is not.
+#[must_use]
+pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
+    match &message.content {
+        Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
+        Content::Confirmation(appointments) => {
+            let mut wrongs = appointments.iter().map(|standing| unwanted_live(root, *standing, now));
+            // What still stands is told, even where part of it does not.
+            let first = wrongs.next()?;
+            if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
+        }
+        Content::Change { appointment, .. } => unwanted_live(root, *appointment, now),
+        Content::Cancellation(standing) => {
+            let row = root.rows.get(&standing.id)?;
+            if !row.deleted { Some(Why::Restored) } else { unwanted_mail(root, row, *standing, now) }
+        }
+        Content::Reminder(channel, standing) => unwanted_reminder(root, *channel, *standing, now),
+    }
+}
+
+/// Of an appointment that should stand as it did.
+#[must_use]
+pub fn unwanted_live(root: &Root, standing: Standing, now: Instant) -> Option<Why> {
+    let row = root.rows.get(&standing.id)?;
+    let start = row.appointment()?.start;
+    if row.deleted {
+        Some(Why::Cancelled)
+    } else if start != standing.start {
+        Some(Why::Moved)
+    } else {
+        unwanted_mail(root, row, standing, now)
+    }
+}
+
+fn unwanted_mail(root: &Root, row: &Vevent, standing: Standing, now: Instant) -> Option<Why> {
+    if !root.catalogue.group.sendmail {
+        Some(Why::Unwanted)
+    } else if recipient_of(root, row, Channel::Mail).is_none() {
+        Some(Why::NoRecipient)
+    } else {
+        (standing.start <= now).then_some(Why::Begun)
+    }
+}
+
+fn unwanted_reminder(root: &Root, channel: Channel, standing: Standing, now: Instant) -> Option<Why> {
+    let row = root.rows.get(&standing.id)?;
+    let start = row.appointment()?.start;
+    if row.deleted {
+        return Some(Why::Cancelled);
+    }
+    if start != standing.start {
+        return Some(Why::Moved);
+    }
+    if recipient_of(root, row, channel).is_none() {
+        return Some(Why::NoRecipient);
+    }
+    match planning::wanted_at(root, root.catalogue.zone(), row, channel) {
+        None => Some(Why::Unwanted),
+        Some(due) => (now < due).then_some(Why::Moved),
+    }
+}
+
+fn client<'r>(root: &'r Root, row: &Vevent) -> Option<&'r Fiche> {
+    let fiche = root.fiches.get(&row.appointment()?.fiche_id)?;
+    (!fiche.deleted).then_some(fiche.as_ref())
+}
+
+/// Where a message about an appointment goes.
+#[must_use]
+pub fn recipient_of(root: &Root, row: &Vevent, channel: Channel) -> Option<String> {
+    let fiche = client(root, row)?;
+    match channel {
+        Channel::Mail => fiche.email.as_ref().map(|email| email.as_str().to_owned()),
+        Channel::Sms => phone::international(fiche.phone()?, root.catalogue.group.country_code.as_str()),
+    }
+}
+
+/// Where a message goes by the newest state; where that has no answer, where it went before.
+fn recipient(root: &Root, message: &Message) -> Text<255> {
+    let about = match &message.content {
+        Content::AccountLink { .. } => None,
+        Content::Confirmation(appointments) => appointments.first().map(|standing| standing.id),
+        Content::Change { appointment, .. }
+        | Content::Cancellation(appointment)
+        | Content::Reminder(_, appointment) => Some(appointment.id),
+    };
+    let row = about.and_then(|id| root.rows.get(&id));
+    let newest = row.and_then(|row| recipient_of(root, row, message.channel()));
+    newest.and_then(|to| Text::new(&to).ok()).unwrap_or_else(|| message.recipient.clone())
+}

@@ -1,0 +1,34 @@
+//! Telephone numbers in the form that gateways take. Spec 2.1 `country_code`.
+
+/// A number as it is dialled from anywhere, `+` and digits, where it can be told: it begins with `+` or `00`, or the group
+/// has a default prefix. Otherwise its digits as they are; `None` where it has none.
+///
+/// ```
+/// use slotbook::domain::phone::international;
+/// assert_eq!(international("06 12 34 56 78", "+33").as_deref(), Some("+33612345678"));
+/// assert_eq!(international("0044 20 7946 0000", "33").as_deref(), Some("+442079460000"));
+/// assert_eq!(international("06.12", "").as_deref(), Some("0612"));
+/// assert_eq!(international("none", "33"), None);
+/// ```
+#[must_use]
+pub fn international(number: &str, default_prefix: &str) -> Option<String> {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let given = digits(number);
+    if given.is_empty() {
+        return None;
+    }
+    if number.trim_start().starts_with('+') {
+        return Some(format!("+{given}"));
+    }
+    if let Some(rest) = given.strip_prefix("00") {
+        return Some(format!("+{rest}"));
+    }
+    let prefix = digits(default_prefix);
+    let prefix = prefix.trim_start_matches('0');
+    if prefix.is_empty() {
+        return Some(given);
+    }
+    // Italy dials its 0 from abroad, too.
+    let national = if prefix == "39" { given.as_str() } else { given.strip_prefix('0').unwrap_or(&given) };
+    Some(format!("+{prefix}{national}"))
+}

@@ -1,0 +1,368 @@
+//! The timer: knows what is due when, wakes for the next of it, and has it sent. Contract 7.
+//!
+//! It owns no state that matters. What is due follows from the published roots: those of the next four days stand in its
+//! queue, made again each hour and kept right by every commit. A restart begins with the same roots, so with the same queue.
+//! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use imbl::ordmap::DiffItem;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::Engine;
+use super::link::{Link, Wiring};
+use super::sending::{Post, attempt};
+use crate::domain::delivery::Item;
+use crate::domain::ids::GroupId;
+use crate::domain::outbox::{Channel, Message as Letter, Progress};
+use crate::domain::planning::{self, Planned};
+use crate::domain::root::Root;
+use crate::domain::time::{DAY, HOUR, Instant};
+
+/// How far ahead the queue reaches, in seconds.
+const HORIZON_SECONDS: i64 = 4 * DAY;
+/// How often the queue is made again.
+const REFILL: Duration = Duration::from_secs(3_600);
+/// An attempt that could not even be claimed is tried again after so many seconds.
+const AGAIN_SECONDS: i64 = 2;
+
+/// What reaches the timer.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A group stands differently, durably.
+    Committed { before: Arc<Root>, after: Arc<Root> },
+    /// Something may be due.
+    Wake,
+    /// Time to look at everything anew.
+    Refill,
+    /// What a group has to be sent, by one of its states, up to a moment.
+    Looked { root: Arc<Root>, until: Instant, found: Vec<Planned> },
+    /// An attempt has ended, whatever came of it.
+    Ended(GroupId, Item, Channel),
+    /// Begin nothing more; answer when nothing is under way.
+    Stop(oneshot::Sender<()>),
+}
+
+/// What the timer starts from.
+pub(super) struct Parts {
+    pub(super) engine: Engine,
+    pub(super) post: Arc<Post>,
+    pub(super) wiring: Wiring,
+    /// How long it sleeps at most before it reads the clock again.
+    pub(super) doze: Duration,
+    /// Attempts of one channel under way at most.
+    pub(super) lane: usize,
+}
+
+struct Timer;
+
+/// Something that may be due, of one group.
+type Matter = (GroupId, Item);
+
+/// What the actor owns.
+struct State {
+    parts: Parts,
+    myself: Link<Message>,
+    /// What is due before the horizon, by when. Holds a matter at most once, and none that is ready or under way.
+    queue: BTreeSet<(Instant, Matter)>,
+    /// Where each matter of the queue stands.
+    places: BTreeMap<Matter, Instant>,
+    /// What is due and waits for its lane, with what is in it.
+    lanes: BTreeMap<Channel, Lane>,
+    /// What waits in a lane or is under way.
+    taken: BTreeSet<Matter>,
+    /// Up to when the queue knows what is due, and when that was looked up.
+    horizon: Instant,
+    looked_at: Instant,
+    /// The sleep until the next waking.
+    alarm: Option<JoinHandle<()>>,
+    /// Nothing begins any more.
+    stopped: bool,
+    /// Who waits for the end of what is under way.
+    stopping: Option<oneshot::Sender<()>>,
+}
+
+/// Attempts of one channel: a slow gateway keeps nobody waiting but its own.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Matter>,
+    under_way: usize,
+}
+
+impl Actor for Timer {
+    type Msg = Message;
+    type State = State;
+    type Arguments = Parts;
+
+    async fn pre_start(&self, me: ActorRef<Message>, parts: Parts) -> Result<State, ActorProcessingErr> {
+        let myself = parts.wiring.link(me.clone());
+        me.send_interval(REFILL, || Message::Refill);
+        let now = parts.engine.clock().now();
+        let mut state = State {
+            parts,
+            myself,
+            queue: BTreeSet::new(),
+            places: BTreeMap::new(),
+            lanes: [Channel::Mail, Channel::Sms].map(|channel| (channel, Lane::default())).into(),
+            taken: BTreeSet::new(),
+            horizon: now,
+            looked_at: now,
+            alarm: None,
+            stopped: false,
+            stopping: None,
+        };
+        state.refill();
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Message>,
+        message: Message,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            Message::Committed { before, after } => state.follow(&before, &after),
+            Message::Wake => state.wake(),
+            Message::Refill => state.refill(),
+            Message::Looked { root, until, found } => state.take_over(&root, until, found),
+            Message::Ended(group, item, channel) => state.ended((group, item), channel),
+            Message::Stop(answer) => {
+                state.stopped = true;
+                state.stopping = Some(answer);
+            }
+        }
+        state.begin();
+        state.set_alarm();
+        Ok(())
+    }
+}
+
+/// Starts the timer.
+pub(super) async fn start(parts: Parts) -> Link<Message> {
+    let wiring = parts.wiring.clone();
+    let (actor, _joining) = Actor::spawn(None, Timer, parts).await.expect("an actor without a name is always started");
+    wiring.link(actor)
+}
+
+impl State {
+    /// Looks at every group anew, one after another, beside the actor.
+    fn refill(&mut self) {
+        let now = self.parts.engine.clock().now();
+        self.looked_at = now;
+        self.horizon = now.plus_seconds(HORIZON_SECONDS);
+        let groups: Vec<GroupId> = self.parts.engine.published().groups().collect();
+        self.look_at(groups, now);
+    }
+
+    fn look_at(&self, groups: Vec<GroupId>, now: Instant) {
+        let (engine, myself, until) = (self.parts.engine.clone(), self.myself.clone(), self.horizon);
+        tokio::spawn(async move {
+            for root in groups.into_iter().filter_map(|group| engine.published().root(group)) {
+                let found = planning::due_before(&root, now, until).collect();
+                myself.send(Message::Looked { root, until, found });
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+
+    /// Puts what was found in a state in place of what the queue held of its group, then follows what has changed since.
+    fn take_over(&mut self, root: &Arc<Root>, until: Instant, found: Vec<Planned>) {
+        let group = root.catalogue.group.id;
+        if until < self.horizon {
+            return;
+        }
+        // No id is below the first message's.
+        let all = self.places.range((group, Item::FIRST)..).take_while(|((of, _), _)| *of == group);
+        let old: Vec<Matter> = all.map(|(matter, _)| *matter).collect();
+        old.into_iter().for_each(|matter| self.forget(matter));
+        for planned in found {
+            self.plan((group, Item::Reminder(planned.appointment, planned.channel)), Some(planned.due));
+        }
+        for message in root.outbox.open() {
+            self.plan_message(group, message);
+        }
+        let newest = self.parts.engine.published().root(group);
+        if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, root)) {
+            self.follow(root, &newest);
+        }
+    }
+
+    /// Follows a group from one state to a later one.
+    fn follow(&mut self, before: &Root, after: &Arc<Root>) {
+        let (was, is) = (&before.catalogue.group, &after.catalogue.group);
+        let rescheduled = was.mail_since != is.mail_since || was.sms_since != is.sms_since;
+        if rescheduled {
+            // Every due time has moved: too much for a turn of this actor.
+            self.look_at(vec![is.id], self.parts.engine.clock().now());
+        }
+        let zone = after.catalogue.zone();
+        let rows = before.rows.diff(&after.rows).filter_map(changed_key).copied();
+        let fiches = before.fiches.diff(&after.fiches).filter_map(changed_key).copied();
+        let theirs = fiches.flat_map(|client| after.appointments_of(client).iter().map(|taken| taken.id));
+        let touched: BTreeSet<_> = rows.chain(theirs).collect();
+        for row in touched.iter().filter_map(|id| after.rows.get(id)) {
+            for channel in [Channel::Mail, Channel::Sms] {
+                let due = planning::unclaimed(after, zone, row, channel);
+                self.plan((is.id, Item::Reminder(row.id, channel)), due);
+            }
+        }
+        for message in after.outbox.changed_since(&before.outbox) {
+            if let Some((channel, standing)) = message.reminder() {
+                let row = after.rows.get(&standing.id);
+                let due = row.and_then(|row| planning::unclaimed(after, zone, row, channel));
+                self.plan((is.id, Item::Reminder(standing.id, channel)), due);
+            }
+            self.plan_message(is.id, message);
+        }
+    }
+
+    fn plan_message(&mut self, group: GroupId, message: &Letter) {
+        let due = match &message.progress {
+            Progress::Waiting { not_before, .. } => Some(*not_before),
+            // Whatever is claimed and not under way was left so by a server that ended.
+            Progress::Claimed { at, .. } => Some(*at),
+            Progress::Sent { .. }
+            | Progress::Kept { .. }
+            | Progress::Failed { .. }
+            | Progress::Missed { .. }
+            | Progress::Suppressed { .. } => None,
+        };
+        self.plan((group, Item::Message(message.id)), due);
+    }
+
+    /// Puts a matter where it is due, or nowhere.
+    fn plan(&mut self, matter: Matter, due: Option<Instant>) {
+        self.forget(matter);
+        if let Some(due) = due
+            && due < self.horizon
+            && !self.taken.contains(&matter)
+        {
+            self.queue.insert((due, matter));
+            self.places.insert(matter, due);
+        }
+    }
+
+    fn forget(&mut self, matter: Matter) {
+        if let Some(due) = self.places.remove(&matter) {
+            self.queue.remove(&(due, matter));
+        }
+    }
+
+    /// Takes what is due out of the queue. A clock that has been set far makes the queue anew.
+    fn wake(&mut self) {
+        let now = self.parts.engine.clock().now();
+        if now.plus_seconds(HOUR) < self.looked_at || self.horizon < now.plus_seconds(HORIZON_SECONDS / 2) {
+            self.refill();
+        }
+        while let Some((due, matter)) = self.queue.first().copied().filter(|(due, _)| *due <= now) {
+            self.queue.remove(&(due, matter));
+            self.places.remove(&matter);
+            let Some(channel) = self.channel(matter) else { continue };
+            self.taken.insert(matter);
+            self.lanes.entry(channel).or_default().waiting.push_back(matter);
+        }
+    }
+
+    /// By what a matter goes; `None` where it is no more.
+    fn channel(&self, (group, item): Matter) -> Option<Channel> {
+        match item {
+            Item::Reminder(_, channel) => Some(channel),
+            Item::Message(id) => Some(self.parts.engine.published().root(group)?.outbox.message(id)?.channel()),
+        }
+    }
+
+    /// Begins as many attempts as the lanes have room for.
+    fn begin(&mut self) {
+        for (channel, lane) in &mut self.lanes {
+            while !self.stopped && lane.under_way < self.parts.lane {
+                let Some((group, item)) = lane.waiting.pop_front() else { break };
+                lane.under_way += 1;
+                let (engine, post) = (self.parts.engine.clone(), Arc::clone(&self.parts.post));
+                let (myself, channel) = (self.myself.clone(), *channel);
+                let ending = Ending { myself, group, item, channel };
+                tokio::spawn(async move {
+                    attempt(&engine, &post, group, item, channel).await;
+                    drop(ending);
+                });
+            }
+        }
+        if self.lanes.values().all(|lane| lane.under_way == 0)
+            && let Some(waiting) = self.stopping.take()
+        {
+            // Whoever asked may have lost patience.
+            let _ = waiting.send(());
+        }
+    }
+
+    fn ended(&mut self, matter: Matter, channel: Channel) {
+        self.taken.remove(&matter);
+        if let Some(lane) = self.lanes.get_mut(&channel) {
+            lane.under_way = lane.under_way.saturating_sub(1);
+        }
+        let (group, item) = matter;
+        let Some(root) = self.parts.engine.published().root(group) else { return };
+        let soon = self.parts.engine.clock().now().plus_seconds(AGAIN_SECONDS);
+        match item {
+            Item::Message(id) => {
+                if let Some(message) = root.outbox.message(id) {
+                    self.plan_message(group, message);
+                }
+            }
+            Item::Reminder(id, channel) => {
+                let zone = root.catalogue.zone();
+                let due = root.rows.get(&id).and_then(|row| planning::unclaimed(&root, zone, row, channel));
+                // What is still due could not be claimed: not at once again.
+                self.plan(matter, due.map(|due| due.max(soon)));
+                if let Some(message) = root.outbox.open_reminder(id, channel) {
+                    self.plan_message(group, message);
+                }
+            }
+        }
+    }
+
+    /// Sleeps until the next is due, or for a doze.
+    fn set_alarm(&mut self) {
+        if let Some(alarm) = self.alarm.take() {
+            alarm.abort();
+        }
+        let clock = self.parts.engine.clock();
+        let until = self.queue.first().map(|(due, _)| due.seconds_since(clock.now()));
+        let sleep = match until.map(u64::try_from) {
+            None => self.parts.doze,
+            Some(Err(_)) => Duration::ZERO,
+            Some(Ok(seconds)) => Duration::from_secs(seconds).saturating_sub(clock.second_gone()).min(self.parts.doze),
+        };
+        let myself = self.myself.clone();
+        self.alarm = Some(tokio::spawn(async move {
+            tokio::time::sleep(sleep).await;
+            myself.send(Message::Wake);
+        }));
+    }
+}
+
+/// The key of what a map has that another had not, or had differently.
+fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
+    match change {
+        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(key),
+        DiffItem::Remove(..) => None,
+    }
+}
+
+/// Tells the timer that an attempt has ended, even where it panicked.
+struct Ending {
+    myself: Link<Message>,
+    group: GroupId,
+    item: Item,
+    channel: Channel,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.myself.send(Message::Ended(self.group, self.item, self.channel));
+    }
+}

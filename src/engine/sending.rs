@@ -1,0 +1,63 @@
+//! One attempt at one message: claimed, looked at once more, made, and its result put into the history. Contract 7.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::draws::Draws;
+use super::{Engine, Rejection};
+use crate::domain::command::Command;
+use crate::domain::delivery::{self, Deliver, Item, Outcome};
+use crate::domain::ids::GroupId;
+use crate::domain::outbox::{Channel, Message, Progress};
+use crate::notify::Carriers;
+
+/// Between two tries to put a result into the history.
+const BREATH: Duration = Duration::from_millis(200);
+/// How often that is tried: two minutes, in which an overloaded server has answered somebody.
+const TRIES_MAX: usize = 600;
+
+/// What attempts are made with.
+pub(super) struct Post {
+    /// Who carries messages.
+    pub(super) carriers: Arc<Carriers>,
+    /// Most messages to one recipient within 24 hours.
+    pub(super) daily_max: usize,
+    /// Chance, for when to try again.
+    pub(super) draws: Mutex<Draws>,
+}
+
+/// Makes an attempt, if the newest state still wants one. What cannot be claimed now is left to the next waking.
+pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: Item, channel: Channel) {
+    let carried = post.carriers.carry_by(channel);
+    let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
+    let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
+    let Some(message) = delivery::subject(&done.root, item) else { return };
+    let Progress::Claimed { attempt, .. } = message.progress else { return };
+    let outcome = make(engine, post, group, message).await;
+    if !matches!(outcome, Outcome::Taken) {
+        tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
+    }
+    let settle = Deliver::Settle { id: message.id, attempt, outcome };
+    for _ in 0..TRIES_MAX {
+        match engine.write(group, Command::Deliver(settle.clone())).await {
+            Err(Rejection::Overloaded | Rejection::Expired | Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
+            Ok(_) | Err(Rejection::Refused(_) | Rejection::NoGroup | Rejection::Failed) => return,
+        }
+    }
+}
+
+/// Looks at the newest state, which may have changed while the claim became durable, and hands the message over.
+async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -> Outcome {
+    let now = engine.clock().now();
+    let root = engine.published().root(group).expect("a group that has decided a claim is published");
+    if let Some(why) = delivery::unwanted(&root, message, now) {
+        return Outcome::Unwanted(why);
+    }
+    match post.carriers.carry(&root, message, now).await {
+        Outcome::Deferred { reason, .. } => {
+            let draw = post.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
+            Outcome::Deferred { reason, draw }
+        }
+        outcome @ (Outcome::Taken | Outcome::Refused(_) | Outcome::Unwanted(_)) => outcome,
+    }
+}

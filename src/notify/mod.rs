@@ -1,0 +1,138 @@
+//! Messages on their way out: made from the newest state, handed to an SMTP server or an SMS gateway. Contract 7.
+
+mod calendar;
+mod gsm;
+mod letter;
+pub mod links;
+mod page;
+mod render;
+pub mod sms;
+pub mod smtp;
+mod words;
+
+pub use self::page::{Page, page};
+
+use crate::domain::delivery::Outcome;
+use crate::domain::outbox::{Channel, Content, Message};
+use crate::domain::root::Root;
+use crate::domain::text::Text;
+use crate::domain::time::Instant;
+
+/// Who carries messages, and what they say of this server.
+pub struct Carriers {
+    /// The SMTP server, where one is configured.
+    pub mail: Option<smtp::Smtp>,
+    /// The SMS gateway, where one is configured.
+    pub sms: Option<sms::Gateway>,
+    /// What links in messages begin with, without a `/` at the end.
+    pub public_url: String,
+}
+
+/// What a message says, for somebody to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The subject of a mail; empty of a text message.
+    pub subject: String,
+    /// The plain text.
+    pub text: String,
+}
+
+impl Carriers {
+    /// Nobody: messages are kept to be read.
+    #[must_use]
+    pub fn nobody(public_url: &str) -> Self {
+        Self { mail: None, sms: None, public_url: public_url.trim_end_matches('/').to_owned() }
+    }
+
+    /// What every mail says of this server: where its links lead, and where it comes from.
+    fn frame(&self) -> (&str, &str) {
+        (&self.public_url, self.mail.as_ref().map_or("nobody@localhost", smtp::Smtp::address))
+    }
+
+    /// Whether anybody carries messages of a channel.
+    #[must_use]
+    pub fn carry_by(&self, channel: Channel) -> bool {
+        match channel {
+            Channel::Mail => self.mail.is_some(),
+            Channel::Sms => self.sms.is_some(),
+        }
+    }
+
+    /// Sends a test message to an address, or else to a number.
+    pub async fn test(&self, to: &str, now: Instant) -> Outcome {
+        const TEXT: &str = "This is a test message of slotbook.";
+        let identity = format!("slotbook-test-{}", now.0);
+        match (to.contains('@'), &self.mail, &self.sms) {
+            (true, Some(smtp), _) => smtp.send(&letter::Letter::test(to, TEXT), &identity, now).await,
+            (false, _, Some(gateway)) => gateway.send(to, "", TEXT, &identity).await,
+            (true, None, _) => refused("no SMTP server is configured: give --smtp-host"),
+            (false, _, None) => refused("no SMS gateway is configured: give --sms-url"),
+        }
+    }
+
+    /// Makes one attempt at a message that has been claimed. Ends in bounded time.
+    pub async fn carry(&self, root: &Root, message: &Message, now: Instant) -> Outcome {
+        let group = root.catalogue.group.id;
+        match (message.channel(), &self.mail, &self.sms) {
+            (Channel::Mail, Some(smtp), _) => match render::letter(root, message, self.frame()) {
+                Some(letter) => smtp.send(&letter, &identity(root, message), now).await,
+                None => gone(),
+            },
+            (Channel::Sms, _, Some(gateway)) => match render::short(root, message) {
+                Some(text) => {
+                    let sender = root.catalogue.group.sms_sender_name.as_str().trim();
+                    gateway.send(message.recipient.as_str(), sender, &text, &identity(root, message)).await
+                }
+                None => gone(),
+            },
+            (Channel::Mail, None, _) | (Channel::Sms, _, None) => {
+                tracing::error!(%group, message = %message.id, "a message was claimed that nobody carries");
+                deferred("nobody is configured to carry it")
+            }
+        }
+    }
+
+    /// What a message says, as the newest state would have it said; `None` where what it is about is gone.
+    #[must_use]
+    pub fn reading(&self, root: &Root, message: &Message) -> Option<Reading> {
+        match &message.content {
+            Content::Reminder(Channel::Sms, _) => {
+                let text = render::short(root, message)?;
+                Some(Reading { subject: String::new(), text })
+            }
+            Content::Reminder(Channel::Mail, _)
+            | Content::AccountLink { .. }
+            | Content::Confirmation(_)
+            | Content::Change { .. }
+            | Content::Cancellation(_) => {
+                let letter = render::letter(root, message, self.frame())?;
+                Some(Reading { subject: letter.subject, text: letter.text })
+            }
+        }
+    }
+}
+
+/// What a message is called wherever it arrives, however often it is attempted: the left side of its Message-ID, and its
+/// idempotency key.
+fn identity(root: &Root, message: &Message) -> String {
+    format!("slotbook-{}-{}-{}", root.catalogue.group.id, message.id, message.created_at.0)
+}
+
+/// What the message was about is not there any more.
+fn gone() -> Outcome {
+    refused("there is nothing left to tell")
+}
+
+fn refused(reason: &str) -> Outcome {
+    Outcome::Refused(said(reason))
+}
+
+fn deferred(reason: &str) -> Outcome {
+    Outcome::Deferred { reason: said(reason), draw: 0 }
+}
+
+/// What somebody else's server said, in one line that can be kept.
+fn said(reason: &str) -> Text<255> {
+    let line: String = words::one_line(reason).chars().take(200).collect();
+    Text::new(&line).expect("a short line without control characters")
+}

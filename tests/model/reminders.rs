@@ -1,0 +1,252 @@
+//! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
+
+use slotbook::domain::command::{Patch, Put, RecordChange};
+use slotbook::domain::delivery::{self, Deliver, Item, Outcome};
+use slotbook::domain::event::Event;
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
+use slotbook::domain::ids::{FicheId, VeventId};
+use slotbook::domain::outbox::{Channel, Message, Progress, Why};
+use slotbook::domain::planning;
+use slotbook::domain::text::{ReminderLead, Text};
+use slotbook::domain::vevent::Kind;
+
+use super::shop::{Shop, booking_of, civil, redrawn};
+use slotbook::domain::command::{CancelRight, PutVevent};
+
+/// Open on Tuesday; mails leave a day before, text messages an hour before.
+fn reminding() -> Shop {
+    Shop::open_on_tuesday().at("2026-02-27 12:00").with_group(|group| {
+        group.mailreminder = ReminderLead::new(1_440).expect("a lead");
+        group.smsreminder = ReminderLead::new(60).expect("a lead");
+        (group.mail_since, group.sms_since) = (group.created_at, group.created_at);
+        (group.mail_since.0, group.sms_since.0) = (0, 0);
+    })
+}
+
+/// Ada, with an address and a number, on Tuesday at 11.
+fn booked(shop: &mut Shop) -> VeventId {
+    let mut command = booking_of("Ada", "2026-03-03 11:00");
+    command.client.fields.push(|fiche| fiche.firstphone = Text::new("06 12 34 56 78").expect("a number"));
+    shop.book(&command).expect("free")[0]
+}
+
+fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
+    let zone = shop.root.catalogue.zone();
+    let row = shop.root.rows.get(&id).expect("there");
+    let text = |channel| {
+        let local = zone.civil_of(planning::shown(&shop.root, zone, row, channel)?);
+        Some(slotbook::wire::datetime::text(local)[..16].to_owned())
+    };
+    (text(Channel::Mail), text(Channel::Sms))
+}
+
+fn both(mail: &str, sms: &str) -> (Option<String>, Option<String>) {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    (some(mail), some(sms))
+}
+
+fn change_group(shop: &mut Shop, set: impl Fn(&mut Group) + Send + Sync + 'static) {
+    let mut fields = Patch::default();
+    fields.push(set);
+    shop.changes(&RecordChange::Group(fields)).expect("legal");
+}
+
+fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send + Sync + 'static) {
+    let client: FicheId = shop.root.rows[&id].appointment().expect("an appointment").fiche_id;
+    let mut fields = Patch::default();
+    fields.push(set);
+    shop.changes(&RecordChange::Fiche(Put { id: Some(client), fields })).expect("legal");
+}
+
+/// Claims a reminder; the message as it then is, if anything happened.
+fn claim(shop: &mut Shop, item: Item) -> Option<Message> {
+    step(shop, &Deliver::Claim { item, daily_max: 10, carried: true })
+}
+
+fn step(shop: &mut Shop, step: &Deliver) -> Option<Message> {
+    let event = delivery::decide(&shop.root, step, shop.now)?;
+    let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
+    let last = Message::clone(message);
+    shop.carry_out(event);
+    Some(last)
+}
+
+fn settle(shop: &mut Shop, message: &Message, outcome: Outcome) -> Option<Message> {
+    let Progress::Claimed { attempt, .. } = message.progress else { panic!("{message:?}") };
+    step(shop, &Deliver::Settle { id: message.id, attempt, outcome })
+}
+
+fn deferred() -> Outcome {
+    Outcome::Deferred { reason: Text::new("busy").expect("short"), draw: 0 }
+}
+
+#[test]
+fn a_reminder_follows_its_appointment() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    assert_eq!(times(&shop, id), both("2026-03-02 11:00", "2026-03-03 10:00"));
+    shop.moves(id, 1, "2026-03-03 09:00").expect("free");
+    assert_eq!(times(&shop, id), both("2026-03-02 09:00", "2026-03-02 18:30"), "08:00 is night for text messages");
+    shop.cancel(id, CancelRight::Pro).expect("live");
+    assert_eq!(times(&shop, id), both("", ""));
+    let mut shop = shop.at("2026-03-02 10:00");
+    shop.restores(id).expect("free");
+    assert_eq!(times(&shop, id), both("", "2026-03-02 18:30"), "the mail's time passed while it was cancelled");
+}
+
+#[test]
+fn what_was_due_before_it_was_wanted_is_not_sent() {
+    let mut shop = reminding();
+    change_group(&mut shop, |group| group.mailreminder = ReminderLead::default());
+    let id = booked(&mut shop);
+    assert_eq!(times(&shop, id), both("", "2026-03-03 10:00"));
+    let mut shop = shop.at("2026-03-02 12:00");
+    change_group(&mut shop, |group| group.mailreminder = ReminderLead::new(1_440).expect("a lead"));
+    assert_eq!(times(&shop, id), both("", "2026-03-03 10:00"), "a day before was an hour ago");
+    change_group(&mut shop, |group| group.mailreminder = ReminderLead::new(720).expect("a lead"));
+    assert_eq!(times(&shop, id), both("2026-03-02 23:00", "2026-03-03 10:00"));
+    let mut shop = shop.at("2026-03-03 10:30");
+    change_client(&mut shop, id, |fiche| fiche.rappel_sms = false);
+    change_client(&mut shop, id, |fiche| fiche.rappel_sms = true);
+    assert_eq!(times(&shop, id).1, None, "it was due before the client could be reached again");
+}
+
+#[test]
+fn other_changes_of_an_appointment_move_no_reminder() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 12:00");
+    let state = |row: &mut slotbook::domain::vevent::Vevent| {
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.state = slotbook::domain::vevent::State::Pending;
+        }
+    };
+    shop.by_hand(&PutVevent::Change(id, redrawn(move |_, row| state(row)))).expect("legal");
+    assert_eq!(times(&shop, id), both("2026-03-02 11:00", "2026-03-03 10:00"));
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("an hour late is not too late");
+    assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
+}
+
+#[test]
+fn a_reminder_is_sent_once_and_a_move_asks_for_another() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "not yet");
+    let mut shop = shop.at("2026-03-02 11:00");
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    assert_eq!(message.recipient.as_str(), "ada@example.org");
+    settle(&mut shop, &message, Outcome::Taken).expect("claimed");
+    assert_eq!(settle(&mut shop, &message, Outcome::Taken), None, "settled once");
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None);
+    assert_eq!(times(&shop, id).0.as_deref(), Some("2026-03-02 11:00"), "it shows when it left");
+    // A clock that was an hour ahead is mended.
+    let mut shop = shop.at("2026-03-02 10:00");
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "a start once sent is not sent again");
+    shop.moves(id, 1, "2026-03-03 11:30").expect("free");
+    let mut shop = shop.at("2026-03-02 11:30");
+    assert!(claim(&mut shop, Item::Reminder(id, Channel::Mail)).is_some(), "another start, another reminder");
+}
+
+#[test]
+fn a_claim_looks_at_the_newest_state() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 11:00");
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let waiting = settle(&mut shop, &message, deferred()).expect("claimed");
+    let Progress::Waiting { attempts: 1, not_before, .. } = waiting.progress else { panic!("{waiting:?}") };
+    assert_eq!(not_before.seconds_since(shop.now), 15, "half of thirty seconds at least");
+    assert_eq!(claim(&mut shop, Item::Message(message.id)), None, "not yet");
+    shop.now = not_before;
+    type Change = fn(&mut Shop, VeventId);
+    let outcomes: [(Change, Option<Why>); 5] = [
+        (|shop, id| assert_eq!(shop.cancel(id, CancelRight::Pro), Ok(true)), Some(Why::Cancelled)),
+        (|shop, id| assert_eq!(shop.moves(id, 1, "2026-03-03 09:00"), Ok(true)), Some(Why::Moved)),
+        (|shop, id| change_client(shop, id, |fiche| fiche.email = None), Some(Why::NoRecipient)),
+        (|shop, id| change_client(shop, id, |fiche| fiche.rappel_email = false), Some(Why::Unwanted)),
+        (|_, _| {}, None),
+    ];
+    for (change, why) in outcomes {
+        let mut shop = shop.clone();
+        change(&mut shop, id);
+        let after = claim(&mut shop, Item::Message(message.id)).expect("its time has come").progress;
+        match why {
+            Some(why) => assert_eq!(after, Progress::Suppressed { at: shop.now, why }),
+            None => assert_eq!(after, Progress::Claimed { attempt: 2, at: shop.now }),
+        }
+    }
+}
+
+#[test]
+fn a_reminder_leaves_while_the_appointment_is_more_than_15_minutes_ahead() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let progress = |shop: &Shop, at: &str| {
+        claim(&mut shop.clone().at(at), Item::Reminder(id, Channel::Mail)).expect("overdue").progress
+    };
+    assert!(matches!(progress(&shop, "2026-03-03 10:44"), Progress::Claimed { .. }));
+    assert!(matches!(progress(&shop, "2026-03-03 10:45"), Progress::Missed { .. }));
+    let mut late = shop.clone().at("2026-03-03 10:45");
+    claim(&mut late, Item::Reminder(id, Channel::Mail)).expect("overdue");
+    assert_eq!(times(&late, id).0, None, "nothing will be sent");
+    assert_eq!(claim(&mut late, Item::Reminder(id, Channel::Mail)), None, "and nothing is said twice");
+    // Attempted in time and deferred until it is too late, it failed with what the other side said.
+    let mut shop = shop.at("2026-03-03 10:44");
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("overdue");
+    let mut shop = shop.at("2026-03-03 10:45");
+    let failed = settle(&mut shop, &message, deferred()).expect("claimed").progress;
+    assert!(matches!(&failed, Progress::Failed { reason, .. } if reason.as_str() == "busy"), "{failed:?}");
+}
+
+#[test]
+fn a_text_message_waits_for_the_morning_or_is_dropped() {
+    for zone in ["Paris", "Eastern Time (US & Canada)", "Sydney", "Kathmandu"] {
+        let mut shop = Shop::in_zone(zone, "2026-03-01 12:00")
+            .opened(1, "2026-03-03 06:00", "2026-03-03 12:00", "", slotbook::domain::vevent::Permits::All)
+            .with_group(|group| {
+                group.smsreminder = ReminderLead::new(60).expect("a lead");
+                (group.mail_since.0, group.sms_since.0) = (0, 0);
+            });
+        let mut book = |start: &str, name: &str| {
+            let mut command = booking_of(name, start);
+            command.client.fields.push(|fiche| fiche.firstphone = Text::new("0612").expect("a number"));
+            shop.book(&command).expect("free")[0]
+        };
+        let (nine, late) = (book("2026-03-03 09:00", "Ada"), book("2026-03-03 09:30", "Bob"));
+        let mut shop = shop.at("2026-03-02 20:00");
+        let local = |shop: &Shop, text| shop.root.catalogue.zone().instant_of(civil(text));
+        let waiting = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
+        assert!(
+            matches!(waiting, Progress::Waiting { not_before, .. } if not_before == local(&shop, "2026-03-03 09:00"))
+        );
+        let dropped = claim(&mut shop, Item::Reminder(nine, Channel::Sms)).expect("due at 18:30").progress;
+        assert!(matches!(dropped, Progress::Missed { .. }), "at 09:00 it is not ahead any more: {dropped:?}");
+        let mut shop = shop.at("2026-03-03 09:00");
+        let claimed = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("it is morning").progress;
+        assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: {claimed:?}");
+    }
+}
+
+#[test]
+fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 11:00");
+    let first = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let again = claim(&mut shop, Item::Message(first.id)).expect("the server ended meanwhile");
+    assert_eq!((again.id, again.first_claimed_at), (first.id, first.first_claimed_at));
+    assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }));
+    assert_eq!(settle(&mut shop, &first, Outcome::Taken), None, "the first attempt is nobody's any more");
+}
+
+#[test]
+fn one_recipient_gets_so_many_messages_a_day() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 11:00");
+    let none = Deliver::Claim { item: Item::Reminder(id, Channel::Mail), daily_max: 0, carried: true };
+    let told = step(&mut shop, &none).expect("due").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+}
