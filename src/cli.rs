@@ -2,6 +2,9 @@
 
 mod content;
 mod messages;
+mod operator;
+mod people;
+mod socket;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::panic::AssertUnwindSafe;
@@ -17,8 +20,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
+use self::people::{KeyCommand, ProCommand};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
+use crate::domain::access::AccessRefusal;
 use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
@@ -65,13 +70,19 @@ enum Command {
         /// The document.
         file: PathBuf,
     },
-    /// Writes all that a store holds as one JSON document. No server may be using the store.
+    /// Writes all that a store holds as one JSON document, whether a server runs on it or not.
     Export {
         #[command(flatten)]
         given: Given,
         /// Where to.
         file: PathBuf,
     },
+    /// Application keys: who may ask at all.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Professionals: who logs in to run groups.
+    #[command(subcommand)]
+    Pro(ProCommand),
     /// Sends a test message to an e-mail address or a telephone number, by the options that hold.
     MessageTest {
         #[command(flatten)]
@@ -102,6 +113,10 @@ enum Failed {
     Document(Vec<ImportFault>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Access(#[from] AccessRefusal),
     #[error("messages cannot be sent by these options: {0}")]
     Messages(String),
     #[error("the message was not taken: {0}")]
@@ -116,6 +131,7 @@ impl Failed {
         match self {
             Self::Config(_) | Self::Filter(_) | Self::Messages(_) => 2,
             Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) | Self::NotTaken(_) => 1,
+            Self::Refused(_) | Self::Access(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
@@ -151,6 +167,8 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Serve { given } => start(&given.resolve()?),
         Command::Import { given, merge, file } => content::import(&given.resolve()?.data, &file, merge),
         Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
+        Command::Key(command) => people::key(command),
+        Command::Pro(command) => people::pro(command),
         Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
@@ -218,6 +236,7 @@ async fn answer_until_told_to_stop(
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
     let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let reachable = socket::listen(&config.data, engine.clone())?;
     let carriers = Arc::new(messages::carriers(config)?);
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
     let routes =
@@ -232,6 +251,8 @@ async fn answer_until_told_to_stop(
         tracing::info!("told to stop: what was taken is finished");
     };
     serve(listener, routes, config.connections_max, told).await;
+    // Before the store is let go of: then another server may make its own.
+    drop(reachable);
     if tokio::time::timeout(LAST_POST, messages.stop()).await.is_err() {
         tracing::warn!("some messages were being sent: they may arrive once more after the next start");
     }

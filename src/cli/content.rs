@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::operator::{Request, ask};
 use super::{Failed, complain};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
@@ -15,7 +16,7 @@ use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};
 use crate::transfer::import::{Import, Taken};
-use crate::transfer::{Content, demo, export, merge};
+use crate::transfer::{Content, demo, merge};
 
 /// Seconds after which a command says how far it is.
 const LONG_SECONDS: i64 = 2;
@@ -42,19 +43,21 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Writes everything that a store holds into a file that only its owner may read.
+/// Writes everything that a store holds, served or not, into a file that only its owner may read: whole or not at all.
 pub(super) fn export(data: &Path, file: &Path) -> Result<(), Failed> {
-    let Loaded { directory, roots, .. } = recovery::load(data)?;
     let unfinished = file.with_added_extension("unfinished");
-    let write = || {
-        let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-        let mut out = BufWriter::new(out);
-        export::write(&directory, &roots, &mut out)?;
-        out.flush()?;
-        out.get_ref().sync_all()?;
-        fs::rename(&unfinished, file)
-    };
-    write().map_err(|reason| Failed::File { path: file.to_owned(), reason })
+    let failed = |reason| Failed::File { path: file.to_owned(), reason };
+    let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
+    let mut out = BufWriter::new(out.map_err(failed)?);
+    let written = ask(data, &Request::Export, &mut out).and_then(|()| {
+        let synced = out.flush().and_then(|()| out.get_ref().sync_all());
+        synced.and_then(|()| fs::rename(&unfinished, file)).map_err(failed)
+    });
+    if written.is_err() {
+        // What is there is no document; that it cannot go is not what went wrong.
+        drop(fs::remove_file(&unfinished));
+    }
+    written
 }
 
 /// What a data directory holds; an empty one begins as an empty store or, where that is wished for, as the

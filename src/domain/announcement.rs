@@ -31,6 +31,7 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::InterventionsetRemoved { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
+        | Event::DoneOnce { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     told.map(|(content, recipient)| root.outbox.draft(0, at, content, &recipient)).into_iter().collect()

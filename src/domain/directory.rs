@@ -115,6 +115,23 @@ pub enum DirectoryEvent {
         /// To whom.
         group: GroupId,
     },
+    /// An application may ask.
+    ApikeyAdded {
+        /// The SHA-256 of its key.
+        hash: [u8; 32],
+        /// What the operator calls it, and what it covers.
+        apikey: Apikey,
+    },
+    /// A key opens nothing any more.
+    ApikeyRevoked {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+    },
+    /// A professional is new, or something about them is different.
+    ProPut {
+        /// The professional as they are now.
+        pro: Box<Pro>,
+    },
 }
 
 impl Directory {
@@ -127,8 +144,14 @@ impl Directory {
     /// Grants a group the first block after all that are taken.
     #[must_use]
     pub fn grant(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
+        DirectoryEvent::BlockGranted { kind, block: self.next_block(kind), group }
+    }
+
+    /// The first block after all that are taken.
+    #[must_use]
+    pub fn next_block(&self, kind: IdKind) -> u64 {
         let last = self.blocks.range((kind, 0)..=(kind, u64::MAX)).next_back();
-        DirectoryEvent::BlockGranted { kind, block: last.map_or(0, |((_, block), _)| block + 1), group }
+        last.map_or(0, |((_, block), _)| block + 1)
     }
 
     /// The ids a group was granted and has not used, ascending ranges. `spent` is the highest it ever used.
@@ -157,7 +180,7 @@ impl Directory {
     /// The state after an event. Never refuses.
     ///
     /// # Panics
-    /// Where a block is granted twice: then our journal is wrong.
+    /// Where a block is granted or a key added twice, or an unknown key revoked: then our journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
@@ -166,6 +189,16 @@ impl Directory {
             DirectoryEvent::BlockGranted { kind, block, group } => {
                 let before = next.blocks.insert((*kind, *block), Block::Granted(*group));
                 assert!(before.is_none(), "a block is granted once");
+            }
+            DirectoryEvent::ApikeyAdded { hash, apikey } => {
+                let before = next.apikeys.insert(*hash, apikey.clone());
+                assert!(before.is_none(), "a key is added once");
+            }
+            DirectoryEvent::ApikeyRevoked { hash } => {
+                next.apikeys.remove(hash).expect("only a known key is revoked");
+            }
+            DirectoryEvent::ProPut { pro } => {
+                next.pros.insert(pro.id, Pro::clone(pro));
             }
         }
         next

@@ -1,7 +1,10 @@
 //! What has happened to a group. The journal holds these, and nothing else makes a state.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::answers::Answered;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::Customfield;
 use super::fiche::Fiche;
@@ -117,6 +120,13 @@ pub enum Event {
         at: Instant,
         /// The whole message as it is now.
         message: Box<Message>,
+    },
+    /// Something was done under an Idempotency-Key; its answer is given again to whoever asks the same again.
+    DoneOnce {
+        /// What was answered; its stamp is that of the event.
+        answered: Arc<Answered>,
+        /// What was done.
+        event: Box<Event>,
     },
 }
 

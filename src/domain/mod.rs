@@ -1,8 +1,10 @@
 //! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
 
+pub mod access;
 pub mod account;
 pub mod agenda;
 pub mod announcement;
+pub mod answers;
 pub mod bookable;
 pub mod booking;
 pub mod calendar;

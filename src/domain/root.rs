@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
+use super::answers::Answers;
 use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
 use super::customfield::Customfield;
@@ -49,6 +50,8 @@ pub struct Root {
     pub removed: BTreeMap<IdKind, u64>,
     /// Messages to clients: those that wait, and what became of the others.
     pub outbox: Outbox,
+    /// What is answered again to requests that come again.
+    pub answers: Answers,
 }
 
 /// Highest ids used; 0 where none was.
@@ -77,6 +80,7 @@ impl Root {
             spent: Spent::default(),
             removed: BTreeMap::new(),
             outbox: Outbox::default(),
+            answers: Answers::default(),
         }
     }
 
@@ -142,6 +146,12 @@ impl Root {
             messages.iter().for_each(|message| next.enqueue(message));
             return next;
         }
+        if let Event::DoneOnce { answered, event } = event {
+            let mut next = self.apply(event);
+            assert!(next.last_stamp == answered.at, "an answer is stamped as what it answers for");
+            next.answers.keep(Arc::clone(answered));
+            return next;
+        }
         let mut next = self.clone();
         next.sequence += 1;
         match event {
@@ -188,6 +198,7 @@ impl Root {
             | Event::CustomfieldPut { .. }
             | Event::CalendarsetRemoved { .. }
             | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
+            Event::DoneOnce { .. } => unreachable!("it was taken apart before"),
         }
         next
     }
@@ -290,7 +301,8 @@ impl Root {
             | Event::FichePut { .. }
             | Event::GroupChanged { .. }
             | Event::Announced { .. }
-            | Event::MessagePut { .. } => unreachable!("it does not change the catalogue"),
+            | Event::MessagePut { .. }
+            | Event::DoneOnce { .. } => unreachable!("it does not change the catalogue"),
         };
         self.stamp(*at);
     }

@@ -3,6 +3,7 @@
 
 mod decisions;
 mod ids;
+mod once;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -200,11 +201,16 @@ impl State {
         now: Instant,
     ) {
         // An event that cannot be applied or written never reaches the disk: the old root stands.
-        let prepared = decided.and_then(|(event, next)| {
-            let bytes = guarded(|| codec::encode(&event))?;
-            Ok((bytes, next))
+        let prepared = decided.map_err(Rejection::from).and_then(|(event, root)| {
+            let done = Done { before: Arc::clone(&self.root), root, object, appointments, answer: None };
+            let (event, done) = once::remember(&envelope, event, done, now)?;
+            Ok((guarded(|| codec::encode(&event))?, done))
         });
-        let Ok((bytes, next)) = prepared else { return envelope.answer(Err(Rejection::Failed)) };
+        let (bytes, done) = match prepared {
+            Ok(prepared) => prepared,
+            Err(rejection) => return envelope.answer(Err(rejection)),
+        };
+        let next = Arc::clone(&done.root);
         for (id, view) in &next.calendars {
             let changed = !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
@@ -212,9 +218,8 @@ impl State {
             }
         }
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
-        let before = std::mem::replace(&mut self.root, Arc::clone(&next));
+        self.root = Arc::clone(&next);
         self.spend();
-        let done = Done { before, root: Arc::clone(&next), object, appointments };
         self.journal.append(Entry {
             record: Some(record),
             publish: Publish::Group(self.id, next),
@@ -271,6 +276,12 @@ impl State {
 
 /// A decision panicked: a bug, whose caller alone pays.
 struct Panicked;
+
+impl From<Panicked> for Rejection {
+    fn from(Panicked: Panicked) -> Self {
+        Self::Failed
+    }
+}
 
 /// Runs a part of the core on states it cannot have changed when it panics.
 fn guarded<T>(decide: impl FnOnce() -> T) -> Result<T, Panicked> {

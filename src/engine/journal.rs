@@ -11,6 +11,7 @@ use super::admission::Permit;
 use super::health::Health;
 use super::published::Published;
 use super::{Answer, Done};
+use crate::domain::access::AccessRefusal;
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
@@ -58,6 +59,8 @@ pub enum Release {
         /// Its right to be under way.
         permit: Permit,
     },
+    /// To the operator: whether who is let in has changed.
+    Operator(oneshot::Sender<Result<(), AccessRefusal>>, Result<(), AccessRefusal>),
     /// To an actor that waits until all it sent before has been answered.
     Fence(oneshot::Sender<()>),
 }
@@ -78,6 +81,7 @@ impl Release {
                 drop(permit);
                 drop(reply.send(*answer));
             }
+            Self::Operator(reply, answer) => drop(reply.send(answer)),
             Self::Fence(waiting) => drop(waiting.send(())),
         }
     }

@@ -31,6 +31,7 @@ use self::link::{Link, Wiring};
 use self::published::Published;
 use self::sending::Post;
 use crate::clock::Clock;
+use crate::domain::access::{AccessRefusal, ChangeAccess};
 use crate::domain::command::Command;
 use crate::domain::directory::Directory;
 use crate::domain::ids::{GroupId, VeventId};
@@ -53,6 +54,27 @@ pub struct Done {
     pub object: u64,
     /// The appointments made, or the one cancelled.
     pub appointments: Vec<VeventId>,
+    /// For what was done [`Once`]: the bytes it is answered with, now and every time it is asked again.
+    pub answer: Option<Arc<[u8]>>,
+}
+
+/// The wish that a command be carried out once, however often it is sent. Contract 6.
+#[derive(Clone)]
+pub struct Once {
+    /// SHA-256 over who asks of whom under which key.
+    pub scope: [u8; 32],
+    /// SHA-256 over what is asked.
+    pub body: [u8; 32],
+    /// Makes the answer of what was done. It may depend on nothing else.
+    pub render: Arc<Render>,
+}
+
+type Render = dyn Fn(&Done) -> Vec<u8> + Send + Sync;
+
+impl std::fmt::Debug for Once {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Once").field("scope", &self.scope).field("body", &self.body).finish_non_exhaustive()
+    }
 }
 
 /// Why a command was not carried out.
@@ -66,6 +88,8 @@ pub enum Rejection {
     Closed(Closed),
     /// It waited too long to be decided: nothing was done.
     Expired,
+    /// The same key came with something else within 24 hours: nothing was done.
+    Conflict,
     /// There is no such group.
     NoGroup,
     /// A bug of ours; the group lives on as it was.
@@ -76,6 +100,7 @@ pub enum Rejection {
 #[derive(Debug)]
 struct Envelope {
     command: Command,
+    once: Option<Once>,
     /// Undecided by then, it is dropped.
     deadline: tokio::time::Instant,
     reply: oneshot::Sender<Answer>,
@@ -217,6 +242,14 @@ impl Engine {
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed.
     pub async fn write(&self, group: GroupId, command: Command) -> Answer {
+        self.write_once(group, command, None).await
+    }
+
+    /// The same, carried out once: where it was carried out before, the answer is the first one.
+    ///
+    /// # Errors
+    /// Every [`Rejection`]; with any of them nothing has been changed, and the next try is decided anew.
+    pub async fn write_once(&self, group: GroupId, command: Command, once: Option<Once>) -> Answer {
         if self.published.root(group).is_none() {
             return Err(Rejection::NoGroup);
         }
@@ -228,10 +261,20 @@ impl Engine {
         let deadline = tokio::time::Instant::now() + self.patience;
         self.supervisor.send(supervisor::Message::Write {
             group,
-            envelope: Envelope { command, deadline, reply, permit, quiet: false },
+            envelope: Envelope { command, once, deadline, reply, permit, quiet: false },
         });
         // A reply port dropped without an answer is an actor that died with the command undecided.
         answer.await.unwrap_or(Err(Rejection::Failed))
+    }
+
+    /// Changes who is let in, and waits until that is durable and holds for every later request.
+    ///
+    /// # Errors
+    /// [`Rejection::Overloaded`] while the engine ends; inside it, what stands in the way.
+    pub async fn change_access(&self, change: ChangeAccess) -> Result<Result<(), AccessRefusal>, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.send(supervisor::Message::ChangeAccess { change, reply });
+        answer.await.map_err(|_| Rejection::Overloaded)
     }
 
     /// Sends messages from now on: what waits, and what comes to be due. To be called once.

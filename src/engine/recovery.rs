@@ -9,8 +9,8 @@ use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::store::state::{self, GroupReader};
 use crate::store::{
-    BatchNumber, Frames, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError, Stream,
-    Visitor, codec,
+    BatchNumber, Frames, Log as _, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError,
+    Stream, Visitor, codec,
 };
 
 /// What a store holds, and the way to go on writing it.
@@ -99,6 +99,17 @@ pub fn create(directory: &Path, content: &Directory, roots: &[Root]) -> Result<S
 /// A disk that refuses; the old content then stands.
 pub fn replace(store: Recovered, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {
     fill(store.replace()?, content, roots)
+}
+
+/// Makes an event of the directory durable in a store that nobody serves.
+///
+/// # Errors
+/// A disk that refuses: then it is not known whether the event will be there.
+pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(), StoreError> {
+    let next = loaded.directory.apply(event);
+    let mut log = loaded.store.into_log()?;
+    log.append(&[Record::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
+    log.close()
 }
 
 fn fill(mut generation: NewGeneration, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {

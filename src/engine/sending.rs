@@ -41,7 +41,7 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
     for _ in 0..TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
             Err(Rejection::Overloaded | Rejection::Expired | Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
-            Ok(_) | Err(Rejection::Refused(_) | Rejection::NoGroup | Rejection::Failed) => return,
+            Ok(_) | Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => return,
         }
     }
 }

@@ -15,7 +15,8 @@ use super::link::{Link, Wiring};
 use super::published::Published;
 use super::{Envelope, Rejection};
 use crate::clock::Clock;
-use crate::domain::directory::{BLOCK, Directory, IdKind};
+use crate::domain::access::{self, AccessRefusal, ChangeAccess};
+use crate::domain::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
 use crate::domain::ids::GroupId;
 use crate::store::{Record, Stream, codec};
 
@@ -37,6 +38,8 @@ pub(super) enum Message {
     Settled(GroupId),
     /// A second has passed.
     Second,
+    /// The operator changes who is let in.
+    ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
     /// Time to look for idle groups.
     Sweep,
     /// All is answered: end.
@@ -99,6 +102,7 @@ impl Actor for Supervisor {
             Message::Second => {
                 state.parts.journal.append(Entry { record: None, publish: Publish::Second, release: None });
             }
+            Message::ChangeAccess { change, reply } => state.change_access(&change, reply),
             Message::Sweep => state.sweep(),
             Message::ShutDown => state.shut_down(),
         }
@@ -173,18 +177,42 @@ impl State {
 
     /// Grants a block. The group may use it at once: what it writes with it comes later in the same journal.
     fn grant_ids(&mut self, group: GroupId, kind: IdKind) {
+        let block = self.parts.directory.next_block(kind);
         let event = self.parts.directory.grant(kind, group);
-        let next = Arc::new(self.parts.directory.apply(&event));
-        let crate::domain::directory::DirectoryEvent::BlockGranted { block, .. } = event;
-        self.parts.directory = Arc::clone(&next);
-        self.parts.journal.append(Entry {
-            record: Some(Record::new(Stream::Directory, 0, next.sequence, codec::encode(&event))),
-            publish: Publish::Directory(next),
-            release: None,
-        });
+        let next = self.parts.directory.apply(&event);
+        self.happen(&event, next, None);
         if let Some(Seat::Running { link, .. }) = self.seats.get(&group) {
             link.send(group::Message::Ids(kind, (block * BLOCK).max(1)..(block + 1) * BLOCK));
         }
+    }
+
+    /// Decides what the operator wants, and answers when it is durable. A panic is a bug of ours: whoever waits sees the
+    /// reply port close.
+    fn change_access(&mut self, change: &ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>>) {
+        let groups = self.parts.published.groups().collect();
+        let (directory, now) = (Arc::clone(&self.parts.directory), self.parts.clock.now());
+        let decided = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let event = access::decide(&directory, &groups, change, now)?;
+            let next = directory.apply(&event);
+            Ok::<_, AccessRefusal>((event, next))
+        }));
+        match decided {
+            Err(_) => {}
+            Ok(Ok((event, next))) => self.happen(&event, next, Some(Release::Operator(reply, Ok(())))),
+            Ok(Err(refusal)) => {
+                // What it saw may not be durable yet.
+                let release = Some(Release::Operator(reply, Err(refusal)));
+                self.parts.journal.append(Entry { record: None, publish: Publish::Nothing, release });
+            }
+        }
+    }
+
+    /// Makes an event of the directory its newest state, and hands it to the journal.
+    fn happen(&mut self, event: &DirectoryEvent, next: Directory, release: Option<Release>) {
+        let next = Arc::new(next);
+        self.parts.directory = Arc::clone(&next);
+        let record = Some(Record::new(Stream::Directory, 0, next.sequence, codec::encode(event)));
+        self.parts.journal.append(Entry { record, publish: Publish::Directory(next), release });
     }
 
     fn sweep(&mut self) {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, json as answer, ok, wrapped};
+use super::call::{GroupCall, Outcome, ok, wrapped};
 use super::failure::Failure;
 use super::listing::page;
 use crate::domain::account::Account;
@@ -14,8 +13,10 @@ use crate::domain::booking::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
+use crate::domain::text::Email;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
+use crate::engine::Done;
 use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
@@ -29,12 +30,27 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
     may_book(&call.root.catalogue, call.caller(), from_web, names_fiche)
         .map_err(|refusal| Failure::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
-    let done = call.write(Command::BookAppointment(Box::new(booking.command))).await?;
-    let scope = Scope::of(&done.root);
-    let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
-    let records: Vec<Value> =
-        rows.map(|row| Value::Object(render(row, &scope, call.audience(), call.now, &booking.sent))).collect();
-    Ok(answer(StatusCode::CREATED, json!({ "records": records }).to_string().into_bytes()))
+    let (audience, now, sent) = (call.audience(), call.now, booking.sent);
+    let made = move |done: &Done| {
+        let scope = Scope::of(&done.root);
+        let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
+        let records: Vec<Value> = rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
+        Map::from_iter([("records".to_owned(), records.into())])
+    };
+    let turn = match call.caller() {
+        Caller::Application => {
+            let email = booking.command.client.email.as_ref().map(Email::folded);
+            Some(call.server.guesses.turn(email, call.from, now).await?)
+        }
+        Caller::Account(_) | Caller::Pro(_) => None,
+    };
+    let outcome = call.make(Command::BookAppointment(Box::new(booking.command)), made).await;
+    if let (Some(turn), Err(failure)) = (&turn, &outcome)
+        && failure.tells_of_a_client()
+    {
+        turn.told(now);
+    }
+    outcome
 }
 
 /// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An

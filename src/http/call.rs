@@ -1,5 +1,6 @@
 //! The way of a request to its handler: each check of contract 2 in its place, none twice.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use super::auth::{Asked, Identity};
 use super::body::Incoming;
 use super::failure::Failure;
+use super::once::Key;
 use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
     appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, older, records, sets,
@@ -27,8 +29,8 @@ use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
-use crate::engine::Done;
 use crate::engine::published::Published;
+use crate::engine::{Done, Once};
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -48,6 +50,8 @@ pub(super) struct GroupCall {
     pub(super) server: Arc<Server>,
     pub(super) identity: Identity,
     pub(super) params: Params,
+    /// Where the request comes from.
+    pub(super) from: IpAddr,
     /// The moment of the request: no clock is read again.
     pub(super) now: Instant,
     /// The one state of the group that the answer is made from.
@@ -56,6 +60,8 @@ pub(super) struct GroupCall {
     id: Option<u64>,
     /// The object of the body; empty where none is read.
     pub(super) body: Map<String, Value>,
+    /// The key under which a POST is carried out once.
+    once: Option<Key>,
 }
 
 impl GroupCall {
@@ -84,6 +90,23 @@ impl GroupCall {
     pub(super) async fn write(&self, command: Command) -> Result<Done, Failure> {
         let answer = self.server.engine.write(self.root.catalogue.group.id, command).await;
         answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))
+    }
+
+    /// Has the group carry out a POST: 201 with what `render` makes of it, once for every Idempotency-Key.
+    ///
+    /// # Errors
+    /// What refuses it, in words for the caller.
+    pub(super) async fn make(
+        &self,
+        command: Command,
+        render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
+    ) -> Outcome {
+        let render = Arc::new(move |done: &Done| Value::Object(render(done)).to_string().into_bytes());
+        let once = self.once.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
+        let answer = self.server.engine.write_once(self.root.catalogue.group.id, command, once).await;
+        let done = answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))?;
+        let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
+        Ok(json(StatusCode::CREATED, bytes))
     }
 
     /// The zone of the group's clocks.
@@ -174,7 +197,11 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let body = if row.takes_body() { body.object().await? } else { Map::new() };
     may(row.who, &identity, &params)?;
     let root = root?;
-    dispatch(operation, GroupCall { server, identity, params, now, root, id, body }).await
+    let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body)? } else { None };
+    if let Some(answer) = once.and_then(|key| key.answered_before(&root, now)) {
+        return answer;
+    }
+    dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await
 }
 
 /// The state of a group that the caller sees.

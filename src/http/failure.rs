@@ -17,6 +17,9 @@ const RETRY_SECONDS: u32 = 1;
 /// The same for one who met a store that takes no writes.
 const CLOSED_SECONDS: u32 = 5;
 
+/// The header under which a request is carried out once.
+pub(super) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// Why a request is not answered as asked.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -70,9 +73,28 @@ impl Failure {
         Self { retry_after: u32::try_from(seconds).ok(), ..Self::new(Problem::TooManyRequests, message) }
     }
 
+    /// An Idempotency-Key that came with something else before.
+    pub(super) fn conflict() -> Self {
+        let rule = "another request came with this key within 24 hours; use a new key for a new request";
+        let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
+        Self::all(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+    }
+
     /// A bug of ours, with nothing of the inside in it.
     pub(super) fn ours() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
+    }
+
+    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Contract 3.
+    pub(super) fn tells_of_a_client(&self) -> bool {
+        let telling = [
+            Problem::MaxRdvNumber,
+            Problem::MintimeBetween,
+            Problem::EmailAlreadyExists,
+            Problem::SameTimeRdv,
+            Problem::EmailNotFound,
+        ];
+        self.entries.iter().any(|entry| telling.contains(&entry.problem))
     }
 
     /// The same, told of a body that calls a field by another name.
@@ -94,6 +116,7 @@ impl Failure {
             Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
             Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
             Rejection::Closed(closed) => Self::closed(closed),
+            Rejection::Conflict => Self::conflict(),
             Rejection::NoGroup => Self::no_result(),
             Rejection::Failed => Self::ours(),
         }
@@ -125,6 +148,10 @@ impl From<Fault> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
+        if self.entries.is_empty() {
+            // Nothing can be refused for nothing: that is a bug of ours.
+            return Self::ours().into_response();
+        }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
         let mut response = Response::new(Body::from(errors::body(&self.entries)));
         *response.status_mut() = StatusCode::from_u16(status).expect("the table holds HTTP statuses");

@@ -1,14 +1,14 @@
 //! What all records have in common: one is shown, made and changed the same way, whatever it is. Contract 1.
 
-use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, json, wrapped};
+use super::call::{GroupCall, Outcome, ok, wrapped};
 use super::failure::Failure;
 use super::listing::{Listed, page};
 use crate::domain::command::{Command, Patch, Put, RecordChange};
 use crate::domain::record::{Record, deletion};
 use crate::domain::root::Root;
+use crate::engine::Done;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;
@@ -53,7 +53,7 @@ pub(super) fn show<R: Resource>(call: &GroupCall) -> Outcome {
     if !R::shown(row, &call.root, call.audience()) {
         return Err(Failure::no_result());
     }
-    Ok(answer(StatusCode::OK, row, &call.root, call.audience()))
+    Ok(answer(row, &call.root, call.audience()))
 }
 
 /// GET of all that are `wanted` and shown to the caller, found among so many `rows`.
@@ -79,7 +79,12 @@ pub(super) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     // An order that is given as nothing is the one after the last.
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
     let fields = R::table().parse_new(&object, &call.scope(), call.audience())?;
-    put::<R>(&call, StatusCode::CREATED, None, fields).await
+    let audience = call.audience();
+    let made = move |done: &Done| {
+        let row = R::id(done.object).and_then(|id| R::find(&done.root, id));
+        R::render(row.expect("what was made is there"), &Scope::of(&done.root), audience)
+    };
+    call.make(Command::ChangeRecord(R::change(Put { id: None, fields })), made).await
 }
 
 /// PUT of one: what is not given stays.
@@ -87,13 +92,13 @@ pub(super) async fn change<R: Resource>(call: GroupCall) -> Outcome {
     let (id, _) = row::<R>(&call)?;
     let object = wrapped(&call.body, R::table().resource)?;
     let fields = R::table().parse(object, &call.scope(), call.audience())?;
-    put::<R>(&call, StatusCode::OK, Some(id), fields).await
+    put::<R>(&call, id, fields).await
 }
 
 /// DELETE of one that stays, deleted.
 pub(super) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Outcome {
     let (id, _) = row::<R>(&call)?;
-    put::<R>(&call, StatusCode::OK, Some(id), deletion(mark)).await
+    put::<R>(&call, id, deletion(mark)).await
 }
 
 /// DELETE of one that is no more; answered as it was.
@@ -101,17 +106,16 @@ pub(super) async fn remove<R: Resource>(call: GroupCall, change: fn(R::Id) -> Re
     let (id, _) = row::<R>(&call)?;
     let done = call.write(Command::ChangeRecord(change(id))).await?;
     let row = R::find(&done.before, id).ok_or_else(Failure::no_result)?;
-    Ok(answer(StatusCode::OK, row, &done.before, call.audience()))
+    Ok(answer(row, &done.before, call.audience()))
 }
 
-async fn put<R: Resource>(call: &GroupCall, status: StatusCode, id: Option<R::Id>, fields: Patch<R>) -> Outcome {
-    let done = call.write(Command::ChangeRecord(R::change(Put { id, fields }))).await?;
+async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outcome {
+    let done = call.write(Command::ChangeRecord(R::change(Put { id: Some(id), fields }))).await?;
     let row = R::id(done.object).and_then(|id| R::find(&done.root, id)).ok_or_else(Failure::no_result)?;
-    Ok(answer(status, row, &done.root, call.audience()))
+    Ok(answer(row, &done.root, call.audience()))
 }
 
 /// The bare object.
-fn answer<R: Resource>(status: StatusCode, row: &R, root: &Root, audience: Audience) -> axum::response::Response {
-    let object = R::render(row, &Scope::of(root), audience);
-    json(status, Value::Object(object).to_string().into_bytes())
+fn answer<R: Resource>(row: &R, root: &Root, audience: Audience) -> axum::response::Response {
+    ok(&R::render(row, &Scope::of(root), audience).into())
 }

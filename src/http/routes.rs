@@ -25,6 +25,7 @@ use super::auth::Doorkeeper;
 use super::call;
 use super::computing::Computing;
 use super::failure::Failure;
+use super::guesses::Guesses;
 use super::older::Sort;
 use crate::engine::Engine;
 use crate::notify::Carriers;
@@ -250,6 +251,11 @@ impl Row {
         }
     }
 
+    /// Whether it makes something, which an Idempotency-Key keeps from being made twice.
+    pub(super) fn makes(&self) -> bool {
+        self.method == POST
+    }
+
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT
@@ -267,6 +273,8 @@ pub struct Server {
     pub(super) engine: Engine,
     /// Knows who asks.
     pub(super) doorkeeper: Doorkeeper,
+    /// Who has been told too much of clients.
+    pub(super) guesses: Guesses,
     /// Where long computations go.
     pub(super) computing: Computing,
     /// What messages say, for those who may read them.
@@ -280,6 +288,7 @@ impl Server {
         Self {
             engine,
             doorkeeper: Doorkeeper::new(cores),
+            guesses: Guesses::default(),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
         }

@@ -1,9 +1,8 @@
 //! Against guessing passwords: failures are counted by e-mail address and source address. Contract 3.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::net::IpAddr;
 
+use super::window::{Window, source};
 use crate::domain::time::Instant;
 
 /// Failures within [`SECONDS`] after which a pair has to wait.
@@ -11,55 +10,26 @@ const FAILURES_MAX: usize = 10;
 /// How long a failure counts.
 const SECONDS: i64 = 600;
 
-/// Who failed: an e-mail address as it was given, folded, and where from.
-type Pair = (Box<str>, IpAddr);
+/// The failures of the last ten minutes, by the e-mail address as it was given, folded, and where from.
+#[derive(Debug)]
+pub(super) struct Throttle(Window<(Box<str>, IpAddr)>);
 
-/// The failures of the last ten minutes.
-#[derive(Debug, Default)]
-pub(super) struct Throttle(Mutex<Failures>);
-
-#[derive(Debug, Default)]
-struct Failures {
-    /// The moments of each pair, ascending, at most [`FAILURES_MAX`].
-    pairs: BTreeMap<Pair, Vec<Instant>>,
-    /// When pairs whose failures count no more were last dropped.
-    swept: Instant,
+impl Default for Throttle {
+    fn default() -> Self {
+        Self(Window::new(FAILURES_MAX, SECONDS))
+    }
 }
 
 impl Throttle {
     /// Seconds that a pair has to wait before its next try, if it has to.
     pub(super) fn wait(&self, email: &str, from: IpAddr, now: Instant) -> Option<i64> {
-        let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let moments = failures.pairs.get(&pair(email, from))?;
-        let counted = moments.iter().filter(|at| counts(**at, now)).count();
-        let oldest = moments.iter().find(|at| counts(**at, now))?;
-        (counted >= FAILURES_MAX).then(|| SECONDS - now.seconds_since(*oldest))
+        self.0.wait(&(email.into(), source(from)), now)
     }
 
     /// Notes a failure.
     pub(super) fn failed(&self, email: &str, from: IpAddr, now: Instant) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !(0..SECONDS).contains(&now.seconds_since(failures.swept)) {
-            failures.swept = now;
-            failures.pairs.retain(|_, moments| moments.iter().any(|at| counts(*at, now)));
-        }
-        let moments = failures.pairs.entry(pair(email, from)).or_default();
-        moments.retain(|at| counts(*at, now));
-        moments.push(now);
+        self.0.add((email.into(), source(from)), now);
     }
-}
-
-fn counts(at: Instant, now: Instant) -> bool {
-    (0..SECONDS).contains(&now.seconds_since(at))
-}
-
-/// A network of IPv6 is one source: whoever has an address of it has 2^64.
-fn pair(email: &str, from: IpAddr) -> Pair {
-    let source = match from.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-    };
-    (email.into(), source)
 }
 
 #[cfg(test)]
@@ -78,13 +48,5 @@ mod tests {
         assert_eq!(throttle.wait("b@x", here, Instant(100)), None);
         assert_eq!(throttle.wait("a@x", there, Instant(100)), None);
         assert_eq!(throttle.wait("a@x", here, Instant(600)), None, "the first failure counts no more");
-    }
-
-    #[test]
-    fn an_ipv6_network_is_one_source_and_a_mapped_address_is_its_own() {
-        let of = |address: &str| pair("a@x", address.parse().expect("an address"));
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
     }
 }

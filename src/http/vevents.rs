@@ -1,9 +1,8 @@
 //! Events of calendars. Spec 4.7, contract 1.
 
-use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, json, ok, wrapped};
+use super::call::{GroupCall, Outcome, ok, wrapped};
 use super::failure::Failure;
 use super::listing::page;
 use crate::domain::command::{Command, PutVevent, VeventDraft};
@@ -11,6 +10,7 @@ use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
+use crate::engine::Done;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::{id, moment};
@@ -63,7 +63,13 @@ pub(super) async fn make(call: GroupCall) -> Outcome {
     let draft = VeventDraft::new(move |root, _, draws, at| {
         parse(&object, &Scope::of(root), Audience::Pro).map(|input| input.vevent(draws.id, draws.key, at, at))
     });
-    put(&call, StatusCode::CREATED, PutVevent::Make(draft)).await
+    let audience = call.audience();
+    let made = move |done: &Done| {
+        let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id));
+        VEVENT.render(row.expect("what was made is there"), &Scope::of(&done.root), audience)
+    };
+    let answer = call.make(Command::PutVevent(PutVevent::Make(draft)), made).await;
+    answer.map_err(|failure| failure.calling("date", "start"))
 }
 
 /// PUT /api/v1/groups/:group_id/vevents/:id: what is not given stays.
@@ -75,20 +81,19 @@ pub(super) async fn change(call: GroupCall) -> Outcome {
         let input = revise(before, &object, &Scope::of(root))?;
         Ok(input.vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
-    put(&call, StatusCode::OK, PutVevent::Change(id, draft)).await
+    put(&call, PutVevent::Change(id, draft)).await
 }
 
 /// DELETE /api/v1/groups/:group_id/vevents/:id: it stays in the list, deleted.
 pub(super) async fn delete(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    put(&call, StatusCode::OK, PutVevent::Delete(id)).await
+    put(&call, PutVevent::Delete(id)).await
 }
 
-async fn put(call: &GroupCall, status: StatusCode, command: PutVevent) -> Outcome {
+async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
     let done = call.write(Command::PutVevent(command)).await.map_err(|failure| failure.calling("date", "start"))?;
     let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id)).ok_or_else(Failure::no_result)?;
-    let object = VEVENT.render(row, &Scope::of(&done.root), call.audience());
-    Ok(json(status, Value::Object(object).to_string().into_bytes()))
+    Ok(ok(&VEVENT.render(row, &Scope::of(&done.root), call.audience()).into()))
 }
 
 /// The fields of an event, wrapped or bare. Contract 6.

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::codec::{self, DecodeError};
 use crate::domain::account::Account;
+use crate::domain::answers::Answered;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::Customfield;
@@ -43,6 +44,8 @@ enum GroupFrame {
     Messages(Vec<Arc<Message>>),
     /// The highest id that a message ever had; not there where none was.
     LastMessage(u64),
+    /// What is answered again, by age.
+    Answers(Vec<Arc<Answered>>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,6 +99,7 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)?;
     let removed: Vec<_> = root.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
     frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
+    frames_of(root.answers.iter(), GroupFrame::Answers, &mut write)?;
     frames_of(root.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match root.outbox.last_id() {
         0 => Ok(()),
@@ -118,6 +122,7 @@ pub struct GroupReader {
     removed: Vec<(IdKind, u64)>,
     messages: Vec<Arc<Message>>,
     last_message: u64,
+    answers: Vec<Arc<Answered>>,
 }
 
 impl GroupReader {
@@ -139,6 +144,7 @@ impl GroupReader {
             GroupFrame::Removed(rows) => self.removed.extend(rows),
             GroupFrame::Messages(rows) => self.messages.extend(rows),
             GroupFrame::LastMessage(id) => self.last_message = id,
+            GroupFrame::Answers(rows) => self.answers.extend(rows),
         }
         Ok(())
     }
@@ -161,6 +167,7 @@ impl GroupReader {
         root.spent = head.spent;
         root.removed = self.removed.into_iter().collect();
         root.outbox = Outbox::assembled(self.messages, self.last_message);
+        root.answers = self.answers.into_iter().collect();
         Some(root)
     }
 }

@@ -1,5 +1,6 @@
 //! Content becomes a document that import restores exactly, one row a line. Contract 11.
 
+use std::borrow::Borrow;
 use std::io;
 
 use serde_json::{Map, Value, json};
@@ -20,7 +21,11 @@ use crate::wire::vevent::VEVENT;
 ///
 /// # Errors
 /// What `out` answers.
-pub fn write(directory: &Directory, roots: &[Root], out: &mut impl io::Write) -> io::Result<()> {
+pub fn write(
+    directory: &Directory,
+    roots: &[impl Borrow<Root>],
+    out: &mut (impl io::Write + ?Sized),
+) -> io::Result<()> {
     out.write_all(b"{\"apikeys\":[")?;
     let keys = directory.apikeys.iter().map(|(hash, apikey)| {
         let mut row = Map::new();
@@ -35,12 +40,12 @@ pub fn write(directory: &Directory, roots: &[Root], out: &mut impl io::Write) ->
     out.write_all(b"],\n\"groups\":[")?;
     for (index, root) in roots.iter().enumerate() {
         out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        group(directory, root, out)?;
+        group(directory, root.borrow(), out)?;
     }
     out.write_all(b"\n]}\n")
 }
 
-fn group(directory: &Directory, root: &Root, out: &mut impl io::Write) -> io::Result<()> {
+fn group(directory: &Directory, root: &Root, out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let scope = Scope::of(root);
     let catalogue = &root.catalogue;
     let fields = serde_json::to_string(&GROUP.render_for_store(&catalogue.group, &scope))?;
@@ -86,7 +91,7 @@ fn table<'a, R: 'static>(
     name: &str,
     records: impl Iterator<Item = &'a std::sync::Arc<R>>,
     scope: &Scope<'_>,
-    out: &mut impl io::Write,
+    out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
     section(name, records.map(|record| table.render_for_store(record, scope)), out)
 }
@@ -105,13 +110,17 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-fn section(name: &str, list: impl Iterator<Item = Map<String, Value>>, out: &mut impl io::Write) -> io::Result<()> {
+fn section(
+    name: &str,
+    list: impl Iterator<Item = Map<String, Value>>,
+    out: &mut (impl io::Write + ?Sized),
+) -> io::Result<()> {
     write!(out, ",\n\"{name}\":[")?;
     rows(list, out)?;
     out.write_all(b"]")
 }
 
-fn rows(list: impl Iterator<Item = Map<String, Value>>, out: &mut impl io::Write) -> io::Result<()> {
+fn rows(list: impl Iterator<Item = Map<String, Value>>, out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let mut separator: &[u8] = b"\n";
     for row in list {
         out.write_all(separator)?;

@@ -132,3 +132,15 @@ async fn nothing_is_newly_arranged_with_a_deleted_client() {
     let moved = put(&server, &stands["id"], json!({"start": "2025-06-02 10:30:00"})).await.is(200);
     assert_eq!((&moved["start"], &moved["text"]), (&json!("2025-06-02 10:30:00"), &json!("$Known")));
 }
+
+#[tokio::test]
+async fn an_event_of_no_calendar_is_refused_by_name() {
+    let server = TestServer::start().await;
+    for none in [json!(0), json!("0"), json!(null), json!("")] {
+        let event = json!({"calendar_id": none, "start": "2025-06-02 14:00:00", "end": "2025-06-02 15:00:00"});
+        let made = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&json!({ "vevent": event }))).await;
+        made.refused(400, 2, Some("calendar_id"));
+        let moved = server.by_pro(Method::PUT, "/groups/4/vevents/51").json(&json!({"vevent": {"calendar_id": none}}));
+        answer(moved).await.refused(400, 2, Some("calendar_id"));
+    }
+}

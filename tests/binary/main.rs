@@ -2,4 +2,5 @@
 
 mod bursts;
 mod commands;
+mod operator;
 mod server;

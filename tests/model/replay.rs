@@ -65,6 +65,7 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => (0..3_u8).prop_map(Step::Zone),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
+        1 => Just(Step::Wait(30_000)),
     ]
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use slotbook::domain::agenda;
+use slotbook::domain::answers::Answered;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::booking;
 use slotbook::domain::calendar::Calendar;
@@ -149,8 +150,16 @@ impl Shop {
         id
     }
 
-    /// Carries a decided event out.
+    /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
+        let number = u8::try_from(self.events.len() % 250).expect("small");
+        let event = if number.is_multiple_of(3) {
+            let at = self.root.apply(&event).last_stamp;
+            let answered = Answered { scope: [number % 7; 32], body: [number; 32], at, answer: vec![number; 9].into() };
+            Event::DoneOnce { answered: answered.into(), event: Box::new(event) }
+        } else {
+            event
+        };
         self.root = self.root.apply(&event);
         self.events.push(event);
     }

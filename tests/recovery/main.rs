@@ -6,6 +6,7 @@
 mod faults;
 mod full;
 mod kill;
+mod once;
 mod power_cut;
 #[path = "../binary/server.rs"]
 mod server;

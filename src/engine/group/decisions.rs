@@ -22,6 +22,9 @@ use crate::engine::{Done, Envelope, Rejection};
 impl State {
     /// Decides a command, or asks the first calendar.
     pub(super) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
+        if let Some(answer) = self.answered_before(&envelope, now) {
+            return self.answer_when_durable(envelope, answer);
+        }
         while let Command::Quietly(inner) = envelope.command {
             envelope.command = *inner;
             envelope.quiet = true;
@@ -162,7 +165,8 @@ impl State {
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
-                self.answer_when_durable(envelope, Ok(Done { before, root, object: about.0, appointments: about.1 }));
+                let (object, appointments) = about;
+                self.answer_when_durable(envelope, Ok(Done { before, root, object, appointments, answer: None }));
             }
             Ok(Ok(Some(event))) => {
                 let decided = self.applied(&envelope, now, |_| event);

@@ -61,7 +61,6 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
     let components = givens().into_iter().fold(components, |components, (name, of)| components.schema(name, of));
     let components = components
         .schema("Errors", errors())
-        .schema("QueryId", id())
         .schema("Slots", slots())
         .schema("Explanation", explanation())
         .schema("Booking", booking())
@@ -126,8 +125,9 @@ pub(super) fn body(body: Body, older: bool) -> RequestBody {
     };
     let mut wrapped = object().property(&name, schema.clone()).required(&name);
     if older {
-        wrapped = wrapped.property("apikey", text().description(Some("the key, where the query has none")));
-        wrapped = wrapped.property("group_id", named("IdGiven"));
+        let beside = |says: &str| ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(says));
+        wrapped = wrapped.property("apikey", beside("the key, a text; counts where the query has none"));
+        wrapped = wrapped.property("group_id", beside("the group of a new object; counts where the query has none"));
     }
     let schema = match body {
         Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => any_of([wrapped.into(), bare(schema, &name)]),
@@ -221,7 +221,7 @@ fn booking() -> RefOr<Schema> {
         .property("websource", given(Kind::Text { max: 255 }))
         .property("from_web", or_nothing(named("BooleanGiven")))
         .property("smsreminder", or_nothing(named("BooleanGiven")))
-        .property("group_id", named("IdGiven"))
+        .property("group_id", named("GroupGiven"))
         .required("date")
         .required("intervention_ids");
     AllOfBuilder::new().item(own.build()).item(named("CustomsGiven")).into()

@@ -5,7 +5,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterS
 use utoipa::openapi::{RefOr, Required, Schema};
 
 use super::resources::Resource;
-use super::schema::{any_of, filled_list, id, list, named, one_of, pattern, text, whole};
+use super::schema::{any_of, at_least, filled_list, id, list, one_of, pattern, text, whole};
 
 /// The relations that a condition can ask for.
 const RELATIONS: [&str; 10] = ["=", "!=", ">", ">=", "<", "<=", "like", "not like", "in", "not in"];
@@ -88,11 +88,11 @@ pub(super) fn of_list(resource: Resource) -> Vec<Parameter> {
         let names = one_of(resource.columns().into_iter().map(Value::from).chain(["".into()]));
         any_of([names.into(), pattern("^(bool[0-9]|dt[01]|num[0-3]|str([0-9]|1[0-4])|txt[0-2])$").into()])
     };
-    let page = any_of([whole(1, i64::MAX).into(), one_of(["all", ""]).into()]);
+    let page = any_of([at_least(1).into(), one_of(["all", ""]).into()]);
     let direction = pattern("^([Aa][Ss][Cc]|[Dd][Ee][Ss][Cc])?$");
     vec![
         query("results", page, "records on a page, or all; 25 where it is not given"),
-        query("startIndex", or_empty(whole(0, i64::MAX)), "how many records come before the page"),
+        query("startIndex", or_empty(at_least(0)), "how many records come before the page"),
         query("sort", columns(), "the field to sort by; ties are broken by id"),
         query("dir", direction, "asc or desc"),
         query("search", text().max_length(Some(255)), "words of names; of people also of e-mail and telephone"),
@@ -140,7 +140,7 @@ pub(super) fn of_appointments() -> Vec<Parameter> {
 /// What the search for free starts takes.
 pub(super) fn of_slots() -> Vec<Parameter> {
     let several = || whole(1, 1_000);
-    let any_calendar = any_of([named("QueryId"), one_of(["0", ""]).into()]);
+    let any_calendar = any_of([id().into(), one_of(["0", ""]).into()]);
     let interventions =
         query("intervention_ids[]", filled_list(id()), "what is to be done, in order, one right after another");
     vec![

@@ -4,7 +4,9 @@ use serde_json::Value;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Object, ObjectBuilder};
 use utoipa::openapi::{RefOr, Schema};
 
-use super::schema::{any_of, given, id, list, named, nothing, object, of_type, shown, text, whole, with_default};
+use super::schema::{
+    any_of, at_least, given, id, list, named, nothing, object, of_type, shown, something, text, whole, with_default,
+};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::root::Root;
 use crate::wire::appointment::APPOINTMENT;
@@ -89,7 +91,8 @@ impl Resource {
 /// Every resource, how it is listed, and how it is given.
 pub(super) fn all(components: ComponentsBuilder) -> ComponentsBuilder {
     let shown_customs = customs(|kind| shown(kind, true).into());
-    let components = components.schema("Customs", shown_customs).schema("CustomsGiven", customs(given));
+    let given_customs = customs(|kind| any_of([given(kind), named("Nothing")]));
+    let components = components.schema("Customs", shown_customs).schema("CustomsGiven", given_customs);
     let components = Resource::ALL.into_iter().fold(components, |components, resource| resource.components(components));
     Resource::ALL.into_iter().fold(components, |components, resource| {
         components.schema(format!("{}List", resource.name()), envelope(&resource.name()))
@@ -115,7 +118,7 @@ fn with_customs<R>(own: Object, table: &Table<R>, customs: &str) -> RefOr<Schema
 
 /// Of several names at least one.
 fn required(names: &[&str]) -> RefOr<Schema> {
-    let one = |name: &&str| ObjectBuilder::new().required(*name).build();
+    let one = |name: &&str| object().property(*name, something()).required(*name).build();
     match names {
         [only] => one(only).into(),
         _ => names.iter().map(one).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into(),
@@ -145,7 +148,7 @@ fn answer<R: 'static>(table: &Table<R>) -> ObjectBuilder {
 fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     let mut object = object();
     if table.field("group_id").is_some() {
-        object = object.property("group_id", named("IdGiven"));
+        object = object.property("group_id", named("GroupGiven"));
     }
     for field in table.fields.iter().filter(|field| field.writers.is_some_and(|writers| writers <= Audience::Pro)) {
         let schema = match resource {
@@ -162,6 +165,9 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
             | Resource::Pro => given(field.kind),
         };
         let required = table.required.iter().any(|names| names.contains(&field.name));
+        // What every object has cannot be unset.
+        let alone = table.required.iter().any(|names| *names == [field.name]);
+        let schema = if alone { AllOfBuilder::new().item(schema).item(something()).into() } else { schema };
         let default = default(table, field);
         // The order of a new object is the one after the last.
         let told = !required && field.name != "sort" && !matches!(field.kind, Kind::Moment);
@@ -200,13 +206,13 @@ fn is_null(value: &Value) -> bool {
 
 /// A list of records.
 fn envelope(name: &str) -> Object {
-    let count = || whole(0, i64::MAX);
+    let count = || at_least(0);
     let properties = [
         ("records", list(named(name)).into()),
         ("totalRecords", count().into()),
         ("recordsReturned", count().into()),
         ("startIndex", count().into()),
-        ("pageSize", whole(1, i64::MAX).into()),
+        ("pageSize", at_least(1).into()),
         ("sort", shown(Kind::Text { max: 255 }, true).into()),
         ("dir", shown(Kind::Text { max: 4 }, true).into()),
     ];
@@ -225,7 +231,7 @@ fn customs(schema: fn(Kind) -> RefOr<Schema>) -> Object {
     ];
     let names = kinds.into_iter().flat_map(|(stem, many, kind)| (0..many).map(move |n| (format!("{stem}{n}"), kind)));
     names
-        .fold(object(), |object, (name, kind)| object.property(name, any_of([schema(kind), nothing().into()])))
+        .fold(object(), |object, (name, kind)| object.property(name, schema(kind)))
         .description(Some("customised attributes; only those that the group has defined"))
         .build()
 }

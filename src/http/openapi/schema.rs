@@ -46,6 +46,10 @@ pub(super) fn whole(min: i64, max: i64) -> ObjectBuilder {
     of_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
 }
 
+pub(super) fn at_least(min: i64) -> ObjectBuilder {
+    of_type(Type::Integer).minimum(Some(min))
+}
+
 pub(super) fn id() -> ObjectBuilder {
     whole(1, i64::try_from(ID_MAX).expect("ids are exact in JSON"))
 }
@@ -96,12 +100,8 @@ pub(super) fn given(kind: Kind) -> RefOr<Schema> {
     let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
     match kind {
         Kind::Id | Kind::Reference => named("IdGiven"),
-        Kind::Text { max } => {
-            text().schema_type(or_null(Type::String)).max_length(Some(max)).pattern(Some(TEXT)).into()
-        }
-        Kind::Name { max } => {
-            text().schema_type(or_null(Type::String)).max_length(Some(max)).pattern(Some(NAME)).into()
-        }
+        Kind::Text { max } => words(TEXT, max),
+        Kind::Name { max } => words(NAME, max),
         Kind::Email => text().schema_type(or_null(Type::String)).max_length(Some(255)).pattern(Some(EMAIL)).into(),
         Kind::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
         Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")]),
@@ -115,14 +115,27 @@ pub(super) fn given(kind: Kind) -> RefOr<Schema> {
     }
 }
 
+/// A text, for which a number stands for its digits.
+fn words(pattern: &str, max: usize) -> RefOr<Schema> {
+    let kinds = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
+    text().schema_type(kinds).max_length(Some(max)).pattern(Some(pattern)).into()
+}
+
+/// What is there, and is no empty text.
+pub(super) fn something() -> Object {
+    let kinds = SchemaType::from_iter([Type::String, Type::Number]);
+    text().schema_type(kinds).pattern(Some("[^\\s]")).build()
+}
+
 /// The schemas that [`given`] refers to.
-pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 7] {
+pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     let booleans = one_of(["true", "false", "1", "0"]);
     let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");
     [
         ("Nothing", nothing().into()),
         ("IntegerText", pattern(WHOLE).description(Some("a whole number as text")).into()),
         ("IdGiven", any_of([whole(0, largest).into(), named("IntegerText"), named("Nothing")])),
+        ("GroupGiven", any_of([id().into(), pattern("^[1-9][0-9]*$").into(), named("Nothing")])),
         (
             "NumberGiven",
             any_of([

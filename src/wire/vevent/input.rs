@@ -98,6 +98,10 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, audience: Audience)
     let calendar_id = reader.reference("calendar_id", "calendars", |id| {
         CalendarId::new(id).filter(|id| scope.root.catalogue.calendars.contains_key(id))
     });
+    if calendar_id.is_none() && !reader.faults.iter().any(|fault| fault.field == "calendar_id") {
+        // 0 stands for no calendar, which is not enough for an event.
+        reader.fault("calendar_id", "is required: give the id of one of the group's calendars");
+    }
     let kind = reader.kind();
     let deleted = reader.flag("deleted");
     let rare = reader.rare(matches!(kind, Some(KindInput::Appointment(_))));

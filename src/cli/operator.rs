@@ -1,0 +1,198 @@
+//! What the operator asks of a store, carried out the same way whether a server runs on it or not. Contract 11.
+//!
+//! A new request is a variant of [`Request`] and an arm of [`carry_out`]: how it reaches a running server is the socket's
+//! matter. What a request answers is bytes, which the asker prints or keeps.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+
+use super::{Failed, socket};
+use crate::clock::{Clock as _, SystemClock};
+use crate::domain::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
+use crate::domain::directory::{Apikey, Directory, Pro};
+use crate::domain::ids::GroupId;
+use crate::domain::root::Root;
+use crate::domain::text::{Email, Illegal, Name, Text};
+use crate::engine::recovery::{self, Loaded};
+use crate::engine::{Engine, Rejection};
+use crate::transfer::export;
+
+/// What can be asked, as it goes over the socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// A new application key; the key itself stays with who made it.
+    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>> },
+    /// A key is to open nothing any more; it is called by itself, its label or its id.
+    RevokeKey { sha256: [u8; 32], said: String },
+    /// The keys, one a line.
+    ListKeys,
+    /// A new professional, or further groups for one who is known.
+    AddPro {
+        email: String,
+        password_hash: Option<String>,
+        lastname: String,
+        firstname: String,
+        cellphone: String,
+        groups: Vec<u64>,
+        main: Option<u64>,
+    },
+    /// Another password.
+    SetPassword { email: String, password_hash: String },
+    /// The professionals, one a line.
+    ListPros,
+    /// The address of a professional as it was given, or nothing where nobody has it.
+    FindPro { email: String },
+    /// The whole content as a document.
+    Export,
+}
+
+/// Where requests are carried out.
+pub(super) enum Place {
+    /// A running server.
+    Served(Engine, Handle),
+    /// A store that nobody serves; gone once something was written.
+    Resting(Box<Option<Loaded>>),
+}
+
+/// Has a request carried out by the server that runs on `data` or, where none does, on the store itself. What it answers
+/// is written to `out`.
+///
+/// # Errors
+/// What refuses it, a store that cannot be read, a server that went away.
+pub(super) fn ask(data: &Path, request: &Request, out: &mut dyn Write) -> Result<(), Failed> {
+    if let Some(server) = socket::reach(data)? {
+        return server.ask(request, out);
+    }
+    let loaded = recovery::load(data)?;
+    carry_out(request, &mut Place::Resting(Box::new(Some(loaded))), out)
+}
+
+/// Carries a request out.
+///
+/// # Errors
+/// As [`ask`].
+pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Write) -> Result<(), Failed> {
+    if let Some(change) = change_of(request)? {
+        return place.change(change);
+    }
+    let directory = place.directory();
+    match request {
+        Request::ListKeys => directory.apikeys.iter().try_for_each(|(hash, key)| tell_key(hash, key, out))?,
+        Request::ListPros => directory.pros.values().try_for_each(|pro| tell_pro(pro, out))?,
+        Request::FindPro { email } => {
+            let found = directory.pro_of_email(&email.to_lowercase());
+            out.write_all(found.map_or("", |pro| pro.email.as_str()).as_bytes())?;
+        }
+        Request::Export => export::write(&directory, &place.roots(), out)?,
+        Request::AddKey { .. } | Request::RevokeKey { .. } | Request::AddPro { .. } | Request::SetPassword { .. } => {
+            unreachable!("it changes who is let in")
+        }
+    }
+    Ok(())
+}
+
+impl Place {
+    fn directory(&self) -> Arc<Directory> {
+        match self {
+            Self::Served(engine, _) => engine.published().directory(),
+            Self::Resting(store) => {
+                Arc::new(store.as_ref().as_ref().map_or_else(Directory::default, |loaded| loaded.directory.clone()))
+            }
+        }
+    }
+
+    /// Every group as it is now.
+    fn roots(&self) -> Vec<Arc<Root>> {
+        match self {
+            Self::Served(engine, _) => {
+                let published = engine.published();
+                published.groups().filter_map(|group| published.root(group)).collect()
+            }
+            Self::Resting(store) => {
+                store.as_ref().iter().flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new)).collect()
+            }
+        }
+    }
+
+    /// Changes who is let in, durably.
+    fn change(&mut self, change: ChangeAccess) -> Result<(), Failed> {
+        match self {
+            Self::Served(engine, runtime) => match runtime.block_on(engine.change_access(change)) {
+                Ok(decided) => Ok(decided?),
+                Err(Rejection::Overloaded) => Err(Failed::Refused("the server is going down; nothing was done".into())),
+                Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),
+            },
+            Self::Resting(store) => {
+                let loaded = store.take().expect("a store at rest is asked for one thing");
+                let groups: BTreeSet<GroupId> = loaded.roots.iter().map(|root| root.catalogue.group.id).collect();
+                let event = access::decide(&loaded.directory, &groups, &change, SystemClock.now())?;
+                Ok(recovery::append_to_directory(loaded, &event)?)
+            }
+        }
+    }
+}
+
+/// The change that a request means, its fields made legal; none where it only reads.
+fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
+    Ok(Some(match request {
+        Request::AddKey { sha256, label, groups } => ChangeAccess::AddApikey {
+            hash: *sha256,
+            label: legal("label", Text::new(label))?,
+            groups: groups.as_deref().map(group_ids).transpose()?,
+        },
+        Request::RevokeKey { sha256, said } => {
+            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, said: said.clone() })
+        }
+        Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main } => {
+            ChangeAccess::AddPro(NewPro {
+                email: legal("e-mail", Email::new(email))?,
+                password_hash: password_hash.as_deref().map(|hash| legal("password", Text::new(hash))).transpose()?,
+                lastname: legal("lastname", Name::new(lastname))?,
+                firstname: legal("firstname", Name::new(firstname))?,
+                cellphone: legal("cellphone", Text::new(cellphone))?,
+                groups: group_ids(groups)?,
+                main: main.map(group_id).transpose()?,
+            })
+        }
+        Request::SetPassword { email, password_hash } => ChangeAccess::SetPassword {
+            email: legal("e-mail", Email::new(email))?,
+            password_hash: legal("password", Text::new(password_hash))?,
+        },
+        Request::ListKeys | Request::ListPros | Request::FindPro { .. } | Request::Export => return Ok(None),
+    }))
+}
+
+fn legal<T>(what: &str, value: Result<T, Illegal>) -> Result<T, Failed> {
+    value.map_err(|rule| Failed::Refused(format!("{what}: {rule}")))
+}
+
+fn group_id(number: u64) -> Result<GroupId, Failed> {
+    GroupId::new(number).ok_or_else(|| Failed::Refused(format!("there is no group {number}")))
+}
+
+fn group_ids(numbers: &[u64]) -> Result<BTreeSet<GroupId>, Failed> {
+    numbers.iter().map(|number| group_id(*number)).collect()
+}
+
+fn tell_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), Failed> {
+    let id = &access::hex(hash)[..ID_DIGITS];
+    let groups =
+        key.groups.as_deref().map_or_else(|| "all groups".to_owned(), |groups| format!("groups {}", listed(groups)));
+    Ok(writeln!(out, "{id}\t{groups}\t{}", key.label.as_str())?)
+}
+
+fn tell_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), Failed> {
+    let names = [pro.firstname.as_str(), pro.lastname.as_str()].join(" ");
+    let (id, email, names) = (pro.id, pro.email.as_str(), names.trim());
+    Ok(writeln!(out, "{id}\t{email}\tgroups {}, main {}\t{names}", listed(&pro.groups), pro.main)?)
+}
+
+fn listed(groups: &[GroupId]) -> String {
+    groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

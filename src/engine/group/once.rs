@@ -1,0 +1,46 @@
+//! What is done under an Idempotency-Key is done once: the answer is made with the event, and goes to disk in it.
+//! Contract 6.
+
+use std::sync::Arc;
+
+use super::{State, guarded};
+use crate::domain::answers::Answered;
+use crate::domain::event::Event;
+use crate::domain::time::Instant;
+use crate::engine::{Answer, Done, Envelope, Rejection};
+
+impl State {
+    /// What a command is answered that was carried out before, or whose key came with something else.
+    pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<Answer> {
+        let once = envelope.once.as_ref()?;
+        let known = self.root.answers.find(&once.scope, now)?;
+        if known.body != once.body {
+            return Some(Err(Rejection::Conflict));
+        }
+        let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
+        let answer = Some(Arc::clone(&known.answer));
+        Some(Ok(Done { before, root, object: 0, appointments: Vec::new(), answer }))
+    }
+}
+
+/// The event with the answer that is to be given again, and what it leads to; without a key both as they are.
+pub(super) fn remember(
+    envelope: &Envelope,
+    event: Event,
+    done: Done,
+    now: Instant,
+) -> Result<(Event, Done), Rejection> {
+    let Some(once) = &envelope.once else { return Ok((event, done)) };
+    guarded(|| {
+        let answer: Arc<[u8]> = (once.render)(&done).into();
+        if !done.before.answers.have_room_for(answer.len(), now) {
+            return Err(Rejection::Overloaded);
+        }
+        let at = done.root.last_stamp;
+        let answered = Arc::new(Answered { scope: once.scope, body: once.body, at, answer: Arc::clone(&answer) });
+        let event = Event::DoneOnce { answered, event: Box::new(event) };
+        let root = Arc::new(done.before.apply(&event));
+        Ok((event, Done { root, answer: Some(answer), ..done }))
+    })
+    .unwrap_or(Err(Rejection::Failed))
+}

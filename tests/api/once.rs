@@ -1,0 +1,190 @@
+//! The header Idempotency-Key: what is sent twice is done once.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Answer, TestServer, answer};
+use crate::shop::{CALENDAR, CUT, KEY_OF_ALL, OTHER_CALENDAR, clock};
+
+const PATH: &str = "/groups/4/appointments";
+const HEADER: &str = "Idempotency-Key";
+
+fn booking(time: &str) -> Value {
+    json!({"appointment": {
+        "date": format!("2025-06-02 {time}:00"), "intervention_ids": [CUT], "calendar_id": CALENDAR,
+        "fiche": {"lastname": "Durand", "email": "d@example.org"},
+    }})
+}
+
+async fn book(server: &TestServer, key: &str, body: &Value) -> Answer {
+    answer(server.by_key(Method::POST, PATH).header(HEADER, key).json(body)).await
+}
+
+async fn pro_makes(server: &TestServer, resource: &str, key: &str, body: &Value) -> Answer {
+    answer(server.by_pro(Method::POST, &format!("/groups/4/{resource}")).header(HEADER, key).json(body)).await
+}
+
+async fn booked(server: &TestServer) -> u64 {
+    server.pro_get(PATH).await.is(200)["totalRecords"].as_u64().expect("a number")
+}
+
+#[tokio::test]
+async fn the_same_request_is_answered_byte_for_byte_as_the_first_time_and_done_once() {
+    let server = TestServer::start().await;
+    let first = book(&server, "a", &booking("09:30")).await;
+    first.is(201);
+    server.at(clock(8, 30));
+    let other_writing = r#" {"appointment":{"calendar_id":11.0,"fiche":{"email":"d@example.org","lastname":"Dur\u0061nd"},
+        "intervention_ids":[2.1e1],"date":"2025-06-02 09:30:00"}} "#;
+    let again = server.by_key(Method::POST, &format!("{PATH}.json")).header(HEADER, "a").body(other_writing);
+    for again in [book(&server, "a", &booking("09:30")).await, answer(again).await] {
+        assert_eq!((again.status, &again.text), (first.status, &first.text));
+        assert_eq!(again.headers["content-type"], "application/json");
+    }
+    assert_eq!(booked(&server).await, 1);
+}
+
+#[tokio::test]
+async fn the_first_answer_is_given_even_when_the_request_could_not_be_made_any_more() {
+    let server = TestServer::start().await;
+    let first = book(&server, "a", &booking("09:30")).await;
+    first.is(201);
+    answer(server.by_pro(Method::DELETE, &format!("/groups/4/calendars/{CALENDAR}"))).await.is(200);
+    server.at(clock(11, 0));
+    assert_eq!(book(&server, "a", &booking("09:30")).await.text, first.text);
+    book(&server, "b", &booking("09:30")).await.refused(400, 14, Some("date"));
+}
+
+#[tokio::test]
+async fn the_same_key_with_something_else_conflicts_and_does_nothing() {
+    let server = TestServer::start().await;
+    book(&server, "a", &booking("09:30")).await.is(201);
+    book(&server, "a", &booking("10:30")).await.refused(409, 2, Some(HEADER));
+    // Not even what would be refused for itself is looked at.
+    book(&server, "a", &json!({"appointment": {}})).await.refused(409, 2, Some(HEADER));
+    assert_eq!(booked(&server).await, 1);
+    let set = json!({"name": "x", "calendarset": {"name": "x"}, "interventionset": {"name": "x"}});
+    pro_makes(&server, "calendarsets", "b", &set).await.is(201);
+    pro_makes(&server, "interventionsets", "b", &set).await.refused(409, 2, Some(HEADER));
+}
+
+#[tokio::test]
+async fn a_key_is_the_callers_own() {
+    let server = TestServer::start().await;
+    let first = book(&server, "a", &booking("09:30")).await.is(201);
+    // By the professional, by another application: the same words mean another request, whose hour is taken.
+    pro_makes(&server, "appointments", "a", &booking("09:30")).await.refused(400, 12, Some("date"));
+    let path = format!("/api/v1{PATH}?apikey={KEY_OF_ALL}");
+    answer(server.bare(Method::POST, &path).header(HEADER, "a").json(&booking("09:30"))).await.refused(
+        400,
+        12,
+        Some("date"),
+    );
+    let other = pro_makes(&server, "appointments", "a", &booking("10:30")).await.is(201);
+    assert_ne!(first["records"][0]["id"], other["records"][0]["id"]);
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_kept_but_decided_anew() {
+    let server = TestServer::start().await;
+    let taken = book(&server, "a", &booking("09:30")).await.is(201)["records"][0].clone();
+    let mut other = booking("09:30");
+    other["appointment"]["fiche"]["email"] = json!("other@example.org");
+    book(&server, "b", &other).await.refused(400, 14, Some("date"));
+    answer(server.by_pro(Method::DELETE, &format!("{PATH}/{}", taken["id"]))).await.is(200);
+    book(&server, "b", &other).await.is(201);
+    book(&server, "c", &json!({"appointment": {"date": "never"}})).await.is(400);
+    book(&server, "c", &booking("10:30")).await.is(201);
+}
+
+#[tokio::test]
+async fn a_day_later_the_key_is_a_new_one() {
+    let server = TestServer::start().await;
+    let later = |time: &str| {
+        let mut wish = booking(time);
+        wish["appointment"]["date"] = json!(format!("2025-06-20 {time}:00"));
+        wish
+    };
+    let first = book(&server, "a", &later("09:30")).await;
+    server.at(clock(8, 0).plus_seconds(24 * 3_600 - 1));
+    assert_eq!(book(&server, "a", &later("09:30")).await.text, first.text);
+    book(&server, "a", &later("10:30")).await.refused(409, 2, Some(HEADER));
+    server.at(clock(8, 0).plus_seconds(24 * 3_600));
+    let second = book(&server, "a", &later("10:30")).await;
+    second.is(201);
+    assert_eq!(book(&server, "a", &later("10:30")).await.text, second.text);
+    assert_eq!(booked(&server).await, 2);
+}
+
+#[tokio::test]
+async fn requests_that_meet_wait_for_one_another() {
+    let server = TestServer::start().await;
+    for round in 0..20_u64 {
+        let hour = 2 + round;
+        let sent = (0..10).map(|number: u64| {
+            let mut wish = booking("09:30");
+            wish["appointment"]["date"] = json!(format!("2025-06-{hour:02} 09:30:00"));
+            wish["appointment"]["calendar_id"] =
+                json!(if number.is_multiple_of(5) { OTHER_CALENDAR } else { CALENDAR });
+            let request = server.by_key(Method::POST, PATH).header(HEADER, format!("round {round}")).json(&wish);
+            tokio::spawn(answer(request))
+        });
+        let mut made = Vec::new();
+        let mut conflicts = 0;
+        for sent in sent.collect::<Vec<_>>() {
+            let told = sent.await.expect("no panic");
+            match told.status.as_u16() {
+                201 => made.push(told.text),
+                _ => {
+                    told.refused(409, 2, Some(HEADER));
+                    conflicts += 1;
+                }
+            }
+        }
+        assert!(
+            made.len() == 8 && conflicts == 2 || made.len() == 2 && conflicts == 8,
+            "{} and {conflicts}",
+            made.len()
+        );
+        made.dedup();
+        assert_eq!(made.len(), 1, "all that were made are one and the same");
+        assert_eq!(booked(&server).await, round + 1);
+    }
+}
+
+#[tokio::test]
+async fn everything_that_is_made_in_a_group_is_made_once() {
+    let server = TestServer::start().await;
+    let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-02 09:00:00", "end": "2025-06-02 10:00:00"});
+    for (resource, body) in [
+        ("calendars", json!({"calendar": {"name": "a"}})),
+        ("calendarsets", json!({"calendarset": {"name": "a"}})),
+        ("interventions", json!({"intervention": {"name": "a", "length": 10}})),
+        ("interventionsets", json!({"interventionset": {"name": "a"}})),
+        ("fiches", json!({"fiche": {"lastname": "a"}})),
+        ("vevents", plage),
+        ("customfields", json!({"customfield": {"model": "Fiche", "name": "num1"}})),
+    ] {
+        let before = server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
+        let first = pro_makes(&server, resource, resource, &body).await;
+        assert_eq!(first.status, 201, "{resource}: {}", first.text);
+        assert_eq!(pro_makes(&server, resource, resource, &body).await.text, first.text);
+        let after = server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
+        assert_eq!(after, before.map(|before| before + 1), "{resource}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_is_no_key_is_refused_and_only_posts_look_at_it() {
+    let server = TestServer::start().await;
+    for bad in ["", "\u{e9}", &"x".repeat(256)] {
+        book(&server, bad, &booking("09:30")).await.refused(400, 2, Some(HEADER));
+    }
+    book(&server, &"x".repeat(255), &booking("09:30")).await.is(201);
+    answer(server.by_pro(Method::GET, PATH).header(HEADER, "")).await.is(200);
+    for name in ["a", "b"] {
+        let change =
+            server.by_pro(Method::PUT, "/groups/4").header(HEADER, "k").json(&json!({"group": {"name": name}}));
+        assert_eq!(answer(change).await.is(200)["name"], name);
+    }
+}

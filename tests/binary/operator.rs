@@ -1,0 +1,197 @@
+//! Keys, professionals and exports by the operator's commands, while a server runs and while none does.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::server::{Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of};
+
+const SOCKET: &str = "operator.sock";
+
+/// Runs a command that reads something on stdin.
+fn told(arguments: &[&str], data: &Path, stdin: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let piped = command.args(arguments).arg("--data").arg(data).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.stdout(Stdio::piped()).spawn().expect("the program starts");
+    // Who refuses before reading may be gone by now.
+    drop(child.stdin.take().expect("piped").write_all(stdin.as_bytes()));
+    child.wait_with_output().expect("it ends")
+}
+
+/// What a command prints that must succeed.
+#[track_caller]
+fn printed(output: Output) -> String {
+    assert!(output.status.success(), "{}", complaint(&output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[track_caller]
+fn refused(output: &Output, why: &str) {
+    assert_eq!(output.status.code(), Some(1), "{}", complaint(output));
+    assert!(complaint(output).contains(why), "{why:?} in {}", complaint(output));
+    assert!(output.stdout.is_empty());
+}
+
+/// The status of a list of calendars, asked for with a key and perhaps a professional's credentials.
+async fn status(served: &Served, key: &str, login: Option<(&str, &str)>) -> u16 {
+    let request = reqwest::Client::new().get(format!("{}/api/v1/groups/1/vevents?apikey={key}", served.base));
+    let request = match login {
+        Some((email, password)) => request.basic_auth(email, Some(password)),
+        None => request,
+    };
+    request.send().await.expect("an answer").status().as_u16()
+}
+
+const PRO: Option<(&str, &str)> = Some(("pro@example.org", "secret"));
+
+#[tokio::test]
+async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_a_kill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let served = Served::on(&data, &[]);
+    let key = printed(run(&["key", "add", "--label", "web site", "--group", "1"], &data)).trim().to_owned();
+    assert!(key.len() == 40 && key.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{key}");
+    assert_eq!(status(&served, &key, PRO).await, 200, "it opens the next request");
+    let listed = printed(run(&["key", "list"], &data));
+    let line = listed.lines().find(|line| line.ends_with("\tgroups 1\tweb site")).expect("it is listed");
+    assert!(!listed.contains(&key) && listed.lines().count() == 2, "{listed}");
+    let id = line.split('\t').next().expect("an id").to_owned();
+    drop(served.end("KILL"));
+
+    let served = Served::on(&data, &[]);
+    assert_eq!(status(&served, &key, PRO).await, 200);
+    printed(run(&["key", "revoke", &id], &data));
+    assert_eq!(status(&served, &key, PRO).await, 403, "it opens nothing any more");
+    refused(&run(&["key", "revoke", &id], &data), "no key is called");
+    refused(&run(&["key", "add", "--group", "9"], &data), "there is no group 9");
+    drop(served.end("KILL"));
+    assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "offline the same holds");
+}
+
+#[tokio::test]
+async fn without_a_server_the_same_commands_change_the_store() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let key = printed(run(&["key", "add"], &data)).trim().to_owned();
+    printed(told(&["pro", "add", "ann@example.org", "--lastname", "Ann"], &data, "first\n"));
+    printed(told(&["pro", "password", "ANN@example.org"], &data, "second"));
+    printed(run(&["key", "revoke", "tests"], &data));
+    let served = Served::on(&data, &[]);
+    assert_eq!(status(&served, &key, Some(("ann@example.org", "second"))).await, 200);
+    assert_eq!(status(&served, &key, Some(("ann@example.org", "first"))).await, 401);
+    assert_eq!(status(&served, "test-key", PRO).await, 403);
+    assert_eq!(served.end("TERM").0, Some(0));
+    let elsewhere = folder.path().join("nothing");
+    refused(&run(&["key", "list"], &elsewhere), "holds no store");
+    assert!(!elsewhere.exists());
+}
+
+#[tokio::test]
+async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    let mut second = document["groups"][0].clone();
+    second["id"] = 2.into();
+    for section in ["pros", "calendars", "interventions", "vevents"] {
+        second[section] = Value::Array(Vec::new());
+    }
+    document["groups"].as_array_mut().expect("a list").push(second);
+    let data = store_of(folder.path(), &document);
+    let served = Served::on(&data, &[]);
+    refused(&told(&["pro", "add", "ann@example.org"], &data, "pw\n"), "say for which group: there are 1, 2");
+    refused(&told(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"), "1 to 255 characters");
+    refused(&told(&["pro", "add", "ann", "--group", "2"], &data, "pw"), "e-mail address such as");
+    printed(told(&["pro", "add", "ann@example.org", "--group", "1", "--firstname", "Ann"], &data, "pw\r\n"));
+    assert_eq!(status(&served, "test-key", Some(("ann@example.org", "pw"))).await, 200);
+    refused(&told(&["pro", "add", "Ann@Example.org", "--group", "1"], &data, ""), "works for these groups already");
+    printed(told(&["pro", "add", "Ann@Example.org", "--group", "2", "--main", "2"], &data, "not read"));
+    let listed = printed(run(&["pro", "list"], &data));
+    assert!(listed.contains("ann@example.org\tgroups 1, 2, main 2\tAnn\n"), "{listed}");
+    printed(told(&["pro", "password", "ann@example.org"], &data, "other\n"));
+    assert_eq!(status(&served, "test-key", Some(("ann@example.org", "pw"))).await, 401, "at once");
+    assert_eq!(status(&served, "test-key", Some(("ann@example.org", "other"))).await, 200);
+    refused(&told(&["pro", "password", "bob@example.org"], &data, "x"), "no professional has the address");
+    assert_eq!(run(&["pro", "add", "bob@example.org", "--password", "x"], &data).status.code(), Some(2));
+}
+
+#[test]
+fn the_socket_is_its_owners_alone_goes_with_the_server_and_is_made_anew_after_a_kill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Longer than a socket's name may be.
+    let data = folder.path().join("d".repeat(120));
+    let served = Served::heard(&data, &["--demo"]);
+    let metadata = std::fs::metadata(data.join(SOCKET)).expect("it is there");
+    assert!(metadata.file_type().is_socket());
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        printed(run(&["pro", "list"], &data)).lines().next().map(|line| line.contains("anna@example.org")),
+        Some(true)
+    );
+    drop(served.end("KILL"));
+    assert!(data.join(SOCKET).exists(), "a kill leaves it");
+    assert!(
+        printed(run(&["pro", "list"], &data)).contains("anna@example.org"),
+        "nobody answers there, so the store is read"
+    );
+    let served = Served::heard(&data, &[]);
+    assert!(printed(run(&["pro", "list"], &data)).contains("anna@example.org"));
+    assert_eq!(served.end("TERM").0, Some(0));
+    assert!(!data.join(SOCKET).exists());
+}
+
+#[test]
+fn who_says_nothing_or_nonsense_keeps_nobody_waiting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let served = Served::heard(folder.path(), &["--demo"]);
+    let connect = || UnixStream::connect(folder.path().join(SOCKET)).expect("it listens");
+    let silent = connect();
+    for line in ["nonsense\n", "\"launch_rockets\"\n", "{\"add_key\":{}}\n"] {
+        let mut stream = connect();
+        stream.write_all(line.as_bytes()).expect("it is sent");
+        let mut reply = String::new();
+        BufReader::new(stream).read_line(&mut reply).expect("a line");
+        assert!(reply.starts_with("{\"refused\":\"the running server does not know what is asked"), "{reply}");
+    }
+    assert_eq!(printed(run(&["key", "list"], folder.path())).lines().count(), 1);
+    // Nor does it keep the server from ending.
+    assert_eq!(served.end("TERM").0, Some(0));
+    drop(silent);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_from_a_running_server_holds_all_that_was_answered_before_and_imports() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let served = Served::on(&data, &[]);
+    let http = reqwest::Client::new();
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+    let book = async |number: u64| {
+        let answer = http.post(&url).json(&booking(&format!("c{number}"), &half_hour(number), 1, &[1])).send().await;
+        assert_eq!(answer.expect("an answer").status(), 201);
+    };
+    for number in 0..50 {
+        book(number).await;
+    }
+    let under_load = tokio::spawn({
+        let data = data.clone();
+        async move { tokio::task::spawn_blocking(move || exported(&data)).await.expect("no panic") }
+    });
+    for number in 50..100 {
+        book(number).await;
+    }
+    let document = under_load.await.expect("no panic");
+    assert!((50..=100).contains(&appointments(&document).count()));
+    let online = exported(&data);
+    assert_eq!(served.end("TERM").0, Some(0));
+    assert_eq!(online, exported(&data), "the same as the store says");
+    let again = folder.path().join("again");
+    let file = data.with_extension("export.json");
+    printed(run(&["import", file.to_str().expect("a plain path")], &again));
+    assert_eq!(exported(&again), online);
+    let mode = std::fs::metadata(&file).expect("it was written").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it holds secrets");
+}
