@@ -31,6 +31,8 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::InterventionsetRemoved { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
+        | Event::AccountLinkAsked { .. }
+        | Event::AccountPut { .. }
         | Event::DoneOnce { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::account::Account;
+use super::account_link::PendingRdv;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::{CustomName, CustomValue, Customfield};
 use super::delivery::Deliver;
@@ -40,6 +41,8 @@ pub enum Command {
     Deliver(Deliver),
     /// The same, and nobody is written to about it.
     Quietly(Box<Command>),
+    AskLink(Box<AskLink>),
+    FollowLink(Box<FollowLink>),
 }
 
 /// Book one or several interventions in a row. Spec 2.8, contract 6.
@@ -233,4 +236,55 @@ pub struct Put<R: Record> {
     pub id: Option<R::Id>,
     /// What it is to hold.
     pub fields: Patch<R>,
+}
+
+/// Mail the owner of an address a link, where one is due. Contract 3.
+#[derive(Clone, Debug)]
+pub struct AskLink {
+    /// Where to.
+    pub email: Email,
+    /// What for.
+    pub wish: LinkWish,
+}
+
+/// What a link is asked for.
+#[derive(Clone, Debug)]
+pub enum LinkWish {
+    /// To have an account, or another password for it.
+    Account {
+        /// What is given back then.
+        pending_rdv: Option<PendingRdv>,
+    },
+    /// To give a fiche of one's own another address.
+    Email {
+        /// The folded address of the account that asks.
+        account: Box<str>,
+        /// Which fiche, and what else of it is to be changed at once.
+        put: Put<Fiche>,
+    },
+}
+
+/// Follow a link. Contract 3.
+#[derive(Clone)]
+pub struct FollowLink {
+    /// The SHA-256 of its token.
+    pub hash: [u8; 32],
+    /// The password that the account is to have, where the link sets one.
+    pub password_hash: Option<Text<255>>,
+}
+
+/// Without the hash, which is nobody's to read.
+impl fmt::Debug for FollowLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FollowLink(…)")
+    }
+}
+
+/// What chance decides for a link.
+#[derive(Clone, Debug)]
+pub struct LinkDraws {
+    /// What stands in the link: letters, digits and `-`.
+    pub token: Text<128>,
+    /// Its SHA-256.
+    pub hash: [u8; 32],
 }

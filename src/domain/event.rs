@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::account::Account;
+use super::account_link::AccountLink;
 use super::answers::Answered;
 use super::calendar::{Calendar, Calendarset};
 use super::customfield::Customfield;
@@ -127,6 +129,30 @@ pub enum Event {
         answered: Arc<Answered>,
         /// What was done.
         event: Box<Event>,
+    },
+    /// Somebody is mailed a link about an account.
+    AccountLinkAsked {
+        /// The group's stamp of it.
+        at: Instant,
+        /// What the caller has changed at the same time.
+        change: Option<Box<Event>>,
+        /// The link.
+        link: Box<AccountLink>,
+        /// The mail, its id the one that comes next after those of the change.
+        message: Box<Message>,
+    },
+    /// An account is new, or has another password or address: somebody has followed a link.
+    AccountPut {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The hash of the link's token, which opens nothing any more.
+        hash: [u8; 32],
+        /// The folded address that the account had before; `None` for a new one.
+        was: Option<Box<str>>,
+        /// The whole account as it is now.
+        account: Box<Account>,
+        /// Its fiche, where that is new or has another address.
+        fiche: Option<Box<Fiche>>,
     },
 }
 

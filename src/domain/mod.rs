@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod account;
+pub mod account_link;
 pub mod agenda;
 pub mod announcement;
 pub mod answers;
@@ -14,6 +15,7 @@ pub mod command;
 pub mod customfield;
 pub mod delivery;
 pub mod directory;
+pub mod enrolment;
 pub mod event;
 pub mod fiche;
 pub mod group;

@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
+use super::account_link::{AccountLink, AccountLinks};
 use super::answers::Answers;
 use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
@@ -52,6 +53,8 @@ pub struct Root {
     pub outbox: Outbox,
     /// What is answered again to requests that come again.
     pub answers: Answers,
+    /// Links about accounts that can be followed.
+    pub links: AccountLinks,
 }
 
 /// Highest ids used; 0 where none was.
@@ -81,6 +84,7 @@ impl Root {
             removed: BTreeMap::new(),
             outbox: Outbox::default(),
             answers: Answers::default(),
+            links: AccountLinks::default(),
         }
     }
 
@@ -187,8 +191,18 @@ impl Root {
             }
             Event::MessagePut { at, message } => {
                 next.stamp(*at);
+                next.put_message(message);
+            }
+            Event::AccountLinkAsked { at, change, link, message } => {
+                next = change.as_ref().map_or(next, |change| self.apply(change));
+                next.stamp(*at);
+                next.links.put(Arc::new(AccountLink::clone(link)));
                 next.enqueue(message);
-                next.settle_reminder(message);
+            }
+            Event::AccountPut { at, hash, was, account, fiche } => {
+                next.stamp(*at);
+                next.links.remove(hash);
+                next.put_account(was.as_deref(), account, fiche.as_deref());
             }
             Event::Announced { .. } => unreachable!("its own event has been applied, and its messages are put"),
             Event::CalendarPut { .. }
@@ -212,6 +226,12 @@ impl Root {
         self.outbox.put(Arc::new(message.clone()), self.last_stamp);
     }
 
+    /// Puts a message as it is now, and notes with an appointment what became of its reminder.
+    fn put_message(&mut self, message: &Message) {
+        self.enqueue(message);
+        self.settle_reminder(message);
+    }
+
     /// Notes with an appointment what became of its reminder, so that it is not sent again.
     fn settle_reminder(&mut self, message: &Message) {
         let (Some((channel, standing)), Some(settled)) = (message.reminder(), message.settled_reminder()) else {
@@ -223,6 +243,23 @@ impl Root {
             appointment.reminders.of_mut(channel).settled = settled;
             self.rows.insert(row.id, Arc::new(row));
         }
+    }
+
+    /// Puts an account in place of the one that had the address `was`, and the fiche that changed with it. No link of old
+    /// sets its password any more.
+    fn put_account(&mut self, was: Option<&str>, account: &Account, fiche: Option<&Fiche>) {
+        if let Some(fiche) = fiche {
+            self.put_fiche(Arc::new(fiche.clone()));
+        }
+        let folded = account.email.folded();
+        if let Some(was) = was {
+            assert!(self.accounts.remove(was).is_some(), "an account that changes is there");
+            self.links.remove_of(was);
+        }
+        assert!(self.fiches.contains_key(&account.fiche_id), "an account's fiche exists");
+        self.links.remove_of(&folded);
+        let before = self.accounts.insert(folded, Arc::new(account.clone()));
+        assert!(before.is_none(), "an address has one account");
     }
 
     /// Gives the group its fields, and the appointments the instants that its clock now means.
@@ -302,6 +339,8 @@ impl Root {
             | Event::GroupChanged { .. }
             | Event::Announced { .. }
             | Event::MessagePut { .. }
+            | Event::AccountLinkAsked { .. }
+            | Event::AccountPut { .. }
             | Event::DoneOnce { .. } => unreachable!("it does not change the catalogue"),
         };
         self.stamp(*at);

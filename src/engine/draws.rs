@@ -3,6 +3,11 @@
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
+use sha2::{Digest, Sha256};
+
+use crate::domain::command::LinkDraws;
+use crate::domain::ids::GroupId;
+use crate::domain::text::Text;
 use crate::domain::vevent::Key;
 
 /// A source of draws.
@@ -33,6 +38,13 @@ impl Draws {
         let mut bytes = [0; 32];
         self.0.fill_bytes(&mut bytes);
         bytes
+    }
+
+    /// The token of a link of a group: the group's id, and 256 random bits as hexadecimal digits.
+    pub fn link(&mut self, group: GroupId) -> LinkDraws {
+        let secret: String = self.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = Text::new(&format!("{group}-{secret}")).expect("at most 20 digits and 65 characters more");
+        LinkDraws { hash: Sha256::digest(token.as_str()).into(), token }
     }
 
     /// A random number, any as likely as any other.

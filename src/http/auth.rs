@@ -64,6 +64,11 @@ impl Identity {
             && self.account_of.is_none_or(|own| own == group)
     }
 
+    /// Whether the key covers a group, whoever asks.
+    pub(super) fn key_covers(&self, group: GroupId) -> bool {
+        self.apikey().covers(group)
+    }
+
     /// The groups that a list of groups may name, ascending: the caller's own, else those named on the key; `None` where
     /// the key alone covers all groups.
     pub(super) fn groups(&self) -> Option<Vec<GroupId>> {
@@ -183,8 +188,8 @@ pub(super) struct Doorkeeper {
     secret: [u8; 32],
     /// When credentials were verified, of the last minute.
     remembered: Mutex<BTreeMap<[u8; 32], Instant>>,
-    /// Turns to verify: each takes a core for some tens of milliseconds, and 19 MiB.
-    verifying: Computing,
+    /// Turns to hash a password: each takes a core for some tens of milliseconds, and 19 MiB.
+    pub(super) verifying: Computing,
     /// Who has failed too often.
     throttle: Throttle,
     /// Who has logged in.

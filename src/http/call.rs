@@ -14,10 +14,10 @@ use super::auth::{Asked, Identity};
 use super::body::Incoming;
 use super::failure::Failure;
 use super::once::Key;
-use super::routes::{InGroup, Operation, Row, Server, Source, Who, XmlAsked};
+use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
-    appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, older, records, sets,
-    slots, vevents,
+    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, older,
+    records, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -43,6 +43,10 @@ pub(super) struct Call {
     pub(super) server: Arc<Server>,
     pub(super) identity: Identity,
     pub(super) params: Params,
+    /// The moment of the request: no clock is read again.
+    pub(super) now: Instant,
+    /// The object of the body; empty where none is read.
+    pub(super) body: Map<String, Value>,
 }
 
 /// A request about one group that the caller sees.
@@ -146,18 +150,16 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
             "answers are JSON only: ask for .json or for no format at all",
         ));
     }
-    let operation = match row.operation {
+    let keyed = match row.operation {
         Operation::Alive => return Ok(health::alive()),
-        Operation::Ready => return Ok(health::ready(&server.engine)),
         Operation::Document => return Ok(docs::document()),
         Operation::Docs => return Ok(docs::page()),
-        Operation::LogIn | Operation::LogOut | Operation::ListGroups => None,
-        Operation::InGroup(operation) => Some(operation),
-        Operation::Older(operation, _) => {
-            older::take_key(&mut params, &mut body).await;
-            Some(operation)
-        }
+        Operation::Ready => return Ok(health::ready(&server.engine)),
+        Operation::Keyed(keyed) => keyed,
     };
+    if let Keyed::Older(..) = keyed {
+        older::take_key(&mut params, &mut body).await;
+    }
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
@@ -165,34 +167,24 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let (published, method) = (server.engine.published(), &parts.method);
     let asked =
         Asked { published, directory: &directory, method, headers: &parts.headers, params: &params, group, from, now };
-    match row.operation {
-        Operation::LogIn => return login::login(&server, asked, body).await,
-        Operation::LogOut => return login::logout(&server, asked).await,
-        Operation::Alive
-        | Operation::Ready
-        | Operation::Document
-        | Operation::Docs
-        | Operation::ListGroups
-        | Operation::InGroup(_)
-        | Operation::Older(..) => {}
-    }
-    let identity = server.doorkeeper.identify(&asked).await?;
-    let Some(operation) = operation else {
-        may(row.who, &identity, &params)?;
-        return groups::list(&Call { server, identity, params });
+    let (operation, sort) = match keyed {
+        Keyed::LogIn => return login::login(&server, asked, body).await,
+        Keyed::LogOut => return login::logout(&server, asked).await,
+        Keyed::AtLarge(operation) => {
+            let identity = server.doorkeeper.identify(&asked).await?;
+            let body = if row.takes_body() { body.object().await? } else { Map::new() };
+            may(row.who, &identity, &params)?;
+            return at_large(operation, Call { server, identity, params, now, body }).await;
+        }
+        Keyed::InGroup(operation) => (operation, None),
+        Keyed::Older(operation, sort) => (operation, Some(sort)),
     };
+    let identity = server.doorkeeper.identify(&asked).await?;
     let id = id_in_path(ids.as_ref(), "id");
-    let root = match row.operation {
-        Operation::Older(_, object) if row.is_of_one() => Ok(older::root_of(object, id, &identity, published)?),
-        Operation::Older(_, object) => older::root_named(object, &params, &mut body, &identity, published).await?,
-        Operation::Alive
-        | Operation::Ready
-        | Operation::LogIn
-        | Operation::LogOut
-        | Operation::Document
-        | Operation::Docs
-        | Operation::ListGroups
-        | Operation::InGroup(_) => Ok(visible(group, &identity, published)?),
+    let root = match sort {
+        Some(sort) if row.is_of_one() => Ok(older::root_of(sort, id, &identity, published)?),
+        Some(sort) => older::root_named(sort, &params, &mut body, &identity, published).await?,
+        None => Ok(visible(group, &identity, published)?),
     };
     let body = if row.takes_body() { body.object().await? } else { Map::new() };
     may(row.who, &identity, &params)?;
@@ -239,6 +231,14 @@ fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
         }
     };
     Err(Failure::unauthorized(needed))
+}
+
+async fn at_large(operation: AtLarge, call: Call) -> Outcome {
+    match operation {
+        AtLarge::ListGroups => groups::list(&call),
+        AtLarge::AskLink => accounts::ask(call).await,
+        AtLarge::FollowLink => accounts::confirm(call).await,
+    }
 }
 
 async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {

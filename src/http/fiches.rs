@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use super::call::{GroupCall, Outcome};
+use super::call::{GroupCall, Outcome, wrapped};
 use super::failure::Failure;
-use serde_json::Value;
 
 use super::records::{self, Resource};
 use crate::domain::account::Account;
-use crate::domain::command::{Caller, Put, RecordChange};
+use crate::domain::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::FicheId;
+use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
+use crate::domain::text::Email;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
 
@@ -41,16 +42,36 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
     records::show::<Fiche>(call)
 }
 
-/// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say. Contract 3.
+/// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say; another address of its own
+/// is first mailed a link. Contract 3.
 pub(super) async fn change(mut call: GroupCall) -> Outcome {
     must_be_the_callers(&call)?;
-    if matches!(call.caller(), Caller::Account(_))
-        && let Some(object) = call.body.get_mut(FICHE.resource).and_then(Value::as_object_mut)
-    {
-        // Another address takes effect only once somebody has followed a link mailed there.
-        object.shift_remove("email");
-    }
-    records::change::<Fiche>(call).await
+    let Caller::Account(account) = call.caller() else { return records::change::<Fiche>(call).await };
+    let asked_by = account.email.folded();
+    let id = call.id(FicheId::new)?;
+    let before = call.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    let mut object = wrapped(&call.body, FICHE.resource)?.clone();
+    let mut whole = Fiche::clone(before);
+    FICHE.parse(&object, &call.scope(), call.audience())?.apply_to(&mut whole);
+    let folded = |fiche: &Fiche| fiche.email.as_ref().map(Email::folded);
+    let is_another = folded(before) != folded(&whole);
+    // Another address takes effect only once somebody has followed a link mailed there.
+    object.shift_remove("email");
+    let email = match whole.email {
+        Some(email) if is_another => email,
+        None if is_another => {
+            return Err(Fault::new("email", "an account keeps an e-mail address: give another").into());
+        }
+        Some(_) | None => {
+            call.body.insert(FICHE.resource.to_owned(), object.into());
+            return records::change::<Fiche>(call).await;
+        }
+    };
+    let fields = FICHE.parse(&object, &call.scope(), call.audience())?;
+    let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
+    let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
+    let row = done.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    Ok(records::answer::<Fiche>(row, &done.root, call.audience()))
 }
 
 /// What is not an account's own is not there for it.

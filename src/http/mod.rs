@@ -2,6 +2,7 @@
 //! the engine.
 
 mod accept;
+mod accounts;
 mod appointments;
 mod auth;
 mod body;

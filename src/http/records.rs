@@ -116,6 +116,6 @@ async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outc
 }
 
 /// The bare object.
-fn answer<R: Resource>(row: &R, root: &Root, audience: Audience) -> axum::response::Response {
+pub(super) fn answer<R: Resource>(row: &R, root: &Root, audience: Audience) -> axum::response::Response {
     ok(&R::render(row, &Scope::of(root), audience).into())
 }

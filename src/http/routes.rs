@@ -69,16 +69,34 @@ pub(super) enum Operation {
     Document,
     /// The page to try the API.
     Docs,
+    /// What needs an apikey.
+    Keyed(Keyed),
+}
+
+/// What an application asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keyed {
     /// A session begins.
     LogIn,
     /// A session ends.
     LogOut,
-    /// The caller's groups.
-    ListGroups,
+    /// Something in no group in particular.
+    AtLarge(AtLarge),
     /// Something in the group of the path.
     InGroup(InGroup),
     /// The same on an older path without a group, about objects of this sort.
     Older(InGroup, Sort),
+}
+
+/// What is done in no group in particular.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AtLarge {
+    /// The caller's groups.
+    ListGroups,
+    /// Somebody wants an account, or another password for it.
+    AskLink,
+    /// Somebody follows the link that was mailed.
+    FollowLink,
 }
 
 /// What is done in one group.
@@ -134,12 +152,16 @@ const fn row(method: MethodFilter, path: &'static str, operation: Operation, who
     Row { method, path, operation, who }
 }
 
+const fn at_large(method: MethodFilter, path: &'static str, operation: AtLarge, who: Who) -> Row {
+    row(method, path, Operation::Keyed(Keyed::AtLarge(operation)), who)
+}
+
 const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup, who: Who) -> Row {
-    row(method, path, Operation::InGroup(operation), who)
+    row(method, path, Operation::Keyed(Keyed::InGroup(operation)), who)
 }
 
 const fn older(method: MethodFilter, path: &'static str, operation: InGroup, sort: Sort, who: Who) -> Row {
-    row(method, path, Operation::Older(operation, sort), who)
+    row(method, path, Operation::Keyed(Keyed::Older(operation, sort)), who)
 }
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -152,9 +174,11 @@ pub(super) static TABLE: &[Row] = &[
     row(GET, "/readyz", Operation::Ready, Who::Anybody),
     row(GET, "/api/v1/openapi", Operation::Document, Who::Anybody),
     row(GET, "/docs", Operation::Docs, Who::Anybody),
-    row(POST, "/api/v1/sessions/login", Operation::LogIn, Who::Applications),
-    row(POST, "/api/v1/sessions/logout", Operation::LogOut, Who::Applications),
-    row(GET, "/api/v1/groups", Operation::ListGroups, Who::Applications),
+    row(POST, "/api/v1/sessions/login", Operation::Keyed(Keyed::LogIn), Who::Applications),
+    row(POST, "/api/v1/sessions/logout", Operation::Keyed(Keyed::LogOut), Who::Applications),
+    at_large(POST, "/api/v1/accounts", AtLarge::AskLink, Who::Applications),
+    at_large(POST, "/api/v1/accounts/confirm", AtLarge::FollowLink, Who::Applications),
+    at_large(GET, "/api/v1/groups", AtLarge::ListGroups, Who::Applications),
     in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup, Who::Applications),
     in_group(PUT, "/api/v1/groups/{group_id}", InGroup::ChangeGroup, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/calendars", InGroup::ListCalendars, Who::Applications),

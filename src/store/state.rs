@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::codec::{self, DecodeError};
 use crate::domain::account::Account;
+use crate::domain::account_link::{AccountLink, AccountLinks};
 use crate::domain::answers::Answered;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::catalogue::Catalogue;
@@ -46,6 +47,8 @@ enum GroupFrame {
     LastMessage(u64),
     /// What is answered again, by age.
     Answers(Vec<Arc<Answered>>),
+    /// Links about accounts that can be followed.
+    Links(Vec<Arc<AccountLink>>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -102,9 +105,10 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(root.answers.iter(), GroupFrame::Answers, &mut write)?;
     frames_of(root.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match root.outbox.last_id() {
-        0 => Ok(()),
-        last => write(&codec::encode(&GroupFrame::LastMessage(last))),
+        0 => {}
+        last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
+    frames_of(root.links.iter(), GroupFrame::Links, &mut write)
 }
 
 /// Puts a group's state together again, frame by frame.
@@ -123,6 +127,7 @@ pub struct GroupReader {
     messages: Vec<Arc<Message>>,
     last_message: u64,
     answers: Vec<Arc<Answered>>,
+    links: Vec<Arc<AccountLink>>,
 }
 
 impl GroupReader {
@@ -145,6 +150,7 @@ impl GroupReader {
             GroupFrame::Messages(rows) => self.messages.extend(rows),
             GroupFrame::LastMessage(id) => self.last_message = id,
             GroupFrame::Answers(rows) => self.answers.extend(rows),
+            GroupFrame::Links(rows) => self.links.extend(rows),
         }
         Ok(())
     }
@@ -168,6 +174,7 @@ impl GroupReader {
         root.removed = self.removed.into_iter().collect();
         root.outbox = Outbox::assembled(self.messages, self.last_message);
         root.answers = self.answers.into_iter().collect();
+        root.links = AccountLinks::assembled(self.links);
         Some(root)
     }
 }

@@ -6,6 +6,7 @@ mod auth;
 mod bodies;
 mod catalogue;
 mod docs;
+mod enrolment;
 mod fiches;
 mod fields;
 mod guesses;

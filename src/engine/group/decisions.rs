@@ -8,10 +8,14 @@ use crate::domain::announcement;
 use crate::domain::bookable::Obstacle;
 use crate::domain::booking::{self, Opening};
 use crate::domain::cancellation::{self, Cancellation};
-use crate::domain::command::{BookAppointment, BookingDraws, CancelAppointment, Command, PutVevent, RecordChange};
+use crate::domain::command::{
+    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish, PutVevent, RecordChange,
+};
 use crate::domain::delivery;
+use crate::domain::directory::IdKind;
+use crate::domain::enrolment;
 use crate::domain::event::Event;
-use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::record;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
@@ -39,6 +43,8 @@ impl State {
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
             Command::Quietly(_) => unreachable!("it has been taken out"),
+            Command::AskLink(command) => self.ask_link(envelope, &command, now),
+            Command::FollowLink(command) => self.follow_link(envelope, &command, now),
         }
     }
 
@@ -150,6 +156,22 @@ impl State {
         let decided = guarded(|| record::decide(&self.root, change, new_id.unwrap_or(0), now));
         let object = record::id(change).or(new_id).unwrap_or(self.id.number());
         self.settle(envelope, decided, (object, Vec::new()), now);
+    }
+
+    fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
+        let draws = self.draws.link(self.id);
+        let decided = guarded(|| enrolment::ask(&self.root, command, &draws, now));
+        let object = match &command.wish {
+            LinkWish::Account { .. } => None,
+            LinkWish::Email { put, .. } => put.id.map(FicheId::number),
+        };
+        self.settle(envelope, decided, (object.unwrap_or(self.id.number()), Vec::new()), now);
+    }
+
+    fn follow_link(&mut self, envelope: Envelope, command: &FollowLink, now: Instant) {
+        let new_fiche = FicheId::new(self.next_id(IdKind::Fiche)).expect("granted ids are ids");
+        let decided = guarded(|| enrolment::follow(&self.root, command, new_fiche, now).map(Some));
+        self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 
     /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.

@@ -27,7 +27,8 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
             Some(IdKind::Interventionset) => &[IdKind::Interventionset],
             Some(IdKind::Customfield) => &[IdKind::Customfield],
         },
-        Command::CancelAppointment(_) | Command::Deliver(_) => &[],
+        Command::FollowLink(_) => &[IdKind::Fiche],
+        Command::CancelAppointment(_) | Command::AskLink(_) | Command::Deliver(_) => &[],
         Command::Quietly(inner) => needed(inner),
     }
 }

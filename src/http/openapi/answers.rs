@@ -68,6 +68,11 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
         .schema("Status", of_properties([("status", text().into())]))
         .schema("LoggedIn", logged_in())
         .schema("LoginFailed", login_failed())
+        .schema("LinkAsked", {
+            let account = of_properties([("email", text().into()), ("group_id", id().into())]);
+            of_properties([("account", account.into())])
+        })
+        .schema("LinkFollowed", link_followed())
         .schema("LoggedOut", of_properties([("error", null())]));
     REFUSALS.into_iter().fold(components, |components, (status, name, description)| {
         let mut response = ResponseBuilder::new()
@@ -105,6 +110,8 @@ pub(super) fn success(answer: Answer) -> (u16, Response) {
             return (200, response.content("application/json", Content::new(Some(named("LoggedIn")))).build());
         }
         Answer::LoggedOut => (200, "the session is over", named("LoggedOut")),
+        Answer::LinkAsked => (201, "the address, whether or not it is known", named("LinkAsked")),
+        Answer::LinkFollowed => (200, "the account as it is now", named("LinkFollowed")),
         Answer::Document => (200, "an OpenAPI document", object().build().into()),
         Answer::Page => {
             let page = Content::new(Some(text().build()));
@@ -119,6 +126,8 @@ pub(super) fn success(answer: Answer) -> (u16, Response) {
 pub(super) fn body(body: Body, older: bool) -> RequestBody {
     let (name, schema) = match body {
         Body::Login => return login(),
+        Body::Address => ("account".to_owned(), address().into()),
+        Body::Token => return of_json(token().into()),
         Body::New(resource) => (wrapper(resource), named(&format!("New{}", resource.name()))),
         Body::Fields(resource) => (wrapper(resource), named(&format!("{}Fields", resource.name()))),
         Body::Booking => (wrapper(Resource::Appointment), named("Booking")),
@@ -131,12 +140,42 @@ pub(super) fn body(body: Body, older: bool) -> RequestBody {
     }
     let schema = match body {
         Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => any_of([wrapped.into(), bare(schema, &name)]),
-        Body::New(_) | Body::Fields(_) | Body::Booking | Body::Login => wrapped.into(),
+        Body::New(_) | Body::Fields(_) | Body::Booking | Body::Login | Body::Address | Body::Token => wrapped.into(),
     };
+    of_json(schema)
+}
+
+fn of_json(schema: RefOr<Schema>) -> RequestBody {
     RequestBodyBuilder::new()
         .required(Some(Required::True))
         .content("application/json", Content::new(Some(schema)))
         .build()
+}
+
+/// Who is to have an account. Contract 3.
+fn address() -> Object {
+    let pending = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+    let pending = pending.description(Some("what was about to be booked; given back once the link has been followed"));
+    let group = any_of([named("IdGiven"), null()]);
+    let account = object().property("email", given(Kind::Email)).property("group_id", group);
+    account.property("pendingRdv", pending).required("email").build()
+}
+
+/// What follows a link. Contract 3.
+fn token() -> Object {
+    let password = text().description(Some("plain, or its SHA-1 as 40 hexadecimal digits"));
+    object().property("token", text()).property("password", password).required("token").build()
+}
+
+fn link_followed() -> Object {
+    let pending = || ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+    let account = of_properties([
+        ("email", text().into()),
+        ("group_id", id().into()),
+        ("fiche_id", id().into()),
+        ("pendingRdv", pending().into()),
+    ]);
+    of_properties([("account", account.into()), ("pendingRdv", pending().into())])
 }
 
 /// An event may come without its wrapper: then nothing of that name stands in the body.

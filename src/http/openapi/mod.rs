@@ -19,7 +19,7 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, ServerBuilder};
 
 use self::operations::{Answer, Told, told};
-use super::routes::{Operation, Row, TABLE, Who};
+use super::routes::{Keyed, Operation, Row, TABLE, Who};
 
 /// What a reader must know of every path.
 const DESCRIPTION: &str = "\
@@ -86,15 +86,13 @@ fn http_method(row: &Row) -> HttpMethod {
 
 fn operation(row: &Row) -> OperationBuilder {
     let (name, older) = match row.operation {
-        Operation::InGroup(operation) => (format!("{operation:?}"), false),
-        Operation::Older(operation, _) => (format!("{operation:?}OnOlderPath"), true),
-        other @ (Operation::Alive
-        | Operation::Ready
-        | Operation::LogIn
-        | Operation::LogOut
-        | Operation::Document
-        | Operation::Docs
-        | Operation::ListGroups) => (format!("{other:?}"), false),
+        Operation::Keyed(Keyed::InGroup(operation)) => (format!("{operation:?}"), false),
+        Operation::Keyed(Keyed::Older(operation, _)) => (format!("{operation:?}OnOlderPath"), true),
+        Operation::Keyed(Keyed::AtLarge(operation)) => (format!("{operation:?}"), false),
+        Operation::Keyed(other @ (Keyed::LogIn | Keyed::LogOut)) => (format!("{other:?}"), false),
+        other @ (Operation::Alive | Operation::Ready | Operation::Document | Operation::Docs) => {
+            (format!("{other:?}"), false)
+        }
     };
     let told = told(row.operation);
     let (status, success) = answers::success(told.answer);
@@ -133,7 +131,7 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     if !matches!(row.who, Who::Anybody) {
         statuses.extend([401, 403, 429, 503]);
     }
-    if row.path.contains('{') || matches!(row.operation, Operation::Older(..)) {
+    if row.path.contains('{') || matches!(row.operation, Operation::Keyed(Keyed::Older(..))) {
         statuses.push(404);
     }
     let writes = row.http_method() != Method::GET;
@@ -200,7 +198,7 @@ mod tests {
             let statuses: Vec<&String> = operation["responses"].as_object().expect("answers").keys().collect();
             let well = statuses.iter().filter(|status| status.starts_with('2')).count();
             assert!(well == 1 && statuses.iter().any(|status| *status == "500"), "{} {statuses:?}", row.path);
-            let reads = row.takes_body() && !matches!(row.operation, Operation::LogOut);
+            let reads = row.takes_body() && !matches!(row.operation, Operation::Keyed(Keyed::LogOut));
             assert_eq!(operation["requestBody"].is_object(), reads, "{}", row.path);
             let named: Vec<&str> = operation["parameters"]
                 .as_array()

@@ -4,7 +4,7 @@ use utoipa::openapi::path::Parameter;
 
 use super::parameters as given;
 use super::resources::Resource;
-use crate::http::routes::{InGroup, Operation};
+use crate::http::routes::{AtLarge, InGroup, Keyed, Operation};
 
 /// An operation as the document tells it.
 pub(super) struct Told {
@@ -28,6 +28,10 @@ pub(super) enum Body {
     Booking,
     /// Whose session is to begin, which the query may say too.
     Login,
+    /// The address that is to have an account.
+    Address,
+    /// The token of a link, and a password.
+    Token,
 }
 
 /// What an answer holds when all is well.
@@ -49,6 +53,10 @@ pub(super) enum Answer {
     LoggedIn,
     /// 200 once a session has ended.
     LoggedOut,
+    /// 201 with the address, whoever has it.
+    LinkAsked,
+    /// 200 with the account.
+    LinkFollowed,
     /// 200 with this document.
     Document,
     /// 200 with a page for people.
@@ -62,15 +70,29 @@ pub(super) fn told(operation: Operation) -> Told {
         Operation::Ready => of_server("whether it serves", Answer::Status),
         Operation::Document => of_server("this document, also under the name openapi.json", Answer::Document),
         Operation::Docs => of_server("a page to try the API", Answer::Page),
-        Operation::LogIn => Told {
+        Operation::Keyed(keyed) => of_keyed(keyed),
+    }
+}
+
+fn of_keyed(operation: Keyed) -> Told {
+    match operation {
+        Keyed::LogIn => Told {
             parameters: given::of_login(),
             body: Some(Body::Login),
             ..of_session("begins a session of a professional or of a client's account", Answer::LoggedIn)
         },
-        Operation::LogOut => of_session("ends the session of the cookie", Answer::LoggedOut),
-        Operation::ListGroups => listed(Resource::Group, "the caller's groups", Vec::new()),
-        Operation::InGroup(operation) => in_group(operation),
-        Operation::Older(operation, _) => {
+        Keyed::LogOut => of_session("ends the session of the cookie", Answer::LoggedOut),
+        Keyed::AtLarge(AtLarge::ListGroups) => listed(Resource::Group, "the caller's groups", Vec::new()),
+        Keyed::AtLarge(AtLarge::AskLink) => Told {
+            body: Some(Body::Address),
+            ..of_account("mails a link by which a client gets an account or another password", Answer::LinkAsked)
+        },
+        Keyed::AtLarge(AtLarge::FollowLink) => Told {
+            body: Some(Body::Token),
+            ..of_account("does what a mailed link is for; the only place that sets a password", Answer::LinkFollowed)
+        },
+        Keyed::InGroup(operation) => in_group(operation),
+        Keyed::Older(operation, _) => {
             let mut told = in_group(operation);
             told.summary = format!("{} (older path)", told.summary);
             told
@@ -177,6 +199,10 @@ fn of_server(summary: &str, answer: Answer) -> Told {
 
 fn of_session(summary: &str, answer: Answer) -> Told {
     Told { tag: "sessions", ..of_server(summary, answer) }
+}
+
+fn of_account(summary: &str, answer: Answer) -> Told {
+    Told { tag: "accounts", ..of_server(summary, answer) }
 }
 
 fn of(resource: Resource, summary: String, body: Option<Body>, answer: Answer) -> Told {

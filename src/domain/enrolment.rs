@@ -1,0 +1,137 @@
+//! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
+
+use super::account::Account;
+use super::account_link::{AccountLink, Aim, LINK_SECONDS};
+use super::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
+use super::event::Event;
+use super::fiche::Fiche;
+use super::ids::FicheId;
+use super::outbox::{Content, LinkPurpose};
+use super::record;
+use super::refusal::{Fault, Refusal, Refusals};
+use super::root::Root;
+use super::text::{Email, Name};
+use super::time::Instant;
+
+/// Decides whether somebody is sent a link; `None` where nobody is, and nothing else changes. Whoever asks is told the
+/// same either way.
+///
+/// # Errors
+/// NoResult and InvalidParameter of the fiche that is changed along with it.
+pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> Result<Option<Event>, Refusals> {
+    let at = root.stamp_for(now);
+    let folded = command.email.folded();
+    let (aim, purpose, change) = match &command.wish {
+        LinkWish::Account { pending_rdv } => {
+            let Some(purpose) = wanted(root, &folded) else { return Ok(None) };
+            (Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
+        }
+        LinkWish::Email { account, put } => {
+            let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
+            let change = record::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
+            (Aim::Email { account: account.clone(), fiche_id }, LinkPurpose::NewEmail, change)
+        }
+    };
+    if !root.links.has_room(&folded, now) {
+        return Ok(change);
+    }
+    let expires = at.plus_seconds(LINK_SECONDS);
+    let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
+    let before = if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
+    let place = u64::try_from(before).expect("a change announces few messages");
+    let message = Box::new(root.outbox.draft(place, at, content, command.email.as_str()));
+    let link = AccountLink { hash: draws.hash, email: command.email.clone(), aim, asked: at, expires };
+    Ok(Some(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message }))
+}
+
+/// What a link to a folded address would be for, if there is to be one: an account that is there has its password set
+/// anew; where only known clients may book, nobody else gets one.
+fn wanted(root: &Root, folded: &str) -> Option<LinkPurpose> {
+    let live = |id: FicheId| root.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
+    let account = root.accounts.get(folded);
+    let known = account.is_some_and(|account| live(account.fiche_id)) || root.fiche_of_email(folded).is_some();
+    let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
+    (known || root.catalogue.group.open).then_some(purpose)
+}
+
+/// Decides what following a link does.
+///
+/// # Errors
+/// InvalidParameter on token where there is no such link any more, and on password where one is needed;
+/// EmailNotFound where the address is no client's any more and only clients may have accounts; EmailAlreadyExists where the
+/// address has become another account's.
+pub fn follow(root: &Root, command: &FollowLink, new_fiche: FicheId, now: Instant) -> Result<Event, Refusals> {
+    let Some(link) = root.links.find(&command.hash, now) else { return Err(invalid("token", NO_SUCH_LINK)) };
+    let at = root.stamp_for(now);
+    match &link.aim {
+        Aim::Account { .. } => confirm(root, &link.email, command, (new_fiche, at)),
+        Aim::Email { account, fiche_id } => change_email(root, &link.email, (account, *fiche_id), (command.hash, at)),
+    }
+}
+
+/// What is said of a token that opens nothing, whatever it once did.
+pub const NO_SUCH_LINK: &str = "is not that of a link that can still be followed: ask for a new one";
+
+fn invalid(field: &str, rule: &str) -> Refusals {
+    vec![Refusal::InvalidParameter(Fault::new(field, rule))]
+}
+
+/// The account of an address, new or with another password. It keeps its fiche while that is live; a new one's is the
+/// live fiche of the address with the lowest id, else a new fiche.
+fn confirm(
+    root: &Root,
+    email: &Email,
+    command: &FollowLink,
+    (new_fiche, at): (FicheId, Instant),
+) -> Result<Event, Refusals> {
+    let Some(password_hash) = command.password_hash.clone() else { return Err(invalid("password", "is required")) };
+    let folded = email.folded();
+    let before = root.accounts.get(&folded);
+    let kept = before.map(|account| account.fiche_id).filter(|id| root.fiches.get(id).is_some_and(|f| !f.deleted));
+    let found = kept.or_else(|| root.fiche_of_email(&folded).map(|fiche| fiche.id));
+    if found.is_none() && !root.catalogue.group.open {
+        return Err(vec![Refusal::EmailNotFound]);
+    }
+    let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at)));
+    let fiche_id = found.unwrap_or(new_fiche);
+    let former = before.into_iter().flat_map(|account| account.own()).filter(|own| *own != fiche_id).collect();
+    let email = before.map_or_else(|| email.clone(), |account| account.email.clone());
+    let account = Box::new(Account { email, fiche_id, password_hash, former });
+    Ok(Event::AccountPut { at, hash: command.hash, was: before.map(|_| folded), account, fiche })
+}
+
+/// The fiche of somebody of whom nothing is known but the address. A client has a name: it stands in until another is
+/// given.
+fn newcomer(email: &Email, id: FicheId, at: Instant) -> Fiche {
+    let name: String = email.as_str().split('@').next().unwrap_or_default().chars().take(64).collect();
+    let mut fiche = Fiche::new(id, at);
+    fiche.lastname = Name::new(&name).expect("an address holds no control characters");
+    fiche.email = Some(email.clone());
+    fiche.from_web = true;
+    fiche
+}
+
+/// Another address for a fiche, and for the account whose fiche it is.
+fn change_email(
+    root: &Root,
+    email: &Email,
+    (was, fiche_id): (&str, FicheId),
+    (hash, at): ([u8; 32], Instant),
+) -> Result<Event, Refusals> {
+    let account = root.accounts.get(was).filter(|account| account.owns(fiche_id));
+    let (Some(account), Some(fiche)) = (account, root.fiches.get(&fiche_id)) else {
+        return Err(invalid("token", NO_SUCH_LINK));
+    };
+    let mut account = Account::clone(account);
+    if account.fiche_id == fiche_id {
+        if root.accounts.get(&email.folded()).is_some_and(|_| *email.folded() != *was) {
+            return Err(vec![Refusal::EmailAlreadyExists]);
+        }
+        account.email = email.clone();
+    }
+    let mut fiche = Fiche::clone(fiche);
+    fiche.email = Some(email.clone());
+    fiche.updated_at = at;
+    let (account, fiche) = (Box::new(account), Some(Box::new(fiche)));
+    Ok(Event::AccountPut { at, hash, was: Some(was.into()), account, fiche })
+}

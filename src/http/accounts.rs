@@ -1,0 +1,121 @@
+//! POST accounts and accounts/confirm: how clients get an account, and another password. Contract 3.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::call::{Call, Outcome, json as answer, ok, wrapped};
+use super::failure::Failure;
+use crate::domain::account_link::{Aim, PendingRdv};
+use crate::domain::command::{AskLink, Command, FollowLink, LinkWish};
+use crate::domain::enrolment::NO_SUCH_LINK;
+use crate::domain::ids::GroupId;
+use crate::domain::refusal::Fault;
+use crate::domain::root::Root;
+use crate::domain::text::Email;
+use crate::engine::Done;
+use crate::password;
+use crate::wire::field::Audience;
+use crate::wire::value;
+
+/// Characters of a password at most.
+const PASSWORD_MAX: usize = 1_000;
+
+/// Has a group decide a command that no path's group was asked for.
+async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failure> {
+    let answer = call.server.engine.write(root.catalogue.group.id, command).await;
+    answer.map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), Audience::Application))
+}
+
+/// The state of a group that the key covers.
+fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<Root>> {
+    let group = group.filter(|group| call.identity.key_covers(*group))?;
+    call.server.engine.published().root(group)
+}
+
+/// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks.
+pub(super) async fn ask(call: Call) -> Outcome {
+    let object = wrapped(&call.body, "account")?;
+    let text = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
+    let mut faults = Vec::new();
+    let email = match text("email") {
+        None => Err(Fault::new("email", "is required")),
+        Some(given) => value::text(given)
+            .and_then(|given| Email::new(given.trim()))
+            .map_err(|illegal| Fault::new("email", illegal.0)),
+    };
+    let root = match text("group_id") {
+        None => covered(&call, call.identity.home()).ok_or_else(|| Fault::new("group_id", "is required")),
+        Some(given) => {
+            let group = value::id(given).ok().flatten().and_then(GroupId::new);
+            covered(&call, group).ok_or_else(|| Fault::new("group_id", "must be the id of a group that the key covers"))
+        }
+    };
+    let pending_rdv = match object.get("pendingRdv") {
+        None | Some(Value::Null) => Ok(None),
+        Some(given) => PendingRdv::new(&given.to_string())
+            .map(Some)
+            .map_err(|illegal| Fault::new("pendingRdv", format!("its JSON {}", illegal.0))),
+    };
+    let email = email.map_err(|fault| faults.push(fault));
+    let root = root.map_err(|fault| faults.push(fault));
+    let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
+    let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else { return Err(faults.into()) };
+    let answered = json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
+    let wish = LinkWish::Account { pending_rdv };
+    write(&call, &root, Command::AskLink(Box::new(AskLink { email, wish }))).await?;
+    Ok(answer(StatusCode::CREATED, answered.to_string().into_bytes()))
+}
+
+/// POST /api/v1/accounts/confirm: what the link of a token is for is done; the only place where an account's password is
+/// set. It comes plain or as its SHA-1, 40 hexadecimal digits. A link that gives an account another address needs none.
+pub(super) async fn confirm(call: Call) -> Outcome {
+    let token = call.body.get("token").and_then(Value::as_str).unwrap_or_default().trim();
+    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    let no_such_link = || Fault::new("token", NO_SUCH_LINK);
+    let root = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
+    let link = Arc::clone(root.links.find(&hash, call.now).ok_or_else(no_such_link)?);
+    let password_hash = match link.aim {
+        Aim::Account { .. } => {
+            let sha1 = sha1_of(&call.body)?;
+            Some(call.server.doorkeeper.verifying.run(move || password::hash_password(&sha1)).await?)
+        }
+        Aim::Email { .. } => None,
+    };
+    let done = write(&call, &root, Command::FollowLink(Box::new(FollowLink { hash, password_hash }))).await?;
+    let (was, pending_rdv) = match &link.aim {
+        Aim::Account { pending_rdv } => (None, pending_rdv.as_ref()),
+        Aim::Email { account, .. } => (Some(account), None),
+    };
+    let accounts = &done.root.accounts;
+    let account = accounts.get(&link.email.folded()).or_else(|| accounts.get(was?)).ok_or_else(Failure::no_result)?;
+    let pending: Value = pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
+    let account = json!({
+        "email": account.email.as_str(),
+        "group_id": root.catalogue.group.id.number(),
+        "fiche_id": account.fiche_id.number(),
+        "pendingRdv": &pending,
+    });
+    Ok(ok(&json!({ "account": account, "pendingRdv": pending })))
+}
+
+/// The group whose link a token is of: it stands before the first `-`.
+fn group_of(token: &str) -> Option<GroupId> {
+    token.split_once('-')?.0.parse().ok().and_then(GroupId::new)
+}
+
+/// The SHA-1 of the password that a body gives.
+fn sha1_of(body: &Map<String, Value>) -> Result<String, Fault> {
+    let fault = |rule: String| Fault::new("password", rule);
+    let given = match body.get("password") {
+        Some(Value::String(given)) if !given.is_empty() => given,
+        Some(_) | None => return Err(fault("is required: a text".to_owned())),
+    };
+    if given.chars().count() > PASSWORD_MAX {
+        return Err(fault(format!("must have at most {PASSWORD_MAX} characters")));
+    }
+    let is_sha1 = given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Ok(if is_sha1 { given.to_ascii_lowercase() } else { password::sha1_hex(given) })
+}

@@ -1,0 +1,248 @@
+//! How clients get an account, another password and another address.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use slotbook::domain::ids::GroupId;
+use slotbook::domain::outbox::{Content, LinkPurpose};
+use slotbook::password::sha1_hex;
+
+use crate::server::{Answer, TestServer, answer};
+use crate::shop::{CLEO, EVE, KEY_OF_ALL, KNOWN_FICHE, OWN_FICHE, clock};
+
+async fn ask(server: &TestServer, account: Value) -> Answer {
+    answer(server.by_key(Method::POST, "/accounts").json(&json!({ "account": account }))).await
+}
+
+async fn confirm(server: &TestServer, token: &str, password: &str) -> Answer {
+    let body = json!({"token": token, "password": password});
+    answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await
+}
+
+/// The links mailed so far: to whom, what for, the token.
+fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
+    let root = server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
+    let link = |message: &slotbook::domain::outbox::Message| match &message.content {
+        Content::AccountLink { purpose, token, .. } => {
+            Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
+        }
+        Content::Confirmation(_) | Content::Change { .. } | Content::Cancellation(_) | Content::Reminder(..) => None,
+    };
+    root.outbox.messages().filter_map(|message| link(message)).collect()
+}
+
+/// The token of the newest link.
+fn token(server: &TestServer) -> String {
+    mailed(server).pop().expect("a link was mailed").2
+}
+
+async fn as_client(server: &TestServer, (email, password): (&str, &str), path: &str) -> Answer {
+    answer(server.by_key(Method::GET, path).basic_auth(email, Some(password))).await
+}
+
+const FICHES: &str = "/groups/4/fiches";
+
+#[tokio::test]
+async fn an_unknown_address_gets_a_link_an_account_and_a_fiche() {
+    let server = TestServer::start().await;
+    let pending = json!({"date": "2025-06-03 09:00:00", "intervention_ids": [21], "words": "é\n\"x\""});
+    let asked = ask(&server, json!({"email": "New@Example.org", "group_id": 4, "pendingRdv": pending})).await;
+    assert_eq!(asked.is(201), json!({"account": {"email": "New@Example.org", "group_id": 4}}));
+    let links = mailed(&server);
+    assert_eq!((links.len(), &links[0].0[..], links[0].1), (1, "New@Example.org", LinkPurpose::Confirm));
+    let secret = links[0].2.strip_prefix("4-").expect("the group stands first");
+    assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "256 bits: {secret}");
+    as_client(&server, ("new@example.org", "chosen"), FICHES).await.refused(401, 5, None);
+    let confirmed = confirm(&server, &links[0].2, "chosen").await.is(200);
+    let account = &confirmed["account"];
+    assert_eq!((&account["email"], &account["group_id"]), (&json!("New@Example.org"), &json!(4)));
+    assert_eq!((&account["pendingRdv"], &confirmed["pendingRdv"]), (&pending, &pending));
+    let own = as_client(&server, ("new@example.org", "chosen"), FICHES).await.is(200);
+    assert_eq!((&own["totalRecords"], &own["records"][0]["id"]), (&json!(1), &account["fiche_id"]));
+    let fiche = server.pro_get(&format!("{FICHES}/{}", account["fiche_id"])).await.is(200);
+    assert_eq!(
+        (&fiche["email"], &fiche["lastname"], &fiche["from_web"]),
+        (&json!("New@Example.org"), &json!("New"), &json!(true))
+    );
+    confirm(&server, &links[0].2, "again").await.refused(400, 2, Some("token"));
+    as_client(&server, ("new@example.org", "chosen"), FICHES).await.is(200);
+}
+
+#[tokio::test]
+async fn the_fiche_of_the_address_becomes_the_accounts_own() {
+    let server = TestServer::start().await;
+    ask(&server, json!({"email": "KNOWN@example.org", "group_id": "4"})).await.is(201);
+    let confirmed = confirm(&server, &token(&server), &sha1_hex("chosen").to_uppercase()).await.is(200);
+    assert_eq!((&confirmed["account"]["fiche_id"], &confirmed["pendingRdv"]), (&json!(KNOWN_FICHE), &Value::Null));
+    let own = as_client(&server, ("known@example.org", "chosen"), FICHES).await.is(200);
+    assert_eq!(own["records"][0]["lastname"], "Known");
+    let booking = json!({"appointment": {"date": "2025-06-02 09:00:00", "intervention_ids": [21],
+        "fiche": {"lastname": "K", "email": "known@example.org"}}});
+    answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.refused(
+        400,
+        11,
+        Some("fiche.email"),
+    );
+}
+
+#[tokio::test]
+async fn an_active_account_gets_another_password_which_ends_its_sessions() {
+    let server = TestServer::with_account(|_| {}).await;
+    let login = json!({"account": {"email": CLEO.0, "password": sha1_hex(CLEO.1)}});
+    let logged_in = answer(server.by_key(Method::POST, "/sessions/login").json(&login)).await;
+    let cookie = logged_in.headers["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+    let by_session = || answer(server.bare(Method::GET, &format!("/api/v1{FICHES}")).header("Cookie", &cookie));
+    by_session().await.is(200);
+    for _ in 0..2 {
+        let asked = ask(&server, json!({"email": CLEO.0, "group_id": 4})).await;
+        assert_eq!(asked.is(201), json!({"account": {"email": CLEO.0, "group_id": 4}}));
+    }
+    let links = mailed(&server);
+    assert!(links.iter().all(|(_, purpose, _)| *purpose == LinkPurpose::NewPassword));
+    by_session().await.is(200);
+    let confirmed = confirm(&server, &links[0].2, "other").await.is(200);
+    assert_eq!(confirmed["account"]["fiche_id"], OWN_FICHE);
+    by_session().await.refused(403, 1, None);
+    as_client(&server, CLEO, FICHES).await.refused(401, 5, None);
+    as_client(&server, (CLEO.0, "other"), FICHES).await.is(200);
+    confirm(&server, &links[1].2, "third").await.refused(400, 2, Some("token"));
+}
+
+#[tokio::test]
+async fn where_only_clients_may_book_nobody_else_is_mailed_and_everybody_is_told_the_same() {
+    let server = TestServer::with_account(|catalogue| catalogue.group.open = false).await;
+    for email in ["nobody@example.org", "known@example.org", CLEO.0] {
+        let asked = ask(&server, json!({"email": email, "group_id": 4})).await;
+        assert_eq!(asked.is(201), json!({"account": {"email": email, "group_id": 4}}));
+    }
+    let to: Vec<String> = mailed(&server).into_iter().map(|(to, ..)| to).collect();
+    assert_eq!(to, ["known@example.org", CLEO.0]);
+    let delete = server.by_pro(Method::PUT, &format!("{FICHES}/{KNOWN_FICHE}")).json(&json!({"fiche": {"deleted": 1}}));
+    answer(delete).await.is(200);
+    let of_known = mailed(&server)[0].2.clone();
+    confirm(&server, &of_known, "chosen").await.refused(400, 13, Some("fiche.email"));
+}
+
+#[tokio::test]
+async fn a_link_is_followed_within_a_day_under_a_key_of_its_group() {
+    let server = TestServer::start().await;
+    ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
+    let token = token(&server);
+    for wrong in ["", "4-", "4-00", "x", "99-00", &token[1..], &format!("5{}", &token[1..]), &token.to_uppercase()] {
+        confirm(&server, wrong, "chosen").await.refused(400, 2, Some("token"));
+    }
+    confirm(&server, &token, "").await.refused(400, 2, Some("password"));
+    let with_no_key =
+        server.bare(Method::POST, "/api/v1/accounts/confirm").json(&json!({"token": token, "password": "p"}));
+    answer(with_no_key).await.refused(403, 1, None);
+    server.at(slotbook::domain::time::Instant(clock(8, 0).0 + 86_400));
+    confirm(&server, &token, "chosen").await.refused(400, 2, Some("token"));
+    ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
+    let token = self::token(&server);
+    server.at(slotbook::domain::time::Instant(clock(8, 0).0 + 2 * 86_400 - 1));
+    confirm(&server, &token, "chosen").await.is(200);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_asking_is_told_by_its_field() {
+    let server = TestServer::start().await;
+    let long = "x".repeat(10_000);
+    for (account, fields) in [
+        (json!({"group_id": 4}), vec!["email"]),
+        (json!({"email": "nonsense", "group_id": 9, "pendingRdv": long}), vec!["email", "group_id", "pendingRdv"]),
+    ] {
+        let refused = ask(&server, account).await;
+        let found: Vec<_> = refused.errors().into_iter().filter_map(|(_, field)| field).collect();
+        assert_eq!((refused.status.as_u16(), found), (400, fields.iter().map(|f| (*f).to_owned()).collect()));
+    }
+    let foreign = ask(&server, json!({"email": "a@example.org", "group_id": 5})).await;
+    foreign.refused(400, 2, Some("group_id"));
+    assert_eq!(ask(&server, json!({"email": "a@example.org", "group_id": 99})).await.text, foreign.text);
+    ask(&server, json!({"email": "a@example.org"})).await.is(201);
+    let of_all = |account: Value| {
+        let path = format!("/api/v1/accounts?apikey={KEY_OF_ALL}");
+        answer(server.bare(Method::POST, &path).json(&json!({ "account": account })))
+    };
+    of_all(json!({"email": "a@example.org"})).await.refused(400, 2, Some("group_id"));
+    of_all(json!({"email": EVE.0, "group_id": 5})).await.is(201);
+    answer(server.by_key(Method::POST, "/accounts").json(&json!({"email": "a@example.org"}))).await.refused(
+        400,
+        2,
+        Some("account"),
+    );
+    answer(server.by_key(Method::GET, "/accounts")).await.refused(405, 2, None);
+}
+
+#[tokio::test]
+async fn nobodys_mailbox_is_filled() {
+    let server = TestServer::start().await;
+    for minute in 0..7 {
+        server.at(clock(8, minute));
+        ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
+    }
+    assert_eq!(mailed(&server).len(), 5);
+    let first = mailed(&server)[0].2.clone();
+    server.at(clock(9, 4));
+    ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
+    ask(&server, json!({"email": "A@example.org", "group_id": 4})).await.is(201);
+    assert_eq!(mailed(&server).len(), 6, "one more after an hour");
+    confirm(&server, &first, "chosen").await.refused(400, 2, Some("token"));
+    confirm(&server, &token(&server), "chosen").await.is(200);
+}
+
+#[tokio::test]
+async fn another_address_counts_once_its_owner_has_followed_a_link() {
+    let server = TestServer::with_account(|_| {}).await;
+    let login = json!({"account": {"email": CLEO.0, "password": sha1_hex(CLEO.1)}});
+    let logged_in = answer(server.by_key(Method::POST, "/sessions/login").json(&login)).await;
+    let cookie = logged_in.headers["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+    let own = format!("{FICHES}/{OWN_FICHE}");
+    let put = |fiche: Value| answer(server.by_account(Method::PUT, &own).json(&json!({ "fiche": fiche })));
+    let changed = put(json!({"firstname": "Cleo", "email": "new@example.org"})).await.is(200);
+    assert_eq!((&changed["firstname"], &changed["email"]), (&json!("Cleo"), &json!(CLEO.0)));
+    assert_eq!(mailed(&server), [("new@example.org".to_owned(), LinkPurpose::NewEmail, token(&server))]);
+    put(json!({"email": ""})).await.refused(400, 2, Some("email"));
+    put(json!({"email": "nonsense", "birthdate": "soon"}))
+        .await
+        .errors()
+        .iter()
+        .for_each(|(code, _)| assert_eq!(*code, 2));
+    put(json!({"email": "CLEO@example.org"})).await.is(200);
+    assert_eq!(mailed(&server).len(), 1, "it is the same address");
+    let body = json!({ "token": token(&server) });
+    let confirmed = answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.is(200);
+    assert_eq!(
+        (&confirmed["account"]["email"], &confirmed["account"]["fiche_id"]),
+        (&json!("new@example.org"), &json!(OWN_FICHE))
+    );
+    as_client(&server, CLEO, FICHES).await.refused(401, 5, None);
+    assert_eq!(as_client(&server, ("new@example.org", CLEO.1), &own).await.is(200)["email"], "new@example.org");
+    let by_session = server.bare(Method::GET, &format!("/api/v1{own}")).header("Cookie", &cookie);
+    assert_eq!(answer(by_session).await.is(200)["email"], "new@example.org", "the session goes on");
+    answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.refused(400, 2, Some("token"));
+}
+
+#[tokio::test]
+async fn an_address_that_has_an_account_is_nobody_elses() {
+    let server = TestServer::with_account(|_| {}).await;
+    let own = format!("{FICHES}/{OWN_FICHE}");
+    answer(server.by_account(Method::PUT, &own).json(&json!({"fiche": {"email": "known@example.org"}}))).await.is(200);
+    let of_change = token(&server);
+    ask(&server, json!({"email": "known@example.org", "group_id": 4})).await.is(201);
+    confirm(&server, &token(&server), "chosen").await.is(200);
+    confirm(&server, &of_change, "x").await.refused(400, 11, Some("fiche.email"));
+    server.account_get(FICHES).await.is(200);
+}
+
+#[tokio::test]
+async fn an_account_whose_fiche_is_deleted_begins_anew_and_keeps_what_it_had() {
+    let server = TestServer::with_account(|_| {}).await;
+    let own = format!("{FICHES}/{OWN_FICHE}");
+    answer(server.by_pro(Method::PUT, &own).json(&json!({"fiche": {"deleted": true}}))).await.is(200);
+    ask(&server, json!({"email": CLEO.0, "group_id": 4})).await.is(201);
+    let confirmed = confirm(&server, &token(&server), CLEO.1).await.is(200);
+    let fiche = &confirmed["account"]["fiche_id"];
+    assert_ne!(fiche, &json!(OWN_FICHE));
+    let list = server.account_get(FICHES).await.is(200);
+    let ids: Vec<&Value> = list["records"].as_array().expect("a list").iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, [&json!(OWN_FICHE), fiche]);
+}
