@@ -109,14 +109,13 @@ pub fn of_row<'a>(root: &'a Root, zone: Zone, row: &'a Vevent) -> impl Iterator<
     })
 }
 
-/// Every reminder of the group due before `until` whose appointment has not begun by `now`, in no order. Looks at the
-/// appointments of those days only.
+/// Every reminder of the group due before `until` whose appointment began at most a week before `now` or has not begun, in
+/// no order: what has begun is to be told missed. Looks at the appointments of those days only.
 pub fn due_before(root: &Root, now: Instant, until: Instant) -> impl Iterator<Item = Planned> + '_ {
     let zone = root.catalogue.zone();
-    let window = Interval { start: now, end: until.plus_seconds(LEAD_SECONDS_MAX) };
+    let window = Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
     let rows = root.calendars.values().flat_map(move |view| view.taken.meeting(window));
-    rows.filter(move |taken| taken.interval.start > now)
-        .filter_map(|taken| root.rows.get(&taken.id))
+    rows.filter_map(|taken| root.rows.get(&taken.id))
         .flat_map(move |row| of_row(root, zone, row))
         .filter(move |planned| planned.due < until)
 }

@@ -78,8 +78,8 @@ struct State {
     /// Up to when the queue knows what is due, and when that was looked up.
     horizon: Instant,
     looked_at: Instant,
-    /// The sleep until the next waking.
-    alarm: Option<JoinHandle<()>>,
+    /// The sleep until the next waking, and for what it was set.
+    alarm: Option<(JoinHandle<()>, Option<Instant>)>,
     /// Nothing begins any more.
     stopped: bool,
     /// Who waits for the end of what is under way.
@@ -217,15 +217,25 @@ impl State {
                 let due = row.and_then(|row| planning::unclaimed(after, zone, row, channel));
                 self.plan((is.id, Item::Reminder(standing.id, channel)), due);
             }
-            self.plan_message(is.id, message);
+            // A claim that is news is that of an attempt under way.
+            if !matches!(message.progress, Progress::Claimed { .. }) {
+                self.plan_message(is.id, message);
+            }
         }
     }
 
+    /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
+    fn is_under_way(&self, group: GroupId, message: &Letter) -> bool {
+        let reminder = message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
+        let items = [Some(Item::Message(message.id)), reminder];
+        items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
+    }
+
+    /// Puts a message where it is due. What is claimed and not under way was left so by a server that ended.
     fn plan_message(&mut self, group: GroupId, message: &Letter) {
         let due = match &message.progress {
             Progress::Waiting { not_before, .. } => Some(*not_before),
-            // Whatever is claimed and not under way was left so by a server that ended.
-            Progress::Claimed { at, .. } => Some(*at),
+            Progress::Claimed { at, .. } => Some(*at).filter(|_| !self.is_under_way(group, message)),
             Progress::Sent { .. }
             | Progress::Kept { .. }
             | Progress::Failed { .. }
@@ -327,21 +337,28 @@ impl State {
 
     /// Sleeps until the next is due, or for a doze.
     fn set_alarm(&mut self) {
-        if let Some(alarm) = self.alarm.take() {
-            alarm.abort();
+        let next = self.queue.first().map(|(due, _)| *due);
+        match self.alarm.take() {
+            Some((alarm, set_for)) if set_for == next && !alarm.is_finished() => {
+                self.alarm = Some((alarm, set_for));
+                return;
+            }
+            Some((alarm, _)) => alarm.abort(),
+            None => {}
         }
         let clock = self.parts.engine.clock();
-        let until = self.queue.first().map(|(due, _)| due.seconds_since(clock.now()));
+        let until = next.map(|due| due.seconds_since(clock.now()));
         let sleep = match until.map(u64::try_from) {
             None => self.parts.doze,
             Some(Err(_)) => Duration::ZERO,
             Some(Ok(seconds)) => Duration::from_secs(seconds).saturating_sub(clock.second_gone()).min(self.parts.doze),
         };
         let myself = self.myself.clone();
-        self.alarm = Some(tokio::spawn(async move {
+        let alarm = tokio::spawn(async move {
             tokio::time::sleep(sleep).await;
             myself.send(Message::Wake);
-        }));
+        });
+        self.alarm = Some((alarm, next));
     }
 }
 

@@ -115,7 +115,8 @@ pub(super) async fn cancel(call: GroupCall) -> Outcome {
             CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned())
         }
     };
-    let done = call.write(Command::CancelAppointment(CancelAppointment { id, right })).await?;
+    let command = Command::CancelAppointment(CancelAppointment { id, right });
+    let done = call.write(call.unless_quiet(command, "appointment")).await?;
     let row = done.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(shown(row, &Scope::of(&done.root), &call))
 }

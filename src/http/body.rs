@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
@@ -59,6 +59,27 @@ impl<'h> Incoming<'h> {
         match self.state {
             State::Unread(body) => object(self.headers, body).await,
             State::Read(read) => read,
+        }
+    }
+
+    /// The JSON object of a DELETE, which seldom has one; none of any other method is read.
+    ///
+    /// # Errors
+    /// As [`Incoming::object`], where there is something to be read.
+    pub(super) async fn read_of_delete(self, method: &Method) -> Result<Map<String, Value>, Failure> {
+        if method != Method::DELETE {
+            return Ok(Map::new());
+        }
+        match self.state {
+            State::Unread(body) => {
+                let bytes = in_time(body).await?;
+                if bytes.trim_ascii().is_empty() || !declared_json(self.headers) {
+                    return Ok(Map::new());
+                }
+                parse(&bytes)
+            }
+            // It was looked at on an older path, where none is as good as an empty one.
+            State::Read(read) => Ok(read.unwrap_or_default()),
         }
     }
 

@@ -16,8 +16,8 @@ use super::failure::Failure;
 use super::once::Key;
 use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, Who, XmlAsked};
 use super::{
-    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, older,
-    records, sets, slots, vevents,
+    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, messages,
+    older, records, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -34,6 +34,7 @@ use crate::engine::{Done, Once};
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
+use crate::wire::value;
 
 /// What a handler answers with.
 pub(super) type Outcome = Result<Response, Failure>;
@@ -113,6 +114,15 @@ impl GroupCall {
         Ok(json(StatusCode::CREATED, bytes))
     }
 
+    /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
+    /// object of that name or in it. Contract 7.
+    pub(super) fn unless_quiet(&self, command: Command, resource: &str) -> Command {
+        let within = self.body.get(resource).and_then(Value::as_object).and_then(|object| object.get("sendmail"));
+        let given = self.body.get("sendmail").or(within);
+        let quiet = given.is_some_and(|given| value::boolean(given) == Ok(false));
+        if quiet && matches!(self.caller(), Caller::Pro(_)) { Command::Quietly(Box::new(command)) } else { command }
+    }
+
     /// The zone of the group's clocks.
     pub(super) fn zone(&self) -> Zone {
         self.root.catalogue.zone()
@@ -186,7 +196,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Some(sort) => older::root_named(sort, &params, &mut body, &identity, published).await?,
         None => Ok(visible(group, &identity, published)?),
     };
-    let body = if row.takes_body() { body.object().await? } else { Map::new() };
+    let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
     may(row.who, &identity, &params)?;
     let root = root?;
     let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body)? } else { None };
@@ -279,6 +289,7 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowFiche => fiches::show(&call),
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
         InGroup::ChangeFiche => fiches::change(call).await,
+        InGroup::ListMessages => messages::list(call).await,
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),
         InGroup::MakeVevent => vevents::make(call).await,

@@ -17,7 +17,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, get, on};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
@@ -26,6 +26,7 @@ use super::call;
 use super::computing::Computing;
 use super::failure::Failure;
 use super::guesses::Guesses;
+use super::links;
 use super::older::Sort;
 use crate::engine::Engine;
 use crate::notify::Carriers;
@@ -136,6 +137,7 @@ pub(super) enum InGroup {
     ShowFiche,
     MakeFiche,
     ChangeFiche,
+    ListMessages,
     ListVevents,
     ShowVevent,
     MakeVevent,
@@ -222,6 +224,7 @@ pub(super) static TABLE: &[Row] = &[
     in_group(POST, "/api/v1/groups/{group_id}/fiches", InGroup::MakeFiche, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche, Who::Accounts),
     in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche, Who::Accounts),
+    in_group(GET, "/api/v1/groups/{group_id}/messages", InGroup::ListMessages, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents, Who::Pros),
     in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent, Who::Pros),
     in_group(POST, "/api/v1/groups/{group_id}/vevents", InGroup::MakeVevent, Who::Pros),
@@ -356,6 +359,8 @@ impl Routes {
             };
             router = router.route(row.path, on(row.method, handler));
         }
+        // Pages for people, beside the API.
+        router = router.route("/m/{token}", get(links::show).post(links::act));
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(server);
         Self(TowerToHyperService::new(router))
     }

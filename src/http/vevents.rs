@@ -91,7 +91,8 @@ pub(super) async fn delete(call: GroupCall) -> Outcome {
 }
 
 async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
-    let done = call.write(Command::PutVevent(command)).await.map_err(|failure| failure.calling("date", "start"))?;
+    let command = call.unless_quiet(Command::PutVevent(command), VEVENT.resource);
+    let done = call.write(command).await.map_err(|failure| failure.calling("date", "start"))?;
     let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id)).ok_or_else(Failure::no_result)?;
     Ok(ok(&VEVENT.render(row, &Scope::of(&done.root), call.audience()).into()))
 }

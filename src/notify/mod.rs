@@ -10,7 +10,7 @@ pub mod sms;
 pub mod smtp;
 mod words;
 
-pub use self::page::{Page, page};
+pub use self::page::{Page, page, when};
 
 use crate::domain::delivery::Outcome;
 use crate::domain::outbox::{Channel, Content, Message};

@@ -2,7 +2,8 @@
 
 use askama::Template;
 
-use super::words::Language;
+use super::words::{Language, long_date};
+use crate::domain::time::Civil;
 
 /// What a page tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,12 @@ pub enum Page {
     PasswordTooShort,
     Gone,
     Busy,
+}
+
+/// A time of the wall in the language of a group of a country.
+#[must_use]
+pub fn when(country: &str, at: Civil) -> String {
+    long_date(Language::of_country(country), at)
 }
 
 struct Words {

@@ -16,6 +16,7 @@ pub mod group;
 pub mod intervention;
 pub mod legal;
 pub mod list;
+pub mod message;
 pub mod params;
 mod pattern;
 pub mod pro;

@@ -102,7 +102,7 @@ fn of_keyed(operation: Keyed) -> Told {
 
 fn in_group(operation: InGroup) -> Told {
     use Resource::{
-        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention, Interventionset, Vevent,
+        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention, Interventionset, Message, Vevent,
     };
     match operation {
         InGroup::ShowGroup => shown(Group),
@@ -146,6 +146,7 @@ fn in_group(operation: InGroup) -> Told {
         InGroup::ShowFiche => shown(Fiche),
         InGroup::MakeFiche => made(Fiche),
         InGroup::ChangeFiche => changed(Fiche),
+        InGroup::ListMessages => listed(Message, "messages planned, sent, and not sent with the reason", vec![]),
         InGroup::ListVevents => listed(Vevent, "the group's events, deleted ones too", given::of_vevents()),
         InGroup::ShowVevent => shown(Vevent),
         InGroup::MakeVevent => made(Vevent),
@@ -190,6 +191,7 @@ fn tag(resource: Resource) -> &'static str {
         Resource::Vevent => "vevents",
         Resource::Appointment => "appointments",
         Resource::Pro => "pros",
+        Resource::Message => "messages",
     }
 }
 

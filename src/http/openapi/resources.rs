@@ -16,6 +16,7 @@ use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
+use crate::wire::message::MESSAGE;
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::vevent::VEVENT;
 
@@ -34,10 +35,11 @@ pub(super) enum Resource {
     Vevent,
     Appointment,
     Pro,
+    Message,
 }
 
 impl Resource {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Group,
         Self::Calendar,
         Self::Calendarset,
@@ -48,6 +50,7 @@ impl Resource {
         Self::Vevent,
         Self::Appointment,
         Self::Pro,
+        Self::Message,
     ];
 
     /// The name of the component that shows one.
@@ -69,6 +72,7 @@ impl Resource {
             Self::Vevent => columns(&VEVENT),
             Self::Appointment => columns(&APPOINTMENT),
             Self::Pro => columns(&PROFESSIONAL),
+            Self::Message => columns(&MESSAGE),
         }
     }
 
@@ -84,6 +88,12 @@ impl Resource {
             Self::Vevent => both(components, self, &VEVENT),
             Self::Appointment => components.schema(self.name(), appointment()),
             Self::Pro => components.schema(self.name(), answer(&PROFESSIONAL).build()),
+            Self::Message => {
+                let readings = ["subject", "text"].into_iter().fold(answer(&MESSAGE), |entry, name| {
+                    entry.property(name, shown(Kind::Text { max: 65_535 }, true))
+                });
+                components.schema(self.name(), readings.build())
+            }
         }
     }
 }
@@ -162,7 +172,8 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
             | Resource::Customfield
             | Resource::Fiche
             | Resource::Appointment
-            | Resource::Pro => given(field.kind),
+            | Resource::Pro
+            | Resource::Message => given(field.kind),
         };
         let required = table.required.iter().any(|names| names.contains(&field.name));
         // What every object has cannot be unset.

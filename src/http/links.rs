@@ -1,0 +1,131 @@
+//! What the links in mails lead to: a page with a button, and what the button does. Mail scanners open links, so opening one
+//! does nothing. Contract 7.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::routes::Server;
+use crate::domain::command::{CancelAppointment, CancelRight, Command, Patch, Put, RecordChange};
+use crate::domain::refusal::Refusal;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::domain::vevent::{Appointment, Vevent};
+use crate::engine::Rejection;
+use crate::notify::links::{Holder, Link, parse};
+use crate::notify::{Page, page, when};
+
+/// GET /m/:token.
+pub(super) async fn show(State(server): State<Arc<Server>>, Path(token): Path<String>) -> Response {
+    match parse(&token) {
+        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
+            if row.deleted { Page::Cancelled } else { ask_cancel(root, row, appointment, server.engine.clock().now()) }
+        }),
+        Some(Link::Unsubscribe(holder)) => of_holder(&server, &holder, |root, _, _| Page::AskUnsubscribe {
+            group: root.catalogue.group.name.as_str().to_owned(),
+        }),
+        Some(Link::Account(_)) | None => gone(),
+    }
+}
+
+/// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
+pub(super) async fn act(State(server): State<Arc<Server>>, Path(token): Path<String>) -> Response {
+    match parse(&token) {
+        Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
+        Some(Link::Unsubscribe(holder)) => unsubscribe(&server, &holder).await,
+        Some(Link::Account(_)) | None => gone(),
+    }
+}
+
+/// The page of an appointment whose secret the link holds.
+fn of_holder(server: &Server, holder: &Holder, page_of: impl FnOnce(&Root, &Vevent, &Appointment) -> Page) -> Response {
+    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    let row = root.rows.get(&holder.appointment);
+    let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else { return gone() };
+    if !appointment.key.matches(&holder.key) {
+        return gone();
+    }
+    answer(StatusCode::OK, &page_of(&root, row, appointment), &root)
+}
+
+fn ask_cancel(root: &Root, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
+    let calendar = root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+    let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
+    if until < now {
+        return too_late(root, until);
+    }
+    Page::AskCancel { when: local(root, appointment.start), group: root.catalogue.group.name.as_str().to_owned() }
+}
+
+fn too_late(root: &Root, until: Instant) -> Page {
+    Page::TooLateToCancel { until: local(root, until), phone: root.catalogue.group.phone.as_str().to_owned() }
+}
+
+fn local(root: &Root, moment: Instant) -> String {
+    when(root.catalogue.group.country.as_str(), root.catalogue.zone().civil_of(moment))
+}
+
+async fn cancel(server: &Server, holder: &Holder) -> Response {
+    let right = CancelRight::Secret(holder.key.clone());
+    let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
+    let answered = server.engine.write(holder.group, command).await;
+    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    match answered {
+        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &root),
+        Err(Rejection::Refused(refusals)) => match refusals.first() {
+            Some(Refusal::MintimeAnnulation { until }) => {
+                answer(StatusCode::BAD_REQUEST, &too_late(&root, *until), &root)
+            }
+            Some(_) | None => gone(),
+        },
+        Err(rejection) => busy(&rejection, &root),
+    }
+}
+
+async fn unsubscribe(server: &Server, holder: &Holder) -> Response {
+    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    let appointment = root.rows.get(&holder.appointment).and_then(|row| row.appointment());
+    let Some(appointment) = appointment.filter(|it| it.key.matches(&holder.key)) else { return gone() };
+    let mut fields = Patch::default();
+    fields.push(|fiche: &mut crate::domain::fiche::Fiche| fiche.rappel_email = false);
+    let change = RecordChange::Fiche(Put { id: Some(appointment.fiche_id), fields });
+    match server.engine.write(holder.group, Command::ChangeRecord(change)).await {
+        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &root),
+        Err(Rejection::Refused(_)) => gone(),
+        Err(rejection) => busy(&rejection, &root),
+    }
+}
+
+fn busy(rejection: &Rejection, root: &Root) -> Response {
+    tracing::warn!(?rejection, "a link could not be followed");
+    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, root)
+}
+
+fn gone() -> Response {
+    html(StatusCode::NOT_FOUND, page(&Page::Gone, ""))
+}
+
+fn answer(status: StatusCode, shown: &Page, root: &Root) -> Response {
+    html(status, page(shown, root.catalogue.group.country.as_str()))
+}
+
+/// A page that loads nothing, is kept nowhere, and tells nobody where it was read.
+fn html(status: StatusCode, page: String) -> Response {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    let mut response = Response::new(Body::from(page));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

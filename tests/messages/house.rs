@@ -1,0 +1,241 @@
+//! A server without its HTTP: a group, an engine over a disk that outlives it, and the timer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slotbook::clock::{Clock, ManualClock};
+use slotbook::domain::calendar::Calendar;
+use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::command::{CancelAppointment, CancelRight, Command};
+use slotbook::domain::directory::{Directory, DirectoryEvent, IdKind};
+use slotbook::domain::event::Event;
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::group::Group;
+use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::intervention::Intervention;
+use slotbook::domain::outbox::{Message, Progress};
+use slotbook::domain::root::Root;
+use slotbook::domain::text::{Bounded, Email, Name, Text};
+use slotbook::domain::time::{Civil, Instant};
+use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
+use slotbook::domain::zone_names::ZoneName;
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts, Sending};
+use slotbook::notify::Carriers;
+use slotbook::notify::sms::Gateway;
+use slotbook::notify::smtp::{Secrecy, Server, Smtp};
+use slotbook::store::{SimulatedDisk, Stream, codec};
+
+use super::post::Post;
+
+/// How long one attempt may take.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+pub(crate) fn group() -> GroupId {
+    GroupId::new(1).expect("an id")
+}
+
+pub(crate) fn vevent(id: u64) -> VeventId {
+    VeventId::new(id).expect("an id")
+}
+
+/// `YYYY-MM-DD HH:MM` as a wall clock shows it.
+pub(crate) fn civil(text: &str) -> Civil {
+    let numbers: Vec<u32> = text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
+    let year = i32::try_from(numbers[0]).expect("a year");
+    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0).expect("a civil time")
+}
+
+/// The group, its disk, its clock, and the other side.
+pub(crate) struct House {
+    first: Root,
+    disk: SimulatedDisk,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) post: Post,
+    /// Whether anybody carries messages.
+    pub(crate) carried: bool,
+}
+
+impl House {
+    /// A group in a zone, as a test wants it, at a time.
+    pub(crate) fn new(zone: &str, now: &str, change: impl FnOnce(&mut Group)) -> Self {
+        let zone = ZoneName::from_name(zone).expect("a zone");
+        let now = zone.zone().instant_of(civil(now));
+        let mut group = Group::new(group(), zone, now);
+        group.name = Name::new("Cut & Co").expect("a name");
+        group.validate_email = false;
+        change(&mut group);
+        let mut catalogue = Catalogue::new(group);
+        for id in 1..=40 {
+            let mut calendar = Calendar::new(CalendarId::new(id).expect("an id"), now);
+            calendar.publicname = Name::new("Ann").expect("a name");
+            catalogue.calendars.insert(calendar.id, calendar.into());
+        }
+        let mut intervention = Intervention::new(InterventionId::new(1).expect("an id"), now);
+        intervention.publicname = Name::new("Coupe, soin").expect("a name");
+        intervention.length = Bounded::new(30).expect("a length");
+        catalogue.interventions.insert(intervention.id, intervention.into());
+        let clock = Arc::new(ManualClock::at(now));
+        let post = Post::open(&clock);
+        Self { first: Root::new(catalogue), disk: SimulatedDisk::new(), clock, post, carried: true }
+    }
+
+    /// A client of that number.
+    pub(crate) fn knows(&mut self, number: u64, change: impl FnOnce(&mut Fiche)) {
+        let mut fiche = Fiche::new(FicheId::new(number).expect("an id"), self.clock.now());
+        fiche.lastname = Name::new(&format!("Client {number}")).expect("a name");
+        fiche.email = Some(Email::new(&format!("client{number}@example.org")).expect("an address"));
+        change(&mut fiche);
+        self.first.put_fiche(fiche.into());
+    }
+
+    /// An appointment of a client, made now by hand.
+    pub(crate) fn holds(&mut self, id: u64, client: u64, start: Instant, minutes: u32) {
+        let now = self.clock.now();
+        let kind = Kind::Appointment(Appointment {
+            civil_start: self.first.catalogue.zone().civil_of(start),
+            start,
+            length_seconds: minutes * 60,
+            intervention_id: InterventionId::new(1).expect("an id"),
+            fiche_id: FicheId::new(client).expect("an id"),
+            key: Key::new("abcdefghijklmnopqrst").expect("a key"),
+            state: State::default(),
+            smsreminder: true,
+            from_web: true,
+            reminders: Reminders::since(now),
+        });
+        let calendar_id = CalendarId::new(id % 40 + 1).expect("an id");
+        let row =
+            Vevent { id: vevent(id), calendar_id, kind, deleted: false, created_at: now, updated_at: now, rare: None };
+        self.first.put_vevent(row.into());
+    }
+
+    pub(crate) fn local(&self, text: &str) -> Instant {
+        self.first.catalogue.zone().instant_of(civil(text))
+    }
+
+    pub(crate) fn at(&self, text: &str) {
+        self.clock.set(self.local(text));
+    }
+
+    /// What the disk holds.
+    pub(crate) fn root(&self) -> Root {
+        self.recovered().1
+    }
+
+    fn recovered(&self) -> (Directory, Root) {
+        let mut directory = Directory::default();
+        self.first.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+        self.first.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+        let mut root = self.first.clone();
+        let read = self.disk.recover(|_, record| {
+            match record.stream {
+                Stream::Directory => directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?),
+                Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
+            }
+            Ok(())
+        });
+        read.expect("what was written is read");
+        (directory, root)
+    }
+
+    fn carriers(&self) -> Carriers {
+        let mut carriers = Carriers::nobody("https://rdv.example.org/");
+        if self.carried {
+            carriers.mail = Some(
+                Smtp::new(&Server {
+                    host: "127.0.0.1".to_owned(),
+                    port: self.post.smtp.port(),
+                    secrecy: Secrecy::None,
+                    login: None,
+                    from: "rdv@shop.example".to_owned(),
+                    timeout: PATIENCE,
+                })
+                .expect("legal"),
+            );
+            let url = format!("http://{}/send", self.post.gateway);
+            carriers.sms = Some(Gateway::new(&url, "the-token", PATIENCE).expect("legal"));
+        }
+        carriers
+    }
+
+    /// Runs a server while a story is told, then kills it in the middle of whatever it does.
+    pub(crate) fn live<T>(&self, story: impl AsyncFnOnce(&Engine) -> T) -> T {
+        let (directory, root) = self.recovered();
+        let (log, _) = self.disk.recover(|_, _| Ok(())).expect("it was read before");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let (told, journal) = runtime.block_on(async {
+            let parts = Parts {
+                directory,
+                roots: vec![root],
+                clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+                draws: Draws::seeded([7; 32]),
+                wiring: Wiring::direct(),
+                bounds: Bounds::default(),
+                patience: Duration::from_secs(10),
+            };
+            let (engine, journal) = Engine::start(parts, log).await;
+            let journal = std::thread::spawn(move || journal.run());
+            let sending = Sending {
+                carriers: Arc::new(self.carriers()),
+                daily_max: 100,
+                draws: Draws::seeded([8; 32]),
+                wiring: Wiring::direct(),
+                doze: Duration::from_millis(5),
+                lane: 16,
+            };
+            let _messages = engine.send_messages(sending).await;
+            (story(&engine).await, journal)
+        });
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        drop(journal.join().expect("the journal ends with its server"));
+        told
+    }
+}
+
+/// Waits until the group stands as wanted.
+pub(crate) async fn until(engine: &Engine, what: &str, wanted: impl Fn(&Root) -> bool) -> Arc<Root> {
+    for _ in 0..6_000 {
+        let root = engine.published().root(group()).expect("the group");
+        if wanted(&root) {
+            return root;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let root = engine.published().root(group()).expect("the group");
+    let messages: Vec<_> = root.outbox.messages().take(20).collect();
+    panic!("it does not come to pass that {what}: {messages:?}");
+}
+
+/// The same while the clock goes on, a second at a time.
+pub(crate) async fn until_later(house: &House, engine: &Engine, what: &str, wanted: impl Fn(&Root) -> bool) {
+    for _ in 0..3_000 {
+        if wanted(&engine.published().root(group()).expect("the group")) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        house.clock.set(house.clock.now().plus_seconds(1));
+    }
+    until(engine, what, wanted).await;
+}
+
+pub(crate) async fn cancel(engine: &Engine, id: u64) {
+    let command = CancelAppointment { id: vevent(id), right: CancelRight::Pro };
+    engine.write(group(), Command::CancelAppointment(command)).await.expect("it is there");
+}
+
+pub(crate) fn settled(root: &Root) -> usize {
+    root.outbox.messages().filter(|message| !message.is_open()).count()
+}
+
+pub(crate) fn progress(root: &Root, id: u64) -> Progress {
+    let of = |message: &&Arc<Message>| message.reminder().is_some_and(|(_, standing)| standing.id == vevent(id));
+    root.outbox.messages().find(of).map(|message| message.progress.clone()).expect("it has a message")
+}
+
+pub(crate) fn phone(fiche: &mut Fiche) {
+    fiche.firstphone = Text::new("06 12 34 56 78").expect("a number");
+}

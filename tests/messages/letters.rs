@@ -1,0 +1,210 @@
+//! What arrives: headers that are what was meant, two languages, calendar parts, short texts.
+
+use icalendar::parser::{read_calendar, unfold};
+use mail_parser::{MessageParser, MimeHeaders as _, PartType};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
+use slotbook::domain::outbox::Progress;
+use slotbook::domain::text::{Name, ReminderLead, Text};
+use slotbook::domain::vevent::Kind;
+use slotbook::engine::Engine;
+
+use super::house::{House, cancel, group, phone, settled, until, vevent};
+use super::post::Taken;
+
+async fn moves(engine: &Engine, id: u64, seconds: i64) {
+    let draft = VeventDraft::new(move |root, before, _, _| {
+        let mut row = before.expect("it is there").clone();
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.start = appointment.start.plus_seconds(seconds);
+            appointment.civil_start = root.catalogue.zone().civil_of(appointment.start);
+        }
+        Ok(row)
+    });
+    engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft))).await.expect("free");
+}
+
+/// Of each calendar part: method, UID, SEQUENCE, DTSTART, STATUS.
+fn calendars(mail: &Taken) -> Vec<[String; 5]> {
+    let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+    let mut found = Vec::new();
+    for part in &parsed.parts {
+        let is_calendar = part.content_type().is_some_and(|kind| kind.subtype() == Some("calendar"));
+        let PartType::Text(text) = &part.body else { continue };
+        if !is_calendar {
+            continue;
+        }
+        let unfolded = unfold(text);
+        let calendar = read_calendar(&unfolded).expect("a calendar");
+        let of = |properties: &[icalendar::parser::Property<'_>], name: &str| {
+            let property = properties.iter().find(|it| it.name.as_str() == name);
+            property.map_or_else(String::new, |it| it.val.as_str().to_owned())
+        };
+        let event = calendar.components.iter().find(|it| it.name.as_str() == "VEVENT").expect("an event");
+        found.push([
+            of(&calendar.properties, "METHOD"),
+            of(&event.properties, "UID"),
+            of(&event.properties, "SEQUENCE"),
+            of(&event.properties, "DTSTART"),
+            of(&event.properties, "STATUS"),
+        ]);
+    }
+    found
+}
+
+fn header(mail: &Taken, name: &str) -> String {
+    let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+    parsed.header_raw(name).unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.address = Text::new("12 rue de l’Église").expect("short");
+        group.city = Text::new("Lyon").expect("short");
+    });
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        moves(engine, 1, 3_600).await;
+        until(engine, "the change is told", |root| settled(root) == 1).await;
+        cancel(engine, 1).await;
+        until(engine, "the cancellation is told", |root| settled(root) == 2).await;
+    });
+    let taken = house.post.taken();
+    assert_eq!(taken.len(), 2);
+    let [change, cancellation] = [calendars(&taken[0]), calendars(&taken[1])];
+    assert!(!change.is_empty() && change.iter().all(|it| it == &change[0]), "{change:?}");
+    assert_eq!((change[0][0].as_str(), change[0][3].as_str()), ("REQUEST", "20260305T100000Z"));
+    assert_eq!((cancellation[0][0].as_str(), cancellation[0][4].as_str()), ("CANCEL", "CANCELLED"));
+    assert_eq!(change[0][1], cancellation[0][1], "one UID");
+    let sequence = |it: &[String; 5]| it[2].parse::<u64>().expect("a number");
+    assert!(sequence(&change[0]) < sequence(&cancellation[0]));
+    let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
+    assert_eq!(parsed.subject(), Some("Votre rendez-vous chez Cut & Co a changé"));
+    let text = parsed.body_text(0).expect("a text part");
+    assert!(text.contains("jeudi 5 mars 2026 à 11:00") && text.contains("jeudi 5 mars 2026 à 10:00"), "{text}");
+    assert!(text.contains("https://rdv.example.org/m/c.1.1.abcdefghijklmnopqrst"), "{text}");
+    let html = parsed.body_html(0).expect("a page");
+    assert!(html.contains("Cut &#38; Co") && html.contains("12 rue de l’Église"), "{html}");
+    assert_eq!(header(&taken[0], "Message-ID"), taken[0].identity);
+}
+
+#[test]
+fn a_reminder_says_how_to_have_no_more_of_them_in_the_language_of_the_country() {
+    let mut house = House::new("London", "2026-03-02 08:00", |group| {
+        group.country = Text::new("United Kingdom").expect("short");
+        group.mailreminder = ReminderLead::new(60).expect("a lead");
+        group.smsreminder = ReminderLead::new(60).expect("a lead");
+        group.country_code = Text::new("+44").expect("short");
+    });
+    house.knows(1, phone);
+    let start = house.local("2026-03-05 15:00");
+    house.holds(1, 1, start, 30);
+    house.at("2026-03-05 14:00");
+    house.live(async |engine| {
+        until(engine, "both left", |root| settled(root) == 2).await;
+    });
+    let taken = house.post.taken();
+    let mail = taken.iter().find(|it| it.to.contains('@')).expect("a mail");
+    assert_eq!(header(mail, "List-Unsubscribe-Post"), "List-Unsubscribe=One-Click");
+    assert_eq!(header(mail, "List-Unsubscribe"), "<https://rdv.example.org/m/u.1.1.abcdefghijklmnopqrst>");
+    let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+    assert_eq!(parsed.subject(), Some("Reminder of your appointment at Cut & Co"));
+    assert!(parsed.body_text(0).expect("a text").contains("Thursday 5 March 2026 at 15:00"));
+    let text = taken.iter().find(|it| !it.to.contains('@')).expect("a text message");
+    assert_eq!(text.to, "+44612345678");
+    let json: serde_json::Value = serde_json::from_str(&text.text).expect("JSON");
+    assert_eq!(json["text"], "Reminder: appointment at Cut & Co on 5 Mar 15:00");
+    assert!(text.identity.starts_with("slotbook-1-"));
+}
+
+#[test]
+fn with_nobody_to_carry_them_messages_are_kept() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(60).expect("a lead");
+    });
+    house.carried = false;
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        cancel(engine, 1).await;
+        until(engine, "the cancellation is kept", |root| settled(root) == 1).await;
+    });
+    let root = house.root();
+    assert!(root.outbox.messages().all(|message| matches!(message.progress, Progress::Kept { .. })));
+    assert!(house.post.taken().is_empty());
+}
+
+/// Names as nobody should be called, and nobody is kept from being.
+fn a_name() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\u{202e}".to_owned()),
+        Just("\u{2028}Bcc: x@y.example".to_owned()),
+        Just("=?utf-8?q?=0d=0aBcc:_x?=".to_owned()),
+        Just("\"<x@y.example>,".to_owned()),
+        Just("é".repeat(40)),
+        Just("東京".to_owned()),
+        Just("a".repeat(90)),
+        Just(" ".to_owned()),
+        "[ -~]{0,20}",
+    ];
+    proptest::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat().chars().take(200).collect())
+}
+
+#[test]
+fn headers_are_what_was_meant_whatever_stands_in_names() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    let names = std::cell::RefCell::new(Vec::new());
+    let mut runner = TestRunner::new_with_rng(
+        Config::with_cases(60),
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    runner
+        .run(&a_name(), |name| {
+            names.borrow_mut().push(name);
+            Ok(())
+        })
+        .expect("names are drawn");
+    let names = names.into_inner();
+    house.live(async |engine| {
+        for (index, name) in names.iter().enumerate() {
+            let mut fields = Patch::default();
+            let Ok(name) = Name::new(name) else { continue };
+            fields.push(move |group: &mut slotbook::domain::group::Group| group.name = name.clone());
+            if engine.write(group(), Command::ChangeRecord(RecordChange::Group(fields))).await.is_err() {
+                continue;
+            }
+            let before = settled(&engine.published().root(group()).expect("the group"));
+            moves(engine, 1, if index % 2 == 0 { 3_600 } else { -3_600 }).await;
+            until(engine, "it is told", |root| settled(root) == before + 1).await;
+        }
+    });
+    let taken = house.post.taken();
+    assert!(taken.len() > 30, "{} of {}", taken.len(), names.len());
+    for mail in &taken {
+        let (head, _) = mail.text.split_once("\r\n\r\n").expect("a head and a body");
+        for line in head.split("\r\n") {
+            assert!(line.len() <= 998 && line.is_ascii() && !line.contains(['\r', '\n', '\0']), "{line:?}");
+        }
+        let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+        let names: Vec<&str> = parsed.headers().iter().map(|header| header.name()).collect();
+        for only in ["From", "To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"] {
+            assert_eq!(names.iter().filter(|name| name.eq_ignore_ascii_case(only)).count(), 1, "{only}: {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.eq_ignore_ascii_case("bcc")), "{names:?}");
+        let from = parsed.from().and_then(|from| from.first()).expect("one sender");
+        assert_eq!(from.address(), Some("rdv@shop.example"), "{head}");
+        let to = parsed.to().expect("a recipient");
+        assert_eq!(to.iter().filter_map(|it| it.address()).collect::<Vec<_>>(), ["client1@example.org"]);
+        let subject = parsed.subject().expect("a subject");
+        assert!(subject.starts_with("Votre rendez-vous chez") && !subject.contains('\u{202e}'), "{subject:?}");
+        assert_eq!(calendars(mail).len(), 2, "in the body and as a file");
+    }
+}

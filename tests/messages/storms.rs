@@ -1,0 +1,85 @@
+//! Many at once, and a server that is killed among them.
+
+use std::collections::BTreeMap;
+
+use slotbook::domain::outbox::Progress;
+use slotbook::domain::text::ReminderLead;
+use slotbook::domain::vevent::Settled;
+
+use super::house::{House, settled, until};
+
+/// How many reminders are due within a minute.
+fn how_many() -> u64 {
+    if std::env::var_os("SLOTBOOK_LONG").is_some() { 10_000 } else { 300 }
+}
+
+#[test]
+fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(1_440).expect("a lead");
+    });
+    let many = how_many();
+    for id in 1..=many {
+        house.knows(id, |_| {});
+        let start = house.local("2026-03-04 10:00").plus_seconds(i64::try_from(id % 60).expect("small"));
+        // Those of one calendar come after one another.
+        let later = start.plus_seconds(i64::try_from(id / 40).expect("small"));
+        house.holds(id, id, later, 1);
+    }
+    // Too short for the hours they take, so they may not meet: only their times matter here.
+    house.post.is_moody(42);
+    let every = many / 6;
+    let kills = 5_u64;
+    for life in 0..=kills {
+        let goal = if life == kills { many } else { every * (life + 1) };
+        house.at("2026-03-03 10:10");
+        house.live(async |engine| {
+            let clock = std::sync::Arc::clone(&house.clock);
+            // What is deferred comes again as the clock goes on.
+            let tick = tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    let now = slotbook::clock::Clock::now(&*clock);
+                    clock.set(now.plus_seconds(10));
+                }
+            });
+            until(engine, "so many are settled", |root| settled(root) as u64 >= goal).await;
+            tick.abort();
+        });
+    }
+    let root = house.root();
+    let mut arrived: BTreeMap<String, usize> = BTreeMap::new();
+    for taken in house.post.taken() {
+        *arrived.entry(taken.identity).or_default() += 1;
+    }
+    let identity = |id: u64, at: i64| format!("<slotbook-1-{id}-{at}@shop.example>");
+    let mut told = [0_usize; 2];
+    for message in root.outbox.messages() {
+        let copies = arrived.get(&identity(message.id.number(), message.created_at.0)).copied().unwrap_or(0);
+        match &message.progress {
+            Progress::Sent { attempts, .. } => {
+                assert!(copies >= 1, "{message:?} was not taken by anybody");
+                assert!(copies as u64 <= 1 + kills && copies <= *attempts as usize, "{copies} of {message:?}");
+                told[0] += 1;
+            }
+            Progress::Failed { reason, .. } => {
+                assert!(!reason.is_blank(), "{message:?} does not say why");
+                told[1] += 1;
+            }
+            other @ (Progress::Waiting { .. }
+            | Progress::Claimed { .. }
+            | Progress::Kept { .. }
+            | Progress::Missed { .. }
+            | Progress::Suppressed { .. }) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told[0] + told[1], usize::try_from(many).expect("small"), "each is told of once");
+    assert!(told[0] > told[1] && told[1] > 0, "{told:?}");
+    let marked = root.rows.values().filter_map(|row| row.appointment()).filter(
+        |appointment| matches!(appointment.reminders.mail.settled, Settled::Sent(start) if start == appointment.start),
+    );
+    assert_eq!(marked.count(), told[0]);
+    let copies: usize = arrived.values().sum();
+    let most = usize::try_from(kills).expect("small") * 32;
+    assert!(copies - arrived.len() <= most, "{copies} copies of {} mails", arrived.len());
+}
