@@ -1,12 +1,14 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
 mod content;
+mod figures;
 mod messages;
 mod operator;
 mod people;
 mod socket;
 
 use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,11 +17,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use rustix::process::{Resource, Rlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
+use self::figures::Figures;
 use self::people::{KeyCommand, ProCommand};
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError, Given};
@@ -42,6 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LAST_POST: Duration = Duration::from_millis(500);
 /// How long the engine may take to end once no connection is left.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// Files that are left to the store, the logs and whatever the process opens besides connections.
+const FILES_OF_OUR_OWN: usize = 128;
 /// How often the store's writer and the disk's room are looked at.
 const WATCH: Duration = Duration::from_millis(200);
 
@@ -105,8 +111,8 @@ enum Failed {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("cannot serve on {address}: {reason}; choose another address with --listen")]
-    Listen { address: std::net::SocketAddr, reason: std::io::Error },
+    #[error("cannot serve on {address}: {reason}; choose another address with {option}")]
+    Listen { address: SocketAddr, option: &'static str, reason: std::io::Error },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: std::io::Error },
     #[error("the document is wrong, and nothing was changed:{}", listed(.0))]
@@ -190,7 +196,9 @@ fn complain(text: &str) {
 
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
+    let began = tokio::time::Instant::now();
     let Loaded { directory, roots, store } = content::open(&config.data, config.demo)?;
+    let recovery = began.elapsed();
     let report = store.report();
     tracing::info!(
         groups = roots.len(),
@@ -216,7 +224,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         patience: PATIENCE,
     };
     let runtime = tokio::runtime::Runtime::new()?;
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log, generations));
+    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log, generations, recovery));
     runtime.shutdown_background();
     served
 }
@@ -226,11 +234,12 @@ async fn answer_until_told_to_stop(
     parts: Parts,
     log: impl Log + 'static,
     generations: Generations,
+    recovery: Duration,
 ) -> Result<(), Failed> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let listener =
-        TcpListener::bind(config.listen).await.map_err(|reason| Failed::Listen { address: config.listen, reason })?;
-    let (engine, journal) = Engine::start(parts, log).await;
+    let listener = listen(config.listen, "--listen").await?;
+    let figures = Figures::new(config.metrics_listen).await?;
+    let (engine, journal) = Engine::start_metered(parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;
     let reserve_bytes = config.disk_reserve_mib << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
@@ -239,8 +248,9 @@ async fn answer_until_told_to_stop(
     let reachable = socket::listen(&config.data, engine.clone())?;
     let carriers = Arc::new(messages::carriers(config)?);
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
-    let routes =
-        Routes::new(Arc::new(Server::new(engine.clone(), cores).with_carriers(carriers).behind_tls(config.behind_tls)));
+    let server = Server::new(engine.clone(), cores).with_carriers(carriers).behind_tls(config.behind_tls);
+    let routes = Routes::new(Arc::new(server.metered(figures.of_http())));
+    figures.serve(engine.clone(), config.data.clone(), recovery);
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let told = async {
         tokio::select! {
@@ -250,7 +260,7 @@ async fn answer_until_told_to_stop(
         }
         tracing::info!("told to stop: what was taken is finished");
     };
-    serve(listener, routes, config.connections_max, told).await;
+    serve(listener, routes, places(config.connections_max), told).await;
     // Before the store is let go of: then another server may make its own.
     drop(reachable);
     if tokio::time::timeout(LAST_POST, messages.stop()).await.is_err() {
@@ -265,6 +275,29 @@ async fn answer_until_told_to_stop(
         Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
     }
     Ok(())
+}
+
+/// Listens on an address that an option has given.
+async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, Failed> {
+    TcpListener::bind(address).await.map_err(|reason| Failed::Listen { address, option, reason })
+}
+
+/// How many connections of those wished for the machine's limit on open files leaves room for, the limit raised as far as
+/// it goes: a store that could not open its files would end the process.
+fn places(wished: usize) -> usize {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let limit = if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
+    let files = limit.current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+    let places = wished.min(files.saturating_sub(FILES_OF_OUR_OWN).max(1));
+    if places < wished {
+        tracing::warn!(
+            places,
+            wished,
+            "the limit on open files leaves room for fewer connections: raise it (ulimit -n)"
+        );
+    }
+    places
 }
 
 /// Drives the journal on a thread of its own. When it fails, nothing more may be answered: the process ends at once.

@@ -1,8 +1,9 @@
 //! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Contract 11.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{AddrParseError, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -79,6 +80,34 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// An address, or none: written as nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MaybeAddress(pub Option<SocketAddr>);
+
+impl FromStr for MaybeAddress {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        let text = text.trim();
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
+    }
+}
+
+impl TryFrom<String> for MaybeAddress {
+    type Error = AddrParseError;
+
+    fn try_from(text: String) -> Result<Self, AddrParseError> {
+        text.parse()
+    }
+}
+
+impl From<MaybeAddress> for String {
+    fn from(address: MaybeAddress) -> Self {
+        address.0.map_or_else(Self::new, |address| address.to_string())
+    }
+}
+
 /// Makes, from one line per option: what the command line and the environment gave, what the file gave, what holds,
 /// and the list of all options.
 macro_rules! options {
@@ -141,6 +170,8 @@ options! {
         "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
         "Connections served at once at most";
+    metrics_listen: MaybeAddress = MaybeAddress::default(), "SLOTBOOK_METRICS_LISTEN",
+        "The address to serve figures for Prometheus on, at /metrics; empty for nowhere";
     disk_reserve_mib: u64 = 64, "SLOTBOOK_DISK_RESERVE_MIB",
         "Free space in MiB below which the disk takes no more writes, while reads go on";
     journal_mib: u64 = 64, "SLOTBOOK_JOURNAL_MIB",

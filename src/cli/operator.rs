@@ -126,6 +126,9 @@ impl Place {
             Self::Served(engine, runtime) => match runtime.block_on(engine.change_access(change)) {
                 Ok(decided) => Ok(decided?),
                 Err(Rejection::Overloaded) => Err(Failed::Refused("the server is going down; nothing was done".into())),
+                Err(Rejection::Closed(_)) => {
+                    Err(Failed::Refused("the disk is full or slow, and no write is taken; nothing was done".into()))
+                }
                 Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),
             },
             Self::Resting(store) => {

@@ -29,6 +29,8 @@ pub struct Admission {
     whole: Arc<Semaphore>,
     /// How many permits `whole` began with.
     whole_bound: u32,
+    /// How many permits each group began with.
+    group_bound: usize,
     /// The same for each group.
     groups: BTreeMap<GroupId, Arc<Semaphore>>,
 }
@@ -47,6 +49,7 @@ impl Admission {
         Self {
             whole: Arc::new(Semaphore::new(bounds.whole)),
             whole_bound: u32::try_from(bounds.whole).expect("a bound of writes is a small number"),
+            group_bound: bounds.group,
             groups: groups.map(|id| (id, Arc::new(Semaphore::new(bounds.group)))).collect(),
         }
     }
@@ -57,6 +60,14 @@ impl Admission {
         let whole = Arc::clone(&self.whole).try_acquire_owned().ok()?;
         let group = Arc::clone(self.groups.get(&group)?).try_acquire_owned().ok()?;
         Some(Permit { _whole: whole, _group: group })
+    }
+
+    /// Permits that are out, of all groups together and of the one that has most.
+    #[must_use]
+    pub fn under_way(&self) -> (usize, usize) {
+        let whole = (self.whole_bound as usize).saturating_sub(self.whole.available_permits());
+        let of = |group: &Arc<Semaphore>| self.group_bound.saturating_sub(group.available_permits());
+        (whole, self.groups.values().map(of).max().unwrap_or(0))
     }
 
     /// Lets nobody in any more and waits until everybody has been answered.

@@ -182,7 +182,8 @@ impl State {
             if !self.has_ids(ids::needed(&next.command)) {
                 return;
             }
-            let Some(envelope) = self.queue.pop_front() else { return };
+            let Some(mut envelope) = self.queue.pop_front() else { return };
+            envelope.timing.begins();
             if tokio::time::Instant::now() >= envelope.deadline {
                 envelope.answer(Err(Rejection::Expired));
                 continue;
@@ -210,6 +211,7 @@ impl State {
             Ok(prepared) => prepared,
             Err(rejection) => return envelope.answer(Err(rejection)),
         };
+        envelope.timing.is_decided();
         let next = Arc::clone(&done.root);
         for (id, view) in &next.calendars {
             let changed = !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));

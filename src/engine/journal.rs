@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Permit;
 use super::health::Health;
+use super::meters::Meters;
 use super::published::Published;
 use super::{Answer, Done};
 use crate::domain::access::AccessRefusal;
@@ -177,14 +178,15 @@ pub struct Journal<L> {
     writer: Writer<L>,
     /// Told of each batch's beginning and end.
     health: Arc<Health>,
+    meters: Arc<Meters>,
     entries: mpsc::UnboundedReceiver<Entry>,
 }
 
 impl<L: Log> Journal<L> {
     /// A journal over a log, and the way to it.
-    pub fn new(log: L, published: Arc<Published>, health: Arc<Health>) -> (Self, Handle) {
+    pub fn new(log: L, published: Arc<Published>, health: Arc<Health>, meters: Arc<Meters>) -> (Self, Handle) {
         let (sender, entries) = mpsc::unbounded_channel();
-        (Self { writer: Writer { log, published }, health, entries }, Handle(sender))
+        (Self { writer: Writer { log, published }, health, meters, entries }, Handle(sender))
     }
 
     /// Drives it on the calling thread until every handle is gone, then closes the log. What waits while one batch is
@@ -222,9 +224,11 @@ impl<L: Log> Journal<L> {
     }
 
     fn guarded_commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), JournalError> {
+        let (began, entries) = (tokio::time::Instant::now(), batch.len());
         self.health.batch_begins();
         let committed = std::panic::catch_unwind(AssertUnwindSafe(|| self.writer.commit(batch)));
         self.health.batch_ends();
+        self.meters.batch(entries, began);
         Ok(committed.map_err(|_| JournalError::Panicked)??)
     }
 }

@@ -11,6 +11,7 @@ mod group;
 pub mod health;
 pub mod journal;
 pub mod link;
+pub mod meters;
 pub mod published;
 pub mod recovery;
 mod reminders;
@@ -28,6 +29,7 @@ use self::draws::Draws;
 use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
 use self::link::{Link, Wiring};
+use self::meters::{Meters, Timing};
 use self::published::Published;
 use self::sending::Post;
 use crate::clock::Clock;
@@ -101,6 +103,7 @@ pub enum Rejection {
 struct Envelope {
     command: Command,
     once: Option<Once>,
+    timing: Box<Timing>,
     /// Undecided by then, it is dropped.
     deadline: tokio::time::Instant,
     reply: oneshot::Sender<Answer>,
@@ -175,6 +178,7 @@ pub struct Engine {
     journal: WeakHandle,
     clock: Arc<dyn Clock>,
     patience: Duration,
+    meters: Arc<Meters>,
 }
 
 impl Engine {
@@ -184,6 +188,15 @@ impl Engine {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start<L: Log>(parts: Parts, log: L) -> (Self, Journal<L>) {
+        Self::start_metered(parts, log, Meters::default()).await
+    }
+
+    /// The same, measured.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start_metered<L: Log>(parts: Parts, log: L, meters: Meters) -> (Self, Journal<L>) {
+        let meters = Arc::new(meters);
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
         for catalogue in parts.roots.iter().map(|root| &root.catalogue) {
@@ -192,7 +205,7 @@ impl Engine {
         let newest = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.roots));
         let health = Arc::new(Health::default());
-        let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health));
+        let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
         let weak = handle.downgrade();
         let supervisor = supervisor::start(supervisor::Parts {
@@ -206,7 +219,7 @@ impl Engine {
         })
         .await;
         let (clock, patience) = (parts.clock, parts.patience);
-        let engine = Self { published, admission, supervisor, health, journal: weak, clock, patience };
+        let engine = Self { published, admission, supervisor, health, journal: weak, clock, patience, meters };
         (engine, journal)
     }
 
@@ -228,6 +241,12 @@ impl Engine {
     #[must_use]
     pub fn health(&self) -> &Arc<Health> {
         &self.health
+    }
+
+    /// Writes under way, of all groups together and of the one that has most.
+    #[must_use]
+    pub fn under_way(&self) -> (usize, usize) {
+        self.admission.under_way()
     }
 
     /// The time by the engine's clock.
@@ -259,19 +278,26 @@ impl Engine {
         let permit = self.admission.permit(group).ok_or(Rejection::Overloaded)?;
         let (reply, answer) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + self.patience;
-        self.supervisor.send(supervisor::Message::Write {
-            group,
-            envelope: Envelope { command, once, deadline, reply, permit, quiet: false },
-        });
+        let timing = Timing::new(&self.meters, &command);
+        let envelope =
+            Envelope { command, once, timing: Box::new(timing.clone()), deadline, reply, permit, quiet: false };
+        self.supervisor.send(supervisor::Message::Write { group, envelope });
         // A reply port dropped without an answer is an actor that died with the command undecided.
-        answer.await.unwrap_or(Err(Rejection::Failed))
+        let answer = answer.await.unwrap_or(Err(Rejection::Failed));
+        if answer.is_ok() {
+            timing.is_answered();
+        }
+        answer
     }
 
     /// Changes who is let in, and waits until that is durable and holds for every later request.
     ///
     /// # Errors
-    /// [`Rejection::Overloaded`] while the engine ends; inside it, what stands in the way.
+    /// [`Rejection::Overloaded`] while the engine ends, [`Rejection::Closed`] while no write is taken; inside it, what stands in the way.
     pub async fn change_access(&self, change: ChangeAccess) -> Result<Result<(), AccessRefusal>, Rejection> {
+        if let Some(closed) = self.health.closed() {
+            return Err(Rejection::Closed(closed));
+        }
         let (reply, answer) = oneshot::channel();
         self.supervisor.send(supervisor::Message::ChangeAccess { change, reply });
         answer.await.map_err(|_| Rejection::Overloaded)

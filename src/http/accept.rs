@@ -1,4 +1,4 @@
-//! Accepting connections: a bounded number, none of which may dawdle over its headers.
+//! Accepting connections: a bounded number, none of which may dawdle over its headers, or over reading what it asked for.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,6 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::patience::Patient;
 use super::routes::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
@@ -69,6 +70,7 @@ fn converse(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection was gone before it began");
     }
+    let connections = routes.meters.connections.clone();
     let service = service_fn(move |request| {
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
@@ -77,12 +79,14 @@ fn converse(
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Patient::new(stream)), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
+        connections.increment(1);
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended badly");
         }
+        connections.decrement(1);
         drop(place);
     });
 }

@@ -5,6 +5,7 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::meters::Codes;
 use crate::domain::refusal::{Fault, Refusal};
 use crate::domain::zone::Zone;
 use crate::engine::Rejection;
@@ -155,6 +156,8 @@ impl IntoResponse for Failure {
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
         let mut response = Response::new(Body::from(errors::body(&self.entries)));
         *response.status_mut() = StatusCode::from_u16(status).expect("the table holds HTTP statuses");
+        let codes = self.entries.iter().map(|entry| entry.problem.row().0).collect();
+        response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after {

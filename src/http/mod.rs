@@ -21,9 +21,11 @@ mod links;
 mod listing;
 mod login;
 mod messages;
+mod meters;
 mod older;
 mod once;
 mod openapi;
+mod patience;
 mod records;
 mod routes;
 mod session;
@@ -34,4 +36,5 @@ mod vevents;
 mod window;
 
 pub use accept::serve;
+pub use meters::{Meters, serve_metrics};
 pub use routes::{Routes, Server};

@@ -27,6 +27,7 @@ use super::computing::Computing;
 use super::failure::Failure;
 use super::guesses::Guesses;
 use super::links;
+use super::meters::Meters;
 use super::older::Sort;
 use crate::engine::Engine;
 use crate::notify::Carriers;
@@ -306,6 +307,8 @@ pub struct Server {
     pub(super) computing: Computing,
     /// What messages say, for those who may read them.
     pub(super) carriers: Arc<Carriers>,
+    /// Where figures go.
+    meters: Arc<Meters>,
 }
 
 impl Server {
@@ -318,6 +321,7 @@ impl Server {
             guesses: Guesses::default(),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
+            meters: Arc::default(),
         }
     }
 
@@ -326,6 +330,12 @@ impl Server {
     pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
         self.carriers = carriers;
         self
+    }
+
+    /// The same, measured.
+    #[must_use]
+    pub fn metered(self, meters: Meters) -> Self {
+        Self { meters: Arc::new(meters), ..self }
     }
 
     /// The same behind TLS: browsers are told to keep sessions to it.
@@ -338,7 +348,10 @@ impl Server {
 
 /// The service that answers requests.
 #[derive(Clone)]
-pub struct Routes(TowerToHyperService<Router>);
+pub struct Routes {
+    service: TowerToHyperService<Router>,
+    pub(super) meters: Arc<Meters>,
+}
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]
@@ -352,6 +365,7 @@ impl Routes {
     /// The service of a server.
     #[must_use]
     pub fn new(server: Arc<Server>) -> Self {
+        let meters = Arc::clone(&server.meters);
         let mut router = Router::new();
         for row in TABLE {
             let handler = move |State(server): State<Arc<Server>>, ids: Result<RawPathParams, _>, request: Request| {
@@ -362,7 +376,7 @@ impl Routes {
         // Pages for people, beside the API.
         router = router.route("/m/{token}", get(links::show).post(links::act));
         let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(server);
-        Self(TowerToHyperService::new(router))
+        Self { service: TowerToHyperService::new(router), meters }
     }
 
     /// The answer to a request. A panic is a bug of ours, whose caller alone pays.
@@ -383,7 +397,7 @@ impl Routes {
         } else {
             let mut request = without_suffix(request.map(Body::new));
             request.extensions_mut().insert(Source(peer.ip()));
-            match Guarded(Box::pin(self.0.call(request))).await {
+            match Guarded(Box::pin(self.service.call(request))).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(impossible)) => match impossible {},
                 Err(_) => Failure::ours().into_response(),
@@ -394,6 +408,7 @@ impl Routes {
             response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         }
         let micros = began.elapsed().as_micros();
+        self.meters.answered(&method, &response, began.elapsed());
         tracing::debug!(%peer, %method, status = response.status().as_u16(), micros, "answered");
         response
     }

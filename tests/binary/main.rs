@@ -2,5 +2,6 @@
 
 mod bursts;
 mod commands;
+mod figures;
 mod operator;
 mod server;

@@ -1,0 +1,93 @@
+//! The figures for Prometheus, on an address of their own, and the end of a server that connections hold on to.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use super::server::{Served, booking, half_hour, practice, store_of};
+
+/// A port that nobody uses now.
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound").to_string()
+}
+
+/// The value of one figure.
+fn figure(text: &str, name: &str) -> f64 {
+    let of = |line: &'_ str| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::to_owned);
+    let line = text.lines().find_map(of).unwrap_or_else(|| panic!("{name} in {text}"));
+    line.trim().parse().unwrap_or_else(|_| panic!("{name}: {line}"))
+}
+
+#[tokio::test]
+async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let address = free_address();
+    let served = Served::on(&data, &["--metrics-listen", &address]);
+    let http = reqwest::Client::new();
+    let book = async |number: u64| {
+        let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+        let wish = booking(&format!("c{number}"), &half_hour(number.min(2)), 1, &[1]);
+        http.post(url).json(&wish).send().await.expect("an answer").status().as_u16()
+    };
+    for number in 0..5 {
+        assert_eq!(book(number).await, if number < 3 { 201 } else { 400 });
+    }
+    let figures = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+    assert!(figures.headers()["content-type"].to_str().expect("text").starts_with("text/plain; version=0.0.4"));
+    let text = figures.text().await.expect("text");
+    for (name, value) in [
+        ("slotbook_requests_total{method=\"POST\",status=\"201\"}", 3.0),
+        ("slotbook_requests_total{method=\"POST\",status=\"400\"}", 2.0),
+        ("slotbook_refusals_total{code=\"14\"}", 2.0),
+        ("slotbook_write_seconds_count{kind=\"booking\"}", 3.0),
+        ("slotbook_write_decide_seconds_count{kind=\"booking\"}", 3.0),
+        ("slotbook_write_queue_seconds_count{kind=\"booking\"}", 5.0),
+        ("slotbook_request_seconds_count", 5.0),
+        ("slotbook_accepting", 1.0),
+        ("slotbook_groups", 1.0),
+        ("slotbook_writes_under_way", 0.0),
+        ("slotbook_connections", 1.0),
+    ] {
+        assert!((figure(&text, name) - value).abs() < 0.5, "{name} is {} in {text}", figure(&text, name));
+    }
+    for name in [
+        "slotbook_fsync_seconds_count",
+        "slotbook_batch_entries_count",
+        "slotbook_recovery_seconds",
+        "slotbook_resident_bytes",
+        "slotbook_store_bytes{part=\"snapshots\"}",
+        "slotbook_store_bytes{part=\"journals\"}",
+    ] {
+        assert!(figure(&text, name) > 0.0, "{name} in {text}");
+    }
+    for (place, path) in [(&format!("http://{address}"), "/api/v1/groups?apikey=test-key"), (&served.base, "/metrics")]
+    {
+        assert_eq!(http.get(format!("{place}{path}")).send().await.expect("an answer").status(), 404);
+    }
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[test]
+fn no_connection_keeps_the_server_from_ending() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let served = Served::on(&data, &[]);
+    let address = served.base.strip_prefix("http://").expect("a base").to_owned();
+    let open = |text: &str| {
+        let mut stream = TcpStream::connect(&address).expect("there is a place");
+        stream.write_all(text.as_bytes()).expect("it is sent");
+        stream
+    };
+    let mut idle = open("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(idle.read(&mut [0; 1_000]).expect("an answer") > 0);
+    let half_a_head = open("GET /healthz HTTP/1.1\r\nHo");
+    let half_a_body =
+        open("POST /api/v1/groups/1/appointments?apikey=test-key HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{");
+    let began = std::time::Instant::now();
+    assert_eq!(served.terminate(), Some(0));
+    let seconds = began.elapsed().as_secs_f64();
+    println!("ended within {seconds:.1} s of being told, with three connections open");
+    assert!(seconds < 10.0, "{seconds}");
+    drop((half_a_head, half_a_body));
+}

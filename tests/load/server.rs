@@ -1,0 +1,110 @@
+//! A server in this process over a store that takes its time.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slotbook::clock::{Clock as _, ManualClock, SystemClock};
+use slotbook::domain::event::Event;
+use slotbook::domain::ids::GroupId;
+use slotbook::domain::root::Root;
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts};
+use slotbook::http::{Routes, Server, serve};
+use slotbook::password::hash_password;
+use slotbook::store::{SimulatedDisk, Stream, codec};
+use slotbook::transfer::Content;
+use slotbook::transfer::import::{Import, Taken};
+
+pub(crate) const CALENDARS: u64 = 8;
+
+/// A running server.
+pub(crate) struct Loaded {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    pub(crate) disk: SimulatedDisk,
+    /// The group before anything happened.
+    first: Root,
+}
+
+fn group() -> GroupId {
+    GroupId::new(1).expect("an id")
+}
+
+/// A practice open day and night, with so many clients.
+fn practice(clients: u64) -> Content {
+    let rows = |count: u64, row: &dyn Fn(u64) -> Value| (1..=count).map(row).collect::<Vec<_>>();
+    let document = json!({
+        "apikeys": [{"key": "test-key", "label": "tests"}],
+        "groups": [{
+            "id": 1, "name": "Practice", "timezone": "UTC", "validateEmail": false,
+            "pros": [{"id": 1, "email": "pro@example.org", "password": "secret", "lastname": "Pro", "main": true}],
+            "calendars": rows(CALENDARS, &|id| json!({
+                "id": id, "name": "c", "publicname": "c", "generate_interval": 30, "maxrdv_period": 5_000_000,
+            })),
+            "interventions": [{"id": 1, "name": "i", "publicname": "i", "length": 30}],
+            "fiches": rows(clients, &|id| json!({
+                "id": id, "lastname": format!("Client {id}"), "comments": "remark ".repeat(100),
+            })),
+            "vevents": rows(CALENDARS, &|id| json!({
+                "calendar_id": id, "type": "VfreebusyEvent", "rrule": "FREQ=DAILY",
+                "start": "2020-01-01 00:00:00", "end": "2020-01-02 00:00:00",
+            })),
+        }]
+    });
+    let import = Import {
+        now: SystemClock.now(),
+        hash_password: &hash_password,
+        draws: Draws::seeded([1; 32]),
+        taken: Taken::default(),
+        progress: &mut |_, _| {},
+    };
+    import.read(document.to_string().as_bytes()).expect("a good document")
+}
+
+impl Loaded {
+    /// A server whose store takes so long for a batch, and lets so many writes in.
+    pub(crate) async fn start(batch: Duration, bound: usize, clients: u64) -> Self {
+        let content = practice(clients);
+        let disk = SimulatedDisk::new();
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk recovers");
+        let first = content.roots[0].clone();
+        let parts = Parts {
+            directory: content.directory,
+            roots: content.roots,
+            clock: Arc::new(ManualClock::at(SystemClock.now())),
+            draws: Draws::seeded([7; 32]),
+            wiring: Wiring::direct(),
+            bounds: Bounds { whole: bound, group: bound },
+            patience: Duration::from_secs(10),
+        };
+        let (engine, journal) = Engine::start(parts, log).await;
+        tokio::spawn(journal.run_simulated(batch));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let routes = Routes::new(Arc::new(Server::new(engine.clone(), 2)));
+        tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
+        Self { address, engine, disk, first }
+    }
+
+    /// The group as readers see it.
+    pub(crate) fn published(&self) -> Arc<Root> {
+        self.engine.published().root(group()).expect("the group")
+    }
+
+    /// The group as the disk would give it after a power cut now.
+    pub(crate) fn recovered(&self) -> Root {
+        let mut root = self.first.clone();
+        let replay = self.disk.recover(|_, record| {
+            if record.stream == Stream::Group(group()) {
+                root = root.apply(&codec::decode::<Event>(&record.bytes)?);
+            }
+            Ok(())
+        });
+        replay.expect("what was written is read");
+        root
+    }
+}
