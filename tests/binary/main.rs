@@ -4,4 +4,5 @@ mod bursts;
 mod commands;
 mod figures;
 mod operator;
+mod readme;
 mod server;
