@@ -42,8 +42,8 @@ use crate::transfer::ImportFault;
 
 /// How long a write may wait to be decided.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long messages under way may take once no connection is left.
-const LAST_POST: Duration = Duration::from_millis(500);
+/// How long messages under way may take, beside what connections are given to end.
+const LAST_POST: Duration = Duration::from_secs(7);
 /// How long the engine may take to end once no connection is left.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Files that are left to the store, the logs and whatever the process opens besides connections.
@@ -252,6 +252,7 @@ async fn answer_until_told_to_stop(
     let routes = Routes::new(Arc::new(server.metered(figures.of_http())));
     figures.serve(engine.clone(), config.data.clone(), recovery);
     print(&format!("listening on http://{}\n", listener.local_addr()?));
+    let (say, heard) = oneshot::channel();
     let told = async {
         tokio::select! {
             biased;
@@ -259,11 +260,17 @@ async fn answer_until_told_to_stop(
             _ = interrupt.recv() => {}
         }
         tracing::info!("told to stop: what was taken is finished");
+        // Whoever hears it is there as long as we are.
+        let _ = say.send(());
     };
-    serve(listener, routes, places(config.connections_max), told).await;
+    let last_post = async {
+        let _ = heard.await;
+        tokio::time::timeout(LAST_POST, messages.stop()).await
+    };
+    let ((), posted) = tokio::join!(serve(listener, routes, places(config.connections_max), told), last_post);
     // Before the store is let go of: then another server may make its own.
     drop(reachable);
-    if tokio::time::timeout(LAST_POST, messages.stop()).await.is_err() {
+    if posted.is_err() {
         tracing::warn!("some messages were being sent: they may arrive once more after the next start");
     }
     let ended = async {

@@ -61,7 +61,11 @@ fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Told {
         let upcoming = !after.deleted && standing.start > now;
         return upcoming.then(|| (Content::Confirmation(vec![standing]), recipient));
     };
+    let other_client = after.appointment().is_some_and(|it| it.fiche_id != was.fiche_id);
     match (before.deleted, after.deleted) {
+        (_, false) if other_client => {
+            (standing.start > now).then_some((Content::Confirmation(vec![standing]), recipient))
+        }
         (true, true) => None,
         (false, true) => (was.start > now).then_some((Content::Cancellation(standing), recipient)),
         (true, false) | (false, false) => {
@@ -72,11 +76,10 @@ fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Told {
     }
 }
 
-/// Whether a client would notice the change: of time, place, what for, or who it is for.
+/// Whether a client would notice the change: of time, place or what for.
 fn is_noticed(before: &Vevent, after: &Vevent) -> bool {
     let (Some(was), Some(is)) = (before.appointment(), after.appointment()) else { return false };
     was.interval() != is.interval()
         || before.calendar_id != after.calendar_id
         || was.intervention_id != is.intervention_id
-        || was.fiche_id != is.fiche_id
 }

@@ -102,7 +102,10 @@ fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Inst
         Some(message) => message.clone(),
         None => first_of_reminder(root, item, now)?,
     };
+    let unwanted = if message.is_open() { unwanted(root, &message, now) } else { None };
     let attempts = match message.progress {
+        // What is not wanted any more need not be waited for: it stands in the way of what is.
+        Progress::Waiting { attempts, .. } if unwanted.is_some() => attempts,
         // A time further off was set by a clock that was ahead.
         Progress::Waiting { not_before, .. } if now < not_before && not_before <= now.plus_seconds(DAY) => return None,
         Progress::Waiting { attempts, .. } => attempts,
@@ -113,7 +116,7 @@ fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Inst
         | Progress::Missed { .. }
         | Progress::Suppressed { .. } => return None,
     };
-    message.progress = match unwanted(root, &message, now) {
+    message.progress = match unwanted {
         Some(why) => Progress::Suppressed { at: now, why },
         None => next_of_wanted(root, &mut message, attempts, (daily_max, carried), now),
     };
@@ -256,17 +259,32 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
         }
         Content::Change { appointment, .. } => unwanted_live(root, *appointment, now),
         Content::Cancellation(standing) => {
-            let row = root.rows.get(&standing.id)?;
+            let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
             if !row.deleted { Some(Why::Restored) } else { unwanted_mail(root, row, *standing, now) }
         }
         Content::Reminder(channel, standing) => unwanted_reminder(root, *channel, *standing, now),
     }
 }
 
+/// Why a claimed message is to be claimed anew, if the claim took so long that it is: the hour is over in which it may
+/// leave, or it goes elsewhere by now.
+#[must_use]
+pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<255>> {
+    let reason = if opening(root.catalogue.zone(), message.channel(), now) > now {
+        "text messages leave from 09:00 to 19:00"
+    } else if recipient(root, message) != message.recipient {
+        "the address has changed"
+    } else {
+        return None;
+    };
+    Text::new(reason).ok()
+}
+
 /// Of an appointment that should stand as it did.
 #[must_use]
 pub fn unwanted_live(root: &Root, standing: Standing, now: Instant) -> Option<Why> {
-    let row = root.rows.get(&standing.id)?;
+    // What is removed for good was cancelled before.
+    let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         Some(Why::Cancelled)
@@ -288,7 +306,8 @@ fn unwanted_mail(root: &Root, row: &Vevent, standing: Standing, now: Instant) ->
 }
 
 fn unwanted_reminder(root: &Root, channel: Channel, standing: Standing, now: Instant) -> Option<Why> {
-    let row = root.rows.get(&standing.id)?;
+    // What is removed for good was cancelled before.
+    let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         return Some(Why::Cancelled);

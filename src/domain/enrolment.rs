@@ -64,8 +64,10 @@ pub fn follow(root: &Root, command: &FollowLink, new_fiche: FicheId, now: Instan
     let Some(link) = root.links.find(&command.hash, now) else { return Err(invalid("token", NO_SUCH_LINK)) };
     let at = root.stamp_for(now);
     match &link.aim {
-        Aim::Account { .. } => confirm(root, &link.email, command, (new_fiche, at)),
-        Aim::Email { account, fiche_id } => change_email(root, &link.email, (account, *fiche_id), (command.hash, at)),
+        Aim::Account { .. } => confirm(root, &link.email, command, (new_fiche, at), now),
+        Aim::Email { account, fiche_id } => {
+            change_email(root, &link.email, (account, *fiche_id), (command.hash, at), now)
+        }
     }
 }
 
@@ -83,6 +85,7 @@ fn confirm(
     email: &Email,
     command: &FollowLink,
     (new_fiche, at): (FicheId, Instant),
+    now: Instant,
 ) -> Result<Event, Refusals> {
     let Some(password_hash) = command.password_hash.clone() else { return Err(invalid("password", "is required")) };
     let folded = email.folded();
@@ -92,7 +95,7 @@ fn confirm(
     if found.is_none() && !root.catalogue.group.open {
         return Err(vec![Refusal::EmailNotFound]);
     }
-    let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at)));
+    let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at, now)));
     let fiche_id = found.unwrap_or(new_fiche);
     let former = before.into_iter().flat_map(|account| account.own()).filter(|own| *own != fiche_id).collect();
     let email = before.map_or_else(|| email.clone(), |account| account.email.clone());
@@ -102,12 +105,13 @@ fn confirm(
 
 /// The fiche of somebody of whom nothing is known but the address. A client has a name: it stands in until another is
 /// given.
-fn newcomer(email: &Email, id: FicheId, at: Instant) -> Fiche {
+fn newcomer(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
     let name: String = email.as_str().split('@').next().unwrap_or_default().chars().take(64).collect();
     let mut fiche = Fiche::new(id, at);
     fiche.lastname = Name::new(&name).expect("an address holds no control characters");
     fiche.email = Some(email.clone());
     fiche.from_web = true;
+    (fiche.mail_since, fiche.sms_since) = (now, now);
     fiche
 }
 
@@ -117,6 +121,7 @@ fn change_email(
     email: &Email,
     (was, fiche_id): (&str, FicheId),
     (hash, at): ([u8; 32], Instant),
+    now: Instant,
 ) -> Result<Event, Refusals> {
     let account = root.accounts.get(was).filter(|account| account.owns(fiche_id));
     let (Some(account), Some(fiche)) = (account, root.fiches.get(&fiche_id)) else {
@@ -129,9 +134,11 @@ fn change_email(
         }
         account.email = email.clone();
     }
-    let mut fiche = Fiche::clone(fiche);
+    let before = fiche;
+    let mut fiche = Fiche::clone(before);
     fiche.email = Some(email.clone());
     fiche.updated_at = at;
+    fiche.note_reached(Some(before), now);
     let (account, fiche) = (Box::new(account), Some(Box::new(fiche)));
     Ok(Event::AccountPut { at, hash, was: Some(was.into()), account, fiche })
 }

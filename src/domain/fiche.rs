@@ -72,11 +72,11 @@ impl Fiche {
             }
     }
 
-    /// The number that text messages go to: the first that is given.
+    /// The number that text messages go to: the first with a digit, since people write "none" there too.
     #[must_use]
     pub fn phone(&self) -> Option<&str> {
-        let mut phones = [&self.firstphone, &self.secondphone].into_iter();
-        phones.find(|phone| !phone.is_blank()).map(Text::as_str)
+        let mut phones = [&self.firstphone, &self.secondphone].into_iter().map(Text::as_str);
+        phones.find(|phone| phone.bytes().any(|byte| byte.is_ascii_digit()))
     }
 
     /// Notes since when the client can be reached, if it could not as it stood `before`.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{MessageId, VeventId};
 use super::text::Text;
-use super::time::{DAY, Instant};
+use super::time::{DAY, INSTANT_MIN, Instant};
 use super::vevent::Settled;
 
 /// How long it is remembered what became of a message, in seconds.
@@ -275,7 +275,8 @@ impl Outbox {
             content,
             recipient: Text::new(recipient).expect("an address is a short text"),
             first_claimed_at: None,
-            progress: Progress::Waiting { attempts: 0, not_before: at, reason: Text::default() },
+            // At once, even where the group's stamps are ahead of the clock.
+            progress: Progress::Waiting { attempts: 0, not_before: INSTANT_MIN, reason: Text::default() },
         }
     }
 

@@ -7,6 +7,7 @@
 /// use slotbook::domain::phone::international;
 /// assert_eq!(international("06 12 34 56 78", "+33").as_deref(), Some("+33612345678"));
 /// assert_eq!(international("0044 20 7946 0000", "33").as_deref(), Some("+442079460000"));
+/// assert_eq!(international("+33 (0)6 12 34 56 78", "").as_deref(), Some("+33612345678"));
 /// assert_eq!(international("06.12", "").as_deref(), Some("0612"));
 /// assert_eq!(international("none", "33"), None);
 /// ```
@@ -17,6 +18,9 @@ pub fn international(number: &str, default_prefix: &str) -> Option<String> {
     if given.is_empty() {
         return None;
     }
+    let abroad = number.trim_start().starts_with('+') || given.starts_with("00");
+    // The 0 that is dialled only at home is often written in brackets.
+    let given = if abroad { digits(&number.replacen("(0)", "", 1)) } else { given };
     if number.trim_start().starts_with('+') {
         return Some(format!("+{given}"));
     }

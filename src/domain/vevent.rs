@@ -268,7 +268,7 @@ impl Vevent {
     }
 
     /// Takes over what is known of the reminders of the event as it stood `before`. Where it is newly an appointment, moved,
-    /// restored or wants a text message it did not want, what would have been due by `now` is not sent any more.
+    /// restored, given to another client or wants a text message it did not want, what would have been due by `now` is not sent any more.
     pub fn take_over_reminders(&mut self, before: Option<&Self>, now: Instant) {
         let deleted = self.deleted;
         let Kind::Appointment(appointment) = &mut self.kind else { return };
@@ -278,7 +278,8 @@ impl Vevent {
             return;
         };
         appointment.reminders = stood.reminders;
-        let moved = stood.start != appointment.start || (was_deleted && !deleted);
+        let other_client = stood.fiche_id != appointment.fiche_id;
+        let moved = stood.start != appointment.start || other_client || (was_deleted && !deleted);
         if moved {
             appointment.reminders.mail.since = now;
         }

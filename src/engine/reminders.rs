@@ -5,6 +5,7 @@
 //! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::domain::ids::GroupId;
 use crate::domain::outbox::{Channel, Message as Letter, Progress};
 use crate::domain::planning::{self, Planned};
 use crate::domain::root::Root;
-use crate::domain::time::{DAY, HOUR, Instant};
+use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 
 /// How far ahead the queue reaches, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;
@@ -127,7 +128,11 @@ impl Actor for Timer {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Committed { before, after } => state.follow(&before, &after),
-            Message::Wake => state.wake(),
+            Message::Wake => {
+                // Whoever woke us sleeps no more, even where it has not ended yet.
+                state.alarm = None;
+                state.wake();
+            }
             Message::Refill => state.refill(),
             Message::Looked { root, until, found } => state.take_over(&root, until, found),
             Message::Ended(group, item, channel) => state.ended((group, item), channel),
@@ -145,7 +150,12 @@ impl Actor for Timer {
 /// Starts the timer.
 pub(super) async fn start(parts: Parts) -> Link<Message> {
     let wiring = parts.wiring.clone();
-    let (actor, _joining) = Actor::spawn(None, Timer, parts).await.expect("an actor without a name is always started");
+    let (actor, joining) = Actor::spawn(None, Timer, parts).await.expect("an actor without a name is always started");
+    tokio::spawn(async move {
+        drop(joining.await);
+        // It ends by a bug alone, or with the process: bookings go on without it.
+        tracing::error!("the timer of messages has ended: none leaves before the next start");
+    });
     wiring.link(actor)
 }
 
@@ -163,8 +173,12 @@ impl State {
         let (engine, myself, until) = (self.parts.engine.clone(), self.myself.clone(), self.horizon);
         tokio::spawn(async move {
             for root in groups.into_iter().filter_map(|group| engine.published().root(group)) {
-                let found = planning::due_before(&root, now, until).collect();
-                myself.send(Message::Looked { root, until, found });
+                // A bug met in one group is not to silence the others.
+                let look = AssertUnwindSafe(|| planning::due_before(&root, now, until).collect());
+                match std::panic::catch_unwind(look) {
+                    Ok(found) => myself.send(Message::Looked { root, until, found }),
+                    Err(_) => tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned"),
+                }
                 tokio::task::yield_now().await;
             }
         });
@@ -184,7 +198,7 @@ impl State {
             self.plan((group, Item::Reminder(planned.appointment, planned.channel)), Some(planned.due));
         }
         for message in root.outbox.open() {
-            self.plan_message(group, message);
+            self.plan_message(group, message, INSTANT_MIN);
         }
         let newest = self.parts.engine.published().root(group);
         if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, root)) {
@@ -219,7 +233,7 @@ impl State {
             }
             // A claim that is news is that of an attempt under way.
             if !matches!(message.progress, Progress::Claimed { .. }) {
-                self.plan_message(is.id, message);
+                self.plan_message(is.id, message, INSTANT_MIN);
             }
         }
     }
@@ -231,11 +245,14 @@ impl State {
         items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
     }
 
-    /// Puts a message where it is due. What is claimed and not under way was left so by a server that ended.
-    fn plan_message(&mut self, group: GroupId, message: &Letter) {
+    /// Puts a message where it is due, but not before `earliest`. What is claimed and not under way was left so by a server
+    /// that ended; a time more than a day ahead was set by a clock that was ahead.
+    fn plan_message(&mut self, group: GroupId, message: &Letter, earliest: Instant) {
+        let far = self.parts.engine.clock().now().plus_seconds(DAY);
         let due = match &message.progress {
-            Progress::Waiting { not_before, .. } => Some(*not_before),
-            Progress::Claimed { at, .. } => Some(*at).filter(|_| !self.is_under_way(group, message)),
+            Progress::Waiting { not_before, .. } if *not_before > far => Some(earliest),
+            Progress::Waiting { not_before, .. } => Some(earliest.max(*not_before)),
+            Progress::Claimed { .. } => (!self.is_under_way(group, message)).then_some(earliest),
             Progress::Sent { .. }
             | Progress::Kept { .. }
             | Progress::Failed { .. }
@@ -320,16 +337,17 @@ impl State {
         match item {
             Item::Message(id) => {
                 if let Some(message) = root.outbox.message(id) {
-                    self.plan_message(group, message);
+                    // What is still due could not be claimed, or its result not be kept: not at once again.
+                    self.plan_message(group, message, soon);
                 }
             }
             Item::Reminder(id, channel) => {
                 let zone = root.catalogue.zone();
                 let due = root.rows.get(&id).and_then(|row| planning::unclaimed(&root, zone, row, channel));
-                // What is still due could not be claimed: not at once again.
                 self.plan(matter, due.map(|due| due.max(soon)));
                 if let Some(message) = root.outbox.open_reminder(id, channel) {
-                    self.plan_message(group, message);
+                    // What is still due could not be claimed, or its result not be kept: not at once again.
+                    self.plan_message(group, message, soon);
                 }
             }
         }

@@ -31,6 +31,9 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
     let carried = post.carriers.carry_by(channel);
     let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
+    for settled in done.root.outbox.changed_since(&done.before.outbox).filter(|message| !message.is_open()) {
+        tracing::info!(%group, message = %settled.id, came_to = ?settled.progress, "a message is not sent");
+    }
     let Some(message) = delivery::subject(&done.root, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = make(engine, post, group, message).await;
@@ -52,6 +55,9 @@ async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -
     let root = engine.published().root(group).expect("a group that has decided a claim is published");
     if let Some(why) = delivery::unwanted(&root, message, now) {
         return Outcome::Unwanted(why);
+    }
+    if let Some(reason) = delivery::postponed(&root, message, now) {
+        return Outcome::Deferred { reason, draw: 0 };
     }
     match post.carriers.carry(&root, message, now).await {
         Outcome::Deferred { reason, .. } => {

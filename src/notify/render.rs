@@ -247,7 +247,9 @@ fn entry(root: &Root, message: &Message, standing: Standing, method: Method, fro
         method,
         &Entry {
             uid: format!("{}-{}-{proof}@slotbook", root.catalogue.group.id, standing.id),
-            sequence: message.id.number(),
+            // Grows with every message about it. An export keeps the stamps and begins the numbers anew.
+            sequence: row.map_or(0, |row| message.created_at.seconds_since(row.created_at)).max(0).unsigned_abs()
+                + message.id.number(),
             stamp: message.created_at,
             start: standing.start,
             end: standing.start.plus_seconds(length),

@@ -106,8 +106,9 @@ impl Smtp {
             Err(_) => deferred("the SMTP server did not answer in time"),
             Ok(Ok(_)) => Outcome::Taken,
             Ok(Err(error)) if error.is_permanent() => refused(&error.to_string()),
-            // What our own side finds wrong with the mail will be wrong again.
-            Ok(Err(error)) if error.is_client() => refused(&error.to_string()),
+            // An address that this server cannot take will not become another. All else that our own side misses, such as
+            // encryption or a way to log in, the server may offer again.
+            Ok(Err(error)) if error.is_client() && !letter.to.is_ascii() => refused(&error.to_string()),
             Ok(Err(error)) => deferred(&error.to_string()),
         }
     }

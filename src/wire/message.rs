@@ -160,7 +160,7 @@ fn of_message(message: &Message) -> Entry {
         Progress::Suppressed { why, .. } => ("suppressed", 0, said(*why).to_owned()),
     };
     let planned_at = match &message.progress {
-        Progress::Waiting { not_before, .. } => Some(*not_before),
+        Progress::Waiting { not_before, .. } => Some(message.created_at.max(*not_before)),
         Progress::Claimed { at, .. } => Some(*at),
         Progress::Sent { .. }
         | Progress::Kept { .. }

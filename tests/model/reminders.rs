@@ -1,15 +1,17 @@
 //! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
 
+use slotbook::domain::announcement;
 use slotbook::domain::command::{Patch, Put, RecordChange};
 use slotbook::domain::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{FicheId, VeventId};
-use slotbook::domain::outbox::{Channel, Message, Progress, Why};
+use slotbook::domain::outbox::{Channel, Content, Message, Progress, Why};
 use slotbook::domain::planning;
+use slotbook::domain::root::Root;
 use slotbook::domain::text::{ReminderLead, Text};
-use slotbook::domain::vevent::Kind;
+use slotbook::domain::vevent::{Kind, Vevent};
 
 use super::shop::{Shop, booking_of, civil, redrawn};
 use slotbook::domain::command::{CancelRight, PutVevent};
@@ -249,4 +251,76 @@ fn one_recipient_gets_so_many_messages_a_day() {
     let told = step(&mut shop, &none).expect("due").progress;
     assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
     assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+}
+
+#[test]
+fn a_phone_without_a_digit_is_none_and_the_second_counts() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    change_client(&mut shop, id, |fiche| fiche.firstphone = Text::new("inconnu").expect("a text"));
+    assert_eq!(times(&shop, id).1, None, "nothing will be sent");
+    change_client(&mut shop, id, |fiche| fiche.secondphone = Text::new("06 98 76 54 32").expect("a number"));
+    let mut shop = shop.at("2026-03-03 10:00");
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Sms)).expect("due");
+    assert!(message.recipient.as_str().ends_with("698765432"), "{message:?}");
+}
+
+#[test]
+fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 11:00");
+    let first = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    settle(&mut shop, &first, deferred()).expect("claimed");
+    shop.moves(id, 1, "2026-03-03 11:30").expect("free");
+    let mut shop = shop.at("2026-03-02 11:30");
+    // As though the other side had been away for an hour.
+    let mut waiting = Message::clone(shop.root.outbox.message(first.id).expect("kept"));
+    waiting.progress =
+        Progress::Waiting { attempts: 3, not_before: shop.now.plus_seconds(3_000), reason: Text::default() };
+    shop.carry_out(Event::MessagePut { at: shop.now, message: Box::new(waiting) });
+    let old = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("it is in the way");
+    assert_eq!((old.id, old.progress), (first.id, Progress::Suppressed { at: shop.now, why: Why::Moved }));
+    let new = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    assert!(matches!(new.progress, Progress::Claimed { attempt: 1, .. }), "{new:?}");
+}
+
+/// What the client is told of a change of an appointment by hand.
+fn told(before: &Root, shop: &Shop, id: VeventId) -> Vec<Message> {
+    let row = Box::new(Vevent::clone(&shop.root.rows[&id]));
+    announcement::messages(before, &shop.root, &Event::VeventPut { at: shop.root.last_stamp, row }, shop.now)
+}
+
+#[test]
+fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
+    let mut shop = reminding();
+    shop.root.last_stamp = shop.now.plus_seconds(7_200);
+    let id = booked(&mut shop);
+    let row = Box::new(Vevent::clone(&shop.root.rows[&id]));
+    let moved = shop.root.clone();
+    shop.cancel(id, CancelRight::Pro).expect("live");
+    let messages = told(&moved, &shop, id);
+    assert!(messages[0].created_at > shop.now, "stamps never go back");
+    let event = Event::VeventPut { at: shop.root.last_stamp, row: Box::new(Vevent { deleted: true, ..*row }) };
+    shop.carry_out(event.announced_by(messages.clone()));
+    let message = claim(&mut shop, Item::Message(messages[0].id)).expect("due at once");
+    assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
+}
+
+#[test]
+fn a_client_who_takes_over_an_appointment_is_told_of_it_and_of_nothing_that_is_past() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let bob = shop.knows("Bob", "bob@example.org");
+    let mut shop = shop.at("2026-03-02 12:00");
+    let before = shop.root.clone();
+    let given = redrawn(move |_, row| {
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.fiche_id = bob;
+        }
+    });
+    shop.by_hand(&PutVevent::Change(id, given)).expect("legal");
+    let messages = told(&before, &shop, id);
+    assert!(matches!(messages[0].content, Content::Confirmation(_)), "{messages:?}");
+    assert_eq!((messages[0].recipient.as_str(), times(&shop, id).0), ("bob@example.org", None));
 }
