@@ -21,7 +21,7 @@ use crate::wire::field::Audience;
 use crate::wire::value;
 
 /// Characters of a password at most.
-const PASSWORD_MAX: usize = 1_000;
+pub(super) const PASSWORD_MAX: usize = 1_000;
 
 /// Has a group decide a command that no path's group was asked for.
 async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failure> {
@@ -102,7 +102,7 @@ pub(super) async fn confirm(call: Call) -> Outcome {
 }
 
 /// The group whose link a token is of: it stands before the first `-`.
-fn group_of(token: &str) -> Option<GroupId> {
+pub(super) fn group_of(token: &str) -> Option<GroupId> {
     token.split_once('-')?.0.parse().ok().and_then(GroupId::new)
 }
 

@@ -11,8 +11,12 @@ use axum::http::header::{
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
+use sha2::{Digest as _, Sha256};
+
+use super::accounts;
 use super::routes::Server;
-use crate::domain::command::{CancelAppointment, CancelRight, Command, Patch, Put, RecordChange};
+use crate::domain::account_link::{AccountLink, Aim};
+use crate::domain::command::{CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange};
 use crate::domain::refusal::Refusal;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
@@ -20,6 +24,10 @@ use crate::domain::vevent::{Appointment, Vevent};
 use crate::engine::Rejection;
 use crate::notify::links::{Holder, Link, parse};
 use crate::notify::{Page, page, when};
+use crate::password;
+
+/// Bytes of a form at most.
+const FORM_BYTES_MAX: usize = 16 * 1_024;
 
 /// GET /m/:token.
 pub(super) async fn show(State(server): State<Arc<Server>>, Path(token): Path<String>) -> Response {
@@ -30,16 +38,21 @@ pub(super) async fn show(State(server): State<Arc<Server>>, Path(token): Path<St
         Some(Link::Unsubscribe(holder)) => of_holder(&server, &holder, |root, _, _| Page::AskUnsubscribe {
             group: root.catalogue.group.name.as_str().to_owned(),
         }),
-        Some(Link::Account(_)) | None => gone(),
+        Some(Link::Account(token)) => match found(&server, &token) {
+            Some((root, _, link)) => answer(StatusCode::OK, &ask_account(&link), &root),
+            None => gone(),
+        },
+        None => gone(),
     }
 }
 
 /// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
-pub(super) async fn act(State(server): State<Arc<Server>>, Path(token): Path<String>) -> Response {
+pub(super) async fn act(State(server): State<Arc<Server>>, Path(token): Path<String>, body: Body) -> Response {
     match parse(&token) {
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
         Some(Link::Unsubscribe(holder)) => unsubscribe(&server, &holder).await,
-        Some(Link::Account(_)) | None => gone(),
+        Some(Link::Account(token)) => follow(&server, &token, body).await,
+        None => gone(),
     }
 }
 
@@ -100,6 +113,52 @@ async fn unsubscribe(server: &Server, holder: &Holder) -> Response {
         Err(Rejection::Refused(_)) => gone(),
         Err(rejection) => busy(&rejection, &root),
     }
+}
+
+/// The account link of a token, with the group it is of and the hash it is known by.
+fn found(server: &Server, token: &str) -> Option<(Arc<Root>, [u8; 32], Arc<AccountLink>)> {
+    let root = server.engine.published().root(accounts::group_of(token)?)?;
+    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    let link = Arc::clone(root.links.find(&hash, server.engine.clock().now())?);
+    Some((root, hash, link))
+}
+
+fn ask_account(link: &AccountLink) -> Page {
+    match link.aim {
+        Aim::Account { .. } => Page::AskPassword,
+        Aim::Email { .. } => Page::AskEmail,
+    }
+}
+
+/// Does what the link of an account is for, with the password of the form where it needs one.
+async fn follow(server: &Server, token: &str, body: Body) -> Response {
+    let Some((root, hash, link)) = found(server, token) else { return gone() };
+    let (password_hash, done) = match link.aim {
+        Aim::Account { .. } => {
+            let Some(password) = password_in(body).await else {
+                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &root);
+            };
+            let sha1 = password::sha1_hex(&password);
+            let hashed = server.doorkeeper.verifying.run(move || password::hash_password(&sha1)).await;
+            let Ok(hashed) = hashed else { return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &root) };
+            (Some(hashed), Page::AccountDone)
+        }
+        Aim::Email { .. } => (None, Page::EmailDone),
+    };
+    let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
+    match server.engine.write(root.catalogue.group.id, command).await {
+        Ok(_) => answer(StatusCode::OK, &done, &root),
+        Err(Rejection::Refused(_)) => gone(),
+        Err(rejection) => busy(&rejection, &root),
+    }
+}
+
+/// The password that a form gives; `None` where it gives none that will do.
+async fn password_in(body: Body) -> Option<String> {
+    let bytes = axum::body::to_bytes(body, FORM_BYTES_MAX).await.ok()?;
+    let password = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?.1.into_owned();
+    let characters = password.chars().count();
+    (0 < characters && characters <= accounts::PASSWORD_MAX).then_some(password)
 }
 
 fn busy(rejection: &Rejection, root: &Root) -> Response {

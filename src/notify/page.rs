@@ -18,7 +18,7 @@ pub enum Page {
     AskEmail,
     AccountDone,
     EmailDone,
-    PasswordTooShort,
+    NoPassword,
     Gone,
     Busy,
 }
@@ -81,16 +81,16 @@ fn french(page: &Page) -> Words {
         Page::Unsubscribed => say("C’est noté", &["Vous ne recevrez plus de rappels par e-mail."], ""),
         Page::AskPassword => Words {
             password: true,
-            password_label: "Mot de passe, au moins 8 caractères",
+            password_label: "Mot de passe",
             ..say("Votre compte", &["Choisissez un mot de passe."], "Confirmer")
         },
         Page::AskEmail => say("Votre nouvelle adresse", &["Confirmez que cette adresse est la vôtre."], "Confirmer"),
         Page::AccountDone => say("Votre compte est confirmé", &["Vous pouvez vous connecter."], ""),
         Page::EmailDone => say("Votre adresse est confirmée", &["C’est désormais celle de votre compte."], ""),
-        Page::PasswordTooShort => Words {
+        Page::NoPassword => Words {
             password: true,
-            password_label: "Mot de passe, au moins 8 caractères",
-            ..say("Votre compte", &["Ce mot de passe ne convient pas : il faut au moins 8 caractères."], "Confirmer")
+            password_label: "Mot de passe",
+            ..say("Votre compte", &["Ce mot de passe ne convient pas : choisissez-en un autre."], "Confirmer")
         },
         Page::Gone => {
             say("Ce lien ne mène plus nulle part", &["Il est trop ancien, a déjà servi, ou n’est pas complet."], "")
@@ -116,16 +116,16 @@ fn english(page: &Page) -> Words {
         Page::Unsubscribed => say("Done", &["You will receive no more reminders by e-mail."], ""),
         Page::AskPassword => Words {
             password: true,
-            password_label: "Password, at least 8 characters",
+            password_label: "Password",
             ..say("Your account", &["Choose a password."], "Confirm")
         },
         Page::AskEmail => say("Your new address", &["Confirm that this address is yours."], "Confirm"),
         Page::AccountDone => say("Your account is confirmed", &["You can log in now."], ""),
         Page::EmailDone => say("Your address is confirmed", &["It is that of your account from now on."], ""),
-        Page::PasswordTooShort => Words {
+        Page::NoPassword => Words {
             password: true,
-            password_label: "Password, at least 8 characters",
-            ..say("Your account", &["That password will not do: it takes at least 8 characters."], "Confirm")
+            password_label: "Password",
+            ..say("Your account", &["That password will not do: choose another."], "Confirm")
         },
         Page::Gone => {
             say("This link leads nowhere any more", &["It is too old, has been used, or is not complete."], "")

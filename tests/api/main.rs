@@ -11,6 +11,7 @@ mod fiches;
 mod fields;
 mod guesses;
 mod lists;
+mod messages;
 mod older;
 mod once;
 mod paths;

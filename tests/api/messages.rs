@@ -1,0 +1,196 @@
+//! What clients are told, as far as the API shows it: the ledger, the links, and who asks for silence. Contract 7.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use slotbook::domain::text::{Bounded, ReminderLead, Text};
+use slotbook::engine::Sending;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::link::Wiring;
+use slotbook::notify::Carriers;
+
+use super::server::{TestServer, answer};
+use super::shop::{self, CALENDAR, CUT};
+
+/// The shop, where nobody carries messages, so that they are to be read.
+async fn writing(change: impl FnOnce(&mut slotbook::domain::catalogue::Catalogue)) -> TestServer {
+    let server = TestServer::serving(vec![shop::group_four(change), shop::group_five()], |server| {
+        server.with_carriers(Arc::new(Carriers::nobody("https://rdv.example.org")))
+    })
+    .await;
+    let sending = Sending {
+        carriers: Arc::new(Carriers::nobody("https://rdv.example.org")),
+        daily_max: 20,
+        draws: Draws::seeded([9; 32]),
+        wiring: Wiring::direct(),
+        doze: Duration::from_millis(5),
+        lane: 4,
+    };
+    server.engine.send_messages(sending).await;
+    server
+}
+
+async fn booked(server: &TestServer, start: &str) -> Value {
+    let body = json!({"appointment": {"date": start, "calendar_id": CALENDAR, "intervention_ids": [CUT],
+        "fiche": {"lastname": "Durand", "email": "durand@example.org"}}});
+    let made = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&body)).await.is(201);
+    made["records"][0].clone()
+}
+
+/// The records of the ledger, once there are so many that have been settled.
+async fn ledger(server: &TestServer, settled: usize) -> Vec<Value> {
+    for _ in 0..2_000 {
+        let list = server.pro_get("/groups/4/messages?results=all").await.is(200);
+        let records = list["records"].as_array().expect("a list").clone();
+        if records.iter().filter(|record| !record["settled_at"].is_null()).count() >= settled {
+            return records;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("fewer than {settled} messages were settled");
+}
+
+fn token(text: &str, what: char) -> String {
+    let link = format!("https://rdv.example.org/m/{what}.");
+    let begin = text.find(&link).unwrap_or_else(|| panic!("no link {what} in {text}"));
+    text[begin + "https://rdv.example.org".len()..].split_whitespace().next().expect("a link").to_owned()
+}
+
+#[tokio::test]
+async fn a_booking_is_confirmed_and_its_link_cancels_only_when_the_button_is_pressed() {
+    let server = writing(|catalogue| {
+        let calendar = catalogue.calendars.get_mut(&shop_calendar()).expect("a calendar");
+        Arc::make_mut(calendar).mintime_annulation = Bounded::new(60).expect("a lead");
+    })
+    .await;
+    let appointment = booked(&server, "2025-06-03 10:00:00").await;
+    let records = ledger(&server, 1).await;
+    let mail = &records[0];
+    assert_eq!((&mail["kind"], &mail["state"]), (&json!("confirmation"), &json!("kept")), "{mail}");
+    assert_eq!((&mail["recipient"], &mail["appointment_id"]), (&json!("durand@example.org"), &appointment["id"]));
+    let text = mail["text"].as_str().expect("it is to be read here");
+    assert!(mail["subject"].as_str().is_some_and(|subject| subject.contains("Cut & Co")), "{mail}");
+    let link = token(text, 'c');
+    let read =
+        format!("/groups/4/appointments/{}?key={}", appointment["id"], appointment["key"].as_str().expect("a key"));
+    for _ in 0..2 {
+        let page = answer(server.bare(Method::GET, &link)).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(
+            page.text.contains("<button") && page.headers["content-type"].to_str().expect("ASCII").contains("html")
+        );
+        assert_eq!(server.get(&read).await.is(200)["deleted"], json!(false), "opening a link does nothing");
+    }
+    let page = answer(server.bare(Method::POST, &link)).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert_eq!(server.get(&read).await.is(200)["deleted"], json!(true));
+    let records = ledger(&server, 2).await;
+    assert_eq!(records[1]["kind"], "cancellation", "{records:?}");
+    let wrong = link.replace(appointment["key"].as_str().expect("a key"), "abcdefghijklmnopqrst");
+    assert_eq!(answer(server.bare(Method::GET, &wrong)).await.status, 404);
+    assert_eq!(answer(server.bare(Method::POST, &wrong)).await.status, 404);
+    assert_eq!(answer(server.bare(Method::GET, "/m/nothing")).await.status, 404);
+}
+
+fn shop_calendar() -> slotbook::domain::ids::CalendarId {
+    slotbook::domain::ids::CalendarId::new(CALENDAR).expect("an id")
+}
+
+#[tokio::test]
+async fn too_late_a_link_cancels_nothing() {
+    let server = writing(|catalogue| {
+        let calendar = catalogue.calendars.get_mut(&shop_calendar()).expect("a calendar");
+        Arc::make_mut(calendar).mintime_annulation = Bounded::new(60).expect("a lead");
+    })
+    .await;
+    let appointment = booked(&server, "2025-06-02 10:00:00").await;
+    let text = ledger(&server, 1).await[0]["text"].as_str().expect("a text").to_owned();
+    server.at(shop::clock(9, 30));
+    let page = answer(server.bare(Method::POST, &token(&text, 'c'))).await;
+    assert_eq!(page.status, 400, "{}", page.text);
+    let row = server.pro_get(&format!("/groups/4/vevents/{}", appointment["id"])).await.is(200);
+    assert_eq!(row["deleted"], json!(false));
+}
+
+#[tokio::test]
+async fn a_reminder_is_planned_then_leaves_and_its_link_ends_reminders() {
+    let server = writing(|catalogue| {
+        catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead");
+        catalogue.group.sendmail = false;
+    })
+    .await;
+    let appointment = booked(&server, "2025-06-02 11:00:00").await;
+    let records = ledger(&server, 0).await;
+    let [planned] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((&planned["kind"], &planned["state"]), (&json!("mail_reminder"), &json!("planned")));
+    assert_eq!((&planned["planned_at"], &planned["id"]), (&json!("2025-06-02 10:00:00"), &Value::Null));
+    server.at(shop::clock(10, 0));
+    let records = ledger(&server, 1).await;
+    assert_eq!(
+        (&records[0]["kind"], &records[0]["settled_at"]),
+        (&json!("mail_reminder"), &json!("2025-06-02 10:00:00"))
+    );
+    let row = format!("/groups/4/vevents/{}", appointment["id"]);
+    assert_eq!(server.pro_get(&row).await.is(200)["mailtime"], "2025-06-02 10:00:00");
+    let link = token(records[0]["text"].as_str().expect("a text"), 'u');
+    assert_eq!(answer(server.bare(Method::GET, &link)).await.status, 200);
+    let body = [("List-Unsubscribe", "One-Click")];
+    assert_eq!(answer(server.bare(Method::POST, &link).query(&body)).await.status, 200);
+    let fiche = server.pro_get(&format!("/groups/4/fiches/{}", appointment["fiche_id"])).await.is(200);
+    assert_eq!(fiche["rappel_email"], json!(false));
+    assert_eq!(server.pro_get(&row).await.is(200)["mailtime"], Value::Null);
+    let filter = "/groups/4/messages?conditions[0][field]=state&conditions[0][op]==&conditions[0][value]=planned";
+    assert_eq!(server.pro_get(filter).await.is(200)["totalRecords"], 0);
+}
+
+#[tokio::test]
+async fn changes_by_hand_tell_the_client_unless_silence_is_asked_for() {
+    let server = writing(|_| {}).await;
+    let body = json!({"vevent": {"calendar_id": CALENDAR, "start": "2025-06-05 10:00:00", "end": "2025-06-05 10:30:00",
+        "fiche_id": shop::KNOWN_FICHE, "intervention_id": CUT}});
+    let made = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
+    let path = format!("/groups/4/vevents/{}", made["id"]);
+    let put = async |body: Value| answer(server.by_pro(Method::PUT, &path).json(&body)).await.is(200);
+    put(json!({"vevent": {"start": "2025-06-05 11:00:00"}, "sendmail": 0})).await;
+    put(json!({"vevent": {"start": "2025-06-05 12:00:00", "sendmail": "0"}})).await;
+    put(json!({"vevent": {"comments": "for ourselves"}})).await;
+    assert!(ledger(&server, 0).await.is_empty(), "made by hand, moved in silence, changed in what no client sees");
+    put(json!({"vevent": {"start": "2025-06-05 13:00:00"}})).await;
+    assert_eq!(ledger(&server, 1).await[0]["kind"], "change");
+    answer(server.by_pro(Method::DELETE, &path).json(&json!({"sendmail": 0}))).await.is(200);
+    put(json!({"vevent": {"deleted": 0}, "sendmail": 0})).await;
+    assert_eq!(ledger(&server, 1).await.len(), 1);
+    answer(server.by_pro(Method::DELETE, &path)).await.is(200);
+    assert_eq!(ledger(&server, 2).await[1]["kind"], "cancellation");
+}
+
+#[tokio::test]
+async fn a_link_to_confirm_an_account_leads_to_a_page_that_asks_for_a_password() {
+    let server = writing(|catalogue| catalogue.group.country = Text::new("GB").expect("short")).await;
+    let body = json!({"account": {"email": "known@example.org", "group_id": 4}});
+    answer(server.by_key(Method::POST, "/accounts").json(&body)).await.is(201);
+    let records = ledger(&server, 1).await;
+    assert_eq!(records[0]["kind"], "account_confirmation");
+    let text = records[0]["text"].as_str().expect("a text");
+    let at = text.find("https://rdv.example.org/m/").expect("a link") + "https://rdv.example.org".len();
+    let link = text[at..].split_whitespace().next().expect("a link").to_owned();
+    let page = answer(server.bare(Method::GET, &link)).await;
+    assert!(page.status == 200 && page.text.contains("type=\"password\""), "{}", page.text);
+    let form = |password: &str| {
+        let request = server.bare(Method::POST, &link).body(format!("password={password}"));
+        answer(request.header("content-type", "application/x-www-form-urlencoded"))
+    };
+    assert_eq!(form("").await.status, 400);
+    assert_eq!(form("long+enough").await.status, 200);
+    assert_eq!(form("long+enough").await.status, 404, "it works once");
+    let own = server.by_key(Method::GET, "/groups/4/fiches").basic_auth("known@example.org", Some("long enough"));
+    assert_eq!(answer(own).await.is(200)["totalRecords"], 1);
+}
+
+#[tokio::test]
+async fn the_ledger_is_for_professionals() {
+    let server = writing(|_| {}).await;
+    server.get("/groups/4/messages").await.refused(403, 1, None);
+}
