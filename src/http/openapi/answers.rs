@@ -139,7 +139,8 @@ pub(super) fn body(body: Body, older: bool) -> RequestBody {
         wrapped = wrapped.property("group_id", beside("the group of a new object; counts where the query has none"));
     }
     let schema = match body {
-        Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => any_of([wrapped.into(), bare(schema, &name)]),
+        // An event may come without its wrapper.
+        Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => any_of([wrapped.into(), schema]),
         Body::New(_) | Body::Fields(_) | Body::Booking | Body::Login | Body::Address | Body::Token => wrapped.into(),
     };
     of_json(schema)
@@ -176,13 +177,6 @@ fn link_followed() -> Object {
         ("pendingRdv", pending().into()),
     ]);
     of_properties([("account", account.into()), ("pendingRdv", pending().into())])
-}
-
-/// An event may come without its wrapper: then nothing of that name stands in the body.
-fn bare(schema: RefOr<Schema>, name: &str) -> RefOr<Schema> {
-    let nowhere = ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(Vec::<Value>::new())).build();
-    let without = object().property(name, nowhere).build();
-    AllOfBuilder::new().item(schema).item(without).into()
 }
 
 /// The name under which a body wraps a resource.

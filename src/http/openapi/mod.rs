@@ -110,6 +110,9 @@ fn operation(row: &Row) -> OperationBuilder {
     if older && !row.is_of_one() {
         operation = operation.parameter(parameters::group());
     }
+    if makes_once(row) {
+        operation = operation.parameter(parameters::once());
+    }
     for status in refusals(row, &told) {
         if status == 401 && told.answer == Answer::LoggedIn {
             operation = operation.response("401", answers::refused_login());
@@ -125,6 +128,11 @@ fn operation(row: &Row) -> OperationBuilder {
     operation.parameter_ref(Ref::new("#/components/parameters/format"))
 }
 
+/// Whether it makes something in a group, which an Idempotency-Key keeps from being made twice.
+fn makes_once(row: &Row) -> bool {
+    row.makes() && matches!(row.operation, Operation::Keyed(Keyed::InGroup(_) | Keyed::Older(..)))
+}
+
 /// The statuses with which an operation may say no.
 fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     let mut statuses = vec![406, 500];
@@ -138,6 +146,9 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     let asks = told.parameters.iter().any(|parameter| parameter.parameter_in == ParameterIn::Query);
     if writes || asks || matches!(told.answer, Answer::List(_)) {
         statuses.push(400);
+    }
+    if makes_once(row) {
+        statuses.push(409);
     }
     if told.body.is_some() {
         statuses.extend([413, 415]);

@@ -6,6 +6,7 @@ use utoipa::openapi::{RefOr, Required, Schema};
 
 use super::resources::Resource;
 use super::schema::{any_of, at_least, filled_list, id, list, one_of, pattern, text, whole};
+use crate::http::failure::IDEMPOTENCY_KEY;
 
 /// The relations that a condition can ask for.
 const RELATIONS: [&str; 10] = ["=", "!=", ">", ">=", "<", "<=", "like", "not like", "in", "not in"];
@@ -63,6 +64,18 @@ pub(super) fn format() -> Parameter {
 /// The group of an older path's list.
 pub(super) fn group() -> Parameter {
     reference("group_id", "the group; where it is not named, the professional's main group, else the key's only one")
+}
+
+/// The header under which a new object is made once, however often it is asked for.
+pub(super) fn once() -> Parameter {
+    let key = text().min_length(Some(1)).max_length(Some(255)).pattern(Some("^[ -~]+$"));
+    ParameterBuilder::new()
+        .name(IDEMPOTENCY_KEY)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("the same key and body get the first answer again for 24 hours; another body is 409"))
+        .schema(Some(key))
+        .build()
 }
 
 /// The secret of an appointment.

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Obj
 use utoipa::openapi::{RefOr, Schema};
 
 use super::schema::{
-    any_of, at_least, given, id, list, named, nothing, object, of_type, shown, something, text, whole, with_default,
+    any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole, with_default,
 };
 use crate::domain::catalogue::Catalogue;
 use crate::domain::root::Root;
@@ -128,7 +128,7 @@ fn with_customs<R>(own: Object, table: &Table<R>, customs: &str) -> RefOr<Schema
 
 /// Of several names at least one.
 fn required(names: &[&str]) -> RefOr<Schema> {
-    let one = |name: &&str| object().property(*name, something()).required(*name).build();
+    let one = |name: &&str| object().required(*name).build();
     match names {
         [only] => one(only).into(),
         _ => names.iter().map(one).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into(),
@@ -160,7 +160,11 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     if table.field("group_id").is_some() {
         object = object.property("group_id", named("GroupGiven"));
     }
-    for field in table.fields.iter().filter(|field| field.writers.is_some_and(|writers| writers <= Audience::Pro)) {
+    let writable = |field: &&Field<R>| {
+        // A group's slug stays what the system made it.
+        field.writers.is_some_and(|writers| writers <= Audience::Pro) && field.name != "urlname"
+    };
+    for field in table.fields.iter().filter(writable) {
         let schema = match resource {
             // Events take nothing for any of their fields.
             Resource::Vevent => vevent_field(field.name, field.kind),
@@ -178,7 +182,7 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
         let required = table.required.iter().any(|names| names.contains(&field.name));
         // What every object has cannot be unset.
         let alone = table.required.iter().any(|names| *names == [field.name]);
-        let schema = if alone { AllOfBuilder::new().item(schema).item(something()).into() } else { schema };
+        let schema = if alone { filled(field.kind) } else { schema };
         let default = default(table, field);
         // The order of a new object is the one after the last.
         let told = !required && field.name != "sort" && !matches!(field.kind, Kind::Moment);

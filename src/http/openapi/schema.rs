@@ -115,16 +115,32 @@ pub(super) fn given(kind: Kind) -> RefOr<Schema> {
     }
 }
 
-/// A text, for which a number stands for its digits.
+/// A text, for which a number stands for its digits. A pattern on a long text costs those who make values for it more
+/// than it tells.
 fn words(pattern: &str, max: usize) -> RefOr<Schema> {
     let kinds = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
-    text().schema_type(kinds).max_length(Some(max)).pattern(Some(pattern)).into()
+    let pattern = (max <= 255).then_some(pattern);
+    text().schema_type(kinds).max_length(Some(max)).pattern(pattern).into()
 }
 
-/// What is there, and is no empty text.
-pub(super) fn something() -> Object {
-    let kinds = SchemaType::from_iter([Type::String, Type::Number]);
-    text().schema_type(kinds).pattern(Some("[^\\s]")).build()
+/// The same for what every object has, so that nothing does not do.
+pub(super) fn filled(kind: Kind) -> RefOr<Schema> {
+    let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
+    match kind {
+        Kind::Id | Kind::Reference => any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()]),
+        Kind::Text { max } | Kind::Name { max } => {
+            let kinds = SchemaType::from_iter([Type::String, Type::Number]);
+            text().schema_type(kinds).max_length(Some(max)).pattern(Some("[^\\s]")).into()
+        }
+        Kind::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
+        Kind::Colour => pattern(&strictly(COLOUR)).into(),
+        Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
+        Kind::Number | Kind::Boolean => given(kind),
+        Kind::Moment | Kind::CivilMoment => {
+            pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$").into()
+        }
+        Kind::Choice(choices) => one_of(choices()).into(),
+    }
 }
 
 /// The schemas that [`given`] refers to.
