@@ -57,7 +57,7 @@ pub(super) fn of_path(name: &str) -> Parameter {
 
 /// The format of the answer, which every path can be asked for.
 pub(super) fn format() -> Parameter {
-    let forms = one_of(["json", ""]);
+    let forms = pattern("^\\s*([Jj][Ss][Oo][Nn])?\\s*$");
     query("format", forms, "answers are JSON only; `.json` at the end of the path says the same")
 }
 
