@@ -65,7 +65,7 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
         .schema("Explanation", explanation())
         .schema("Booking", booking())
         .schema("Booked", of_properties([("records", filled_list(named("Appointment")).into())]))
-        .schema("Status", of_properties([("status", text().into())]))
+        .schema("Status", status())
         .schema("LoggedIn", logged_in())
         .schema("LoginFailed", login_failed())
         .schema("LinkAsked", {
@@ -84,6 +84,24 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
         }
         components.response(name, response.build())
     })
+}
+
+/// The answer of a server that takes no writes for now.
+pub(super) fn not_ready() -> Response {
+    let content = Content::new(Some(named("Status")));
+    ResponseBuilder::new().description("it takes no writes for now").content("application/json", content).build()
+}
+
+/// What may come with the end of an event. Contract 7.
+pub(super) fn quiet() -> RequestBody {
+    let body = Content::new(Some(object().property("sendmail", sendmail()).build()));
+    RequestBodyBuilder::new().required(Some(Required::False)).content("application/json", body).build()
+}
+
+/// Whether anybody is written to about what a professional does.
+pub(super) fn sendmail() -> Object {
+    let says = "0: the client is not written to about this change";
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(says)).build()
 }
 
 /// The answer to a login that fails.
@@ -186,6 +204,10 @@ fn wrapper(resource: Resource) -> String {
 
 fn of_properties<const N: usize>(properties: [(&str, RefOr<Schema>); N]) -> Object {
     properties.into_iter().fold(object(), |object, (name, of)| object.property(name, of).required(name)).build()
+}
+
+fn status() -> Object {
+    object().property("status", text()).required("status").property("reason", text()).build()
 }
 
 fn errors() -> Object {

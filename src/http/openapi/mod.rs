@@ -113,6 +113,9 @@ fn operation(row: &Row) -> OperationBuilder {
     if makes_once(row) {
         operation = operation.parameter(parameters::once());
     }
+    if let Operation::Ready = row.operation {
+        operation = operation.response("503", answers::not_ready());
+    }
     for status in refusals(row, &told) {
         if status == 401 && told.answer == Answer::LoggedIn {
             operation = operation.response("401", answers::refused_login());
@@ -121,6 +124,9 @@ fn operation(row: &Row) -> OperationBuilder {
         operation = operation.response(status.to_string(), answers::refusal(status));
     }
     operation = operation.request_body(told.body.map(|body| answers::body(body, older)));
+    if row.http_method() == Method::DELETE && matches!(told.tag, "vevents" | "appointments") {
+        operation = operation.request_body(Some(answers::quiet()));
+    }
     operation = told.parameters.into_iter().fold(operation, OperationBuilder::parameter);
     if older {
         operation = operation.deprecated(Some(Deprecated::True));
@@ -149,6 +155,9 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     }
     if makes_once(row) {
         statuses.push(409);
+    }
+    if row.http_method() == Method::DELETE {
+        statuses.push(413);
     }
     if told.body.is_some() {
         statuses.extend([413, 415]);
@@ -209,7 +218,9 @@ mod tests {
             let statuses: Vec<&String> = operation["responses"].as_object().expect("answers").keys().collect();
             let well = statuses.iter().filter(|status| status.starts_with('2')).count();
             assert!(well == 1 && statuses.iter().any(|status| *status == "500"), "{} {statuses:?}", row.path);
-            let reads = row.takes_body() && !matches!(row.operation, Operation::Keyed(Keyed::LogOut));
+            let quiet =
+                row.http_method() == Method::DELETE && matches!(told(row.operation).tag, "vevents" | "appointments");
+            let reads = quiet || row.takes_body() && !matches!(row.operation, Operation::Keyed(Keyed::LogOut));
             assert_eq!(operation["requestBody"].is_object(), reads, "{}", row.path);
             let named: Vec<&str> = operation["parameters"]
                 .as_array()

@@ -4,6 +4,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Object, ObjectBuilder};
 use utoipa::openapi::{RefOr, Schema};
 
+use super::answers::sendmail;
 use super::schema::{
     any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole, with_default,
 };
@@ -193,6 +194,7 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
             let old = any_of([whole(0, i64::from(u32::MAX)).into(), named("IntegerText"), named("Nothing")]);
             object = object.property(name, old);
         }
+        object = object.property("sendmail", sendmail());
         object = object.property("repeat_freq", any_of([text().into(), named("Nothing")]));
     }
     object.build()
