@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::call::{Call, Outcome, json as answer, ok, wrapped};
 use super::failure::Failure;
+use super::window::source;
 use crate::domain::account_link::{Aim, PendingRdv};
 use crate::domain::command::{AskLink, Command, FollowLink, LinkWish};
 use crate::domain::enrolment::NO_SUCH_LINK;
@@ -20,6 +21,8 @@ use crate::password;
 use crate::wire::field::Audience;
 use crate::wire::value;
 
+/// Links that one source may ask for in so many seconds.
+pub(super) const ASKED_MAX: (usize, i64) = (200, 3_600);
 /// Characters of a password at most.
 pub(super) const PASSWORD_MAX: usize = 1_000;
 
@@ -63,6 +66,11 @@ pub(super) async fn ask(call: Call) -> Outcome {
     let root = root.map_err(|fault| faults.push(fault));
     let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
     let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else { return Err(faults.into()) };
+    let source = source(call.from);
+    if let Some(seconds) = call.server.links_asked.wait(&source, call.now) {
+        return Err(Failure::too_many("accounts were asked for from this address", seconds));
+    }
+    call.server.links_asked.add(source, call.now);
     let answered = json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
     write(&call, &root, Command::AskLink(Box::new(AskLink { email, wish }))).await?;

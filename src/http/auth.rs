@@ -91,6 +91,11 @@ impl Identity {
         main.or(self.account_of).or(only)
     }
 
+    /// The professionals of a group, by id.
+    pub(super) fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
+        self.directory.pros.values().filter(move |pro| pro.groups.binary_search(&group).is_ok())
+    }
+
     /// How much the caller is told.
     pub(super) fn audience(&self) -> Audience {
         Audience::of(&self.caller)

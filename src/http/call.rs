@@ -14,10 +14,10 @@ use super::auth::{Asked, Identity};
 use super::body::Incoming;
 use super::failure::Failure;
 use super::once::Key;
-use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, Who, XmlAsked};
+use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
 use super::{
     accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, messages,
-    older, records, sets, slots, vevents,
+    older, pros, records, rights, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub(super) server: Arc<Server>,
     pub(super) identity: Identity,
     pub(super) params: Params,
+    /// Where it comes from.
+    pub(super) from: IpAddr,
     /// The moment of the request: no clock is read again.
     pub(super) now: Instant,
     /// The object of the body; empty where none is read.
@@ -183,8 +185,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Keyed::AtLarge(operation) => {
             let identity = server.doorkeeper.identify(&asked).await?;
             let body = if row.takes_body() { body.object().await? } else { Map::new() };
-            may(row.who, &identity, &params)?;
-            return at_large(operation, Call { server, identity, params, now, body }).await;
+            may(row, &identity, &params)?;
+            return at_large(operation, Call { server, identity, params, from, now, body }).await;
         }
         Keyed::InGroup(operation) => (operation, None),
         Keyed::Older(operation, sort) => (operation, Some(sort)),
@@ -197,7 +199,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         None => Ok(visible(group, &identity, published)?),
     };
     let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
-    may(row.who, &identity, &params)?;
+    may(row, &identity, &params)?;
     let root = root?;
     let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body)? } else { None };
     if let Some(answer) = once.and_then(|key| key.answered_before(&root, now)) {
@@ -226,21 +228,9 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 }
 
 /// Whether the caller's role may use a line of the table. Contract 3.
-fn may(who: Who, identity: &Identity, params: &Params) -> Result<(), Failure> {
-    let needed = match (who, &identity.caller) {
-        (Who::Anybody | Who::Pros | Who::Accounts | Who::Applications | Who::HoldersOfTheSecret, Caller::Pro(_))
-        | (Who::Anybody | Who::Accounts | Who::Applications | Who::HoldersOfTheSecret, Caller::Account(_))
-        | (Who::Anybody | Who::Applications, Caller::Application) => return Ok(()),
-        (Who::HoldersOfTheSecret, Caller::Application) if params.one("key").is_some() => return Ok(()),
-        (Who::HoldersOfTheSecret, Caller::Application) => {
-            "this is for those whose appointment it is, or for whoever gives its secret as the parameter key"
-        }
-        (Who::Accounts, Caller::Application) => "this is for professionals and for clients' accounts: send credentials",
-        (Who::Pros, Caller::Application | Caller::Account(_)) => {
-            "this is for professionals of the group: send their credentials"
-        }
-    };
-    Err(Failure::unauthorized(needed))
+fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
+    let Some(right) = rights::of(row.operation) else { return Ok(()) };
+    right.judge(&identity.caller, params.one("key").is_some()).map_err(Failure::unauthorized)
 }
 
 async fn at_large(operation: AtLarge, call: Call) -> Outcome {
@@ -290,6 +280,8 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
         InGroup::ChangeFiche => fiches::change(call).await,
         InGroup::ListMessages => messages::list(call).await,
+        InGroup::ListPros => pros::list(&call),
+        InGroup::ShowPro => pros::show(&call),
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),
         InGroup::MakeVevent => vevents::make(call).await,

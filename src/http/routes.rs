@@ -1,4 +1,4 @@
-//! Every path, who may use it, and what it leads to: the one table the service is made from. Spec 4, contract 3.
+//! Every path and what it leads to: the one table the service is made from. Spec 4, contract 3.
 
 use std::any::Any;
 use std::future::Future;
@@ -21,6 +21,7 @@ use axum::routing::{MethodFilter, get, on};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use super::accounts::ASKED_MAX;
 use super::auth::Doorkeeper;
 use super::call;
 use super::computing::Computing;
@@ -29,6 +30,7 @@ use super::guesses::Guesses;
 use super::links;
 use super::meters::Meters;
 use super::older::Sort;
+use super::window::Window;
 use crate::engine::Engine;
 use crate::notify::Carriers;
 use crate::wire::errors::Problem;
@@ -41,23 +43,6 @@ pub(super) struct Row {
     pub(super) path: &'static str,
     /// What it leads to.
     pub(super) operation: Operation,
-    /// Who may.
-    pub(super) who: Who,
-}
-
-/// Who may do something.
-#[derive(Clone, Copy)]
-pub(super) enum Who {
-    /// Everybody, without an apikey.
-    Anybody,
-    /// A professional of the group.
-    Pros,
-    /// A professional, or a client's account: of what is its own.
-    Accounts,
-    /// A professional, a client's account, or an application by its key alone.
-    Applications,
-    /// A professional, the client's account, or whoever gives the secret of the appointment as `key`.
-    HoldersOfTheSecret,
 }
 
 /// What a path leads to.
@@ -139,6 +124,8 @@ pub(super) enum InGroup {
     MakeFiche,
     ChangeFiche,
     ListMessages,
+    ListPros,
+    ShowPro,
     ListVevents,
     ShowVevent,
     MakeVevent,
@@ -151,20 +138,20 @@ pub(super) enum InGroup {
     CancelAppointment,
 }
 
-const fn row(method: MethodFilter, path: &'static str, operation: Operation, who: Who) -> Row {
-    Row { method, path, operation, who }
+const fn row(method: MethodFilter, path: &'static str, operation: Operation) -> Row {
+    Row { method, path, operation }
 }
 
-const fn at_large(method: MethodFilter, path: &'static str, operation: AtLarge, who: Who) -> Row {
-    row(method, path, Operation::Keyed(Keyed::AtLarge(operation)), who)
+const fn at_large(method: MethodFilter, path: &'static str, operation: AtLarge) -> Row {
+    row(method, path, Operation::Keyed(Keyed::AtLarge(operation)))
 }
 
-const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup, who: Who) -> Row {
-    row(method, path, Operation::Keyed(Keyed::InGroup(operation)), who)
+const fn in_group(method: MethodFilter, path: &'static str, operation: InGroup) -> Row {
+    row(method, path, Operation::Keyed(Keyed::InGroup(operation)))
 }
 
-const fn older(method: MethodFilter, path: &'static str, operation: InGroup, sort: Sort, who: Who) -> Row {
-    row(method, path, Operation::Keyed(Keyed::Older(operation, sort)), who)
+const fn older(method: MethodFilter, path: &'static str, operation: InGroup, sort: Sort) -> Row {
+    row(method, path, Operation::Keyed(Keyed::Older(operation, sort)))
 }
 
 const GET: MethodFilter = MethodFilter::GET;
@@ -173,99 +160,80 @@ const PUT: MethodFilter = MethodFilter::PUT;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
 pub(super) static TABLE: &[Row] = &[
-    row(GET, "/healthz", Operation::Alive, Who::Anybody),
-    row(GET, "/readyz", Operation::Ready, Who::Anybody),
-    row(GET, "/api/v1/openapi", Operation::Document, Who::Anybody),
-    row(GET, "/docs", Operation::Docs, Who::Anybody),
-    row(POST, "/api/v1/sessions/login", Operation::Keyed(Keyed::LogIn), Who::Applications),
-    row(POST, "/api/v1/sessions/logout", Operation::Keyed(Keyed::LogOut), Who::Applications),
-    at_large(POST, "/api/v1/accounts", AtLarge::AskLink, Who::Applications),
-    at_large(POST, "/api/v1/accounts/confirm", AtLarge::FollowLink, Who::Applications),
-    at_large(GET, "/api/v1/groups", AtLarge::ListGroups, Who::Applications),
-    in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup, Who::Applications),
-    in_group(PUT, "/api/v1/groups/{group_id}", InGroup::ChangeGroup, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/calendars", InGroup::ListCalendars, Who::Applications),
-    in_group(GET, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ShowCalendar, Who::Applications),
-    in_group(POST, "/api/v1/groups/{group_id}/calendars", InGroup::MakeCalendar, Who::Pros),
-    in_group(PUT, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ChangeCalendar, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::DeleteCalendar, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/calendarsets", InGroup::ListCalendarsets, Who::Applications),
-    in_group(POST, "/api/v1/groups/{group_id}/calendarsets", InGroup::MakeCalendarset, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ShowCalendarset, Who::Applications),
-    in_group(PUT, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ChangeCalendarset, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::RemoveCalendarset, Who::Pros),
-    in_group(
-        GET,
-        "/api/v1/groups/{group_id}/calendarsets/{id}/interventions",
-        InGroup::ListInterventionsOfSet,
-        Who::Applications,
-    ),
-    in_group(
-        GET,
-        "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets",
-        InGroup::ListInterventionsetsOfSet,
-        Who::Applications,
-    ),
-    in_group(GET, "/api/v1/groups/{group_id}/interventions", InGroup::ListInterventions, Who::Applications),
-    in_group(GET, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ShowIntervention, Who::Applications),
-    in_group(POST, "/api/v1/groups/{group_id}/interventions", InGroup::MakeIntervention, Who::Pros),
-    in_group(PUT, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ChangeIntervention, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::DeleteIntervention, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/interventionsets", InGroup::ListInterventionsets, Who::Applications),
-    in_group(POST, "/api/v1/groups/{group_id}/interventionsets", InGroup::MakeInterventionset, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ShowInterventionset, Who::Applications),
-    in_group(PUT, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ChangeInterventionset, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::RemoveInterventionset, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/customfields", InGroup::ListCustomfields, Who::Pros),
-    in_group(POST, "/api/v1/groups/{group_id}/customfields", InGroup::MakeCustomfield, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ShowCustomfield, Who::Pros),
-    in_group(PUT, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ChangeCustomfield, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::DeleteCustomfield, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/fiches", InGroup::ListFiches, Who::Accounts),
-    in_group(POST, "/api/v1/groups/{group_id}/fiches", InGroup::MakeFiche, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche, Who::Accounts),
-    in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche, Who::Accounts),
-    in_group(GET, "/api/v1/groups/{group_id}/messages", InGroup::ListMessages, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent, Who::Pros),
-    in_group(POST, "/api/v1/groups/{group_id}/vevents", InGroup::MakeVevent, Who::Pros),
-    in_group(PUT, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ChangeVevent, Who::Pros),
-    in_group(DELETE, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::DeleteVevent, Who::Pros),
-    in_group(GET, "/api/v1/groups/{group_id}/availabletimeslots", InGroup::SearchSlots, Who::Applications),
-    in_group(POST, "/api/v1/groups/{group_id}/appointments", InGroup::BookAppointment, Who::Applications),
-    in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments, Who::Accounts),
-    in_group(GET, "/api/v1/groups/{group_id}/appointments/{id}", InGroup::ShowAppointment, Who::HoldersOfTheSecret),
-    in_group(
-        DELETE,
-        "/api/v1/groups/{group_id}/appointments/{id}",
-        InGroup::CancelAppointment,
-        Who::HoldersOfTheSecret,
-    ),
-    older(GET, "/api/v1/calendars", InGroup::ListCalendars, Sort::Calendar, Who::Applications),
-    older(POST, "/api/v1/calendars", InGroup::MakeCalendar, Sort::Calendar, Who::Pros),
-    older(GET, "/api/v1/calendars/{id}", InGroup::ShowCalendar, Sort::Calendar, Who::Applications),
-    older(PUT, "/api/v1/calendars/{id}", InGroup::ChangeCalendar, Sort::Calendar, Who::Pros),
-    older(DELETE, "/api/v1/calendars/{id}", InGroup::DeleteCalendar, Sort::Calendar, Who::Pros),
-    older(GET, "/api/v1/fiches", InGroup::ListFiches, Sort::Fiche, Who::Accounts),
-    older(POST, "/api/v1/fiches", InGroup::MakeFiche, Sort::Fiche, Who::Pros),
-    older(GET, "/api/v1/fiches/{id}", InGroup::ShowFiche, Sort::Fiche, Who::Accounts),
-    older(PUT, "/api/v1/fiches/{id}", InGroup::ChangeFiche, Sort::Fiche, Who::Accounts),
-    older(GET, "/api/v1/vevents", InGroup::ListVevents, Sort::Vevent, Who::Pros),
-    older(POST, "/api/v1/vevents", InGroup::MakeVevent, Sort::Vevent, Who::Pros),
-    older(GET, "/api/v1/vevents/{id}", InGroup::ShowVevent, Sort::Vevent, Who::Pros),
-    older(PUT, "/api/v1/vevents/{id}", InGroup::ChangeVevent, Sort::Vevent, Who::Pros),
-    older(DELETE, "/api/v1/vevents/{id}", InGroup::DeleteVevent, Sort::Vevent, Who::Pros),
-    older(GET, "/api/v1/appointments", InGroup::ListAppointments, Sort::Appointment, Who::Accounts),
-    older(POST, "/api/v1/appointments", InGroup::BookAppointment, Sort::Appointment, Who::Applications),
-    older(GET, "/api/v1/appointments/{id}", InGroup::ShowAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
-    older(DELETE, "/api/v1/appointments/{id}", InGroup::CancelAppointment, Sort::Appointment, Who::HoldersOfTheSecret),
-    older(
-        GET,
-        "/api/v1/interventions/{id}/calendars",
-        InGroup::ListCalendarsOfIntervention,
-        Sort::Intervention,
-        Who::Applications,
-    ),
+    row(GET, "/healthz", Operation::Alive),
+    row(GET, "/readyz", Operation::Ready),
+    row(GET, "/api/v1/openapi", Operation::Document),
+    row(GET, "/docs", Operation::Docs),
+    row(POST, "/api/v1/sessions/login", Operation::Keyed(Keyed::LogIn)),
+    row(POST, "/api/v1/sessions/logout", Operation::Keyed(Keyed::LogOut)),
+    at_large(POST, "/api/v1/accounts", AtLarge::AskLink),
+    at_large(POST, "/api/v1/accounts/confirm", AtLarge::FollowLink),
+    at_large(GET, "/api/v1/groups", AtLarge::ListGroups),
+    in_group(GET, "/api/v1/groups/{group_id}", InGroup::ShowGroup),
+    in_group(PUT, "/api/v1/groups/{group_id}", InGroup::ChangeGroup),
+    in_group(GET, "/api/v1/groups/{group_id}/calendars", InGroup::ListCalendars),
+    in_group(GET, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ShowCalendar),
+    in_group(POST, "/api/v1/groups/{group_id}/calendars", InGroup::MakeCalendar),
+    in_group(PUT, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::ChangeCalendar),
+    in_group(DELETE, "/api/v1/groups/{group_id}/calendars/{id}", InGroup::DeleteCalendar),
+    in_group(GET, "/api/v1/groups/{group_id}/calendarsets", InGroup::ListCalendarsets),
+    in_group(POST, "/api/v1/groups/{group_id}/calendarsets", InGroup::MakeCalendarset),
+    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ShowCalendarset),
+    in_group(PUT, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ChangeCalendarset),
+    in_group(DELETE, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::RemoveCalendarset),
+    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}/interventions", InGroup::ListInterventionsOfSet),
+    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets", InGroup::ListInterventionsetsOfSet),
+    in_group(GET, "/api/v1/groups/{group_id}/interventions", InGroup::ListInterventions),
+    in_group(GET, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ShowIntervention),
+    in_group(POST, "/api/v1/groups/{group_id}/interventions", InGroup::MakeIntervention),
+    in_group(PUT, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ChangeIntervention),
+    in_group(DELETE, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::DeleteIntervention),
+    in_group(GET, "/api/v1/groups/{group_id}/interventionsets", InGroup::ListInterventionsets),
+    in_group(POST, "/api/v1/groups/{group_id}/interventionsets", InGroup::MakeInterventionset),
+    in_group(GET, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ShowInterventionset),
+    in_group(PUT, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ChangeInterventionset),
+    in_group(DELETE, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::RemoveInterventionset),
+    in_group(GET, "/api/v1/groups/{group_id}/customfields", InGroup::ListCustomfields),
+    in_group(POST, "/api/v1/groups/{group_id}/customfields", InGroup::MakeCustomfield),
+    in_group(GET, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ShowCustomfield),
+    in_group(PUT, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ChangeCustomfield),
+    in_group(DELETE, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::DeleteCustomfield),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches", InGroup::ListFiches),
+    in_group(POST, "/api/v1/groups/{group_id}/fiches", InGroup::MakeFiche),
+    in_group(GET, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ShowFiche),
+    in_group(PUT, "/api/v1/groups/{group_id}/fiches/{id}", InGroup::ChangeFiche),
+    in_group(GET, "/api/v1/groups/{group_id}/messages", InGroup::ListMessages),
+    in_group(GET, "/api/v1/groups/{group_id}/pros", InGroup::ListPros),
+    in_group(GET, "/api/v1/groups/{group_id}/pros/{id}", InGroup::ShowPro),
+    in_group(GET, "/api/v1/groups/{group_id}/vevents", InGroup::ListVevents),
+    in_group(GET, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ShowVevent),
+    in_group(POST, "/api/v1/groups/{group_id}/vevents", InGroup::MakeVevent),
+    in_group(PUT, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::ChangeVevent),
+    in_group(DELETE, "/api/v1/groups/{group_id}/vevents/{id}", InGroup::DeleteVevent),
+    in_group(GET, "/api/v1/groups/{group_id}/availabletimeslots", InGroup::SearchSlots),
+    in_group(POST, "/api/v1/groups/{group_id}/appointments", InGroup::BookAppointment),
+    in_group(GET, "/api/v1/groups/{group_id}/appointments", InGroup::ListAppointments),
+    in_group(GET, "/api/v1/groups/{group_id}/appointments/{id}", InGroup::ShowAppointment),
+    in_group(DELETE, "/api/v1/groups/{group_id}/appointments/{id}", InGroup::CancelAppointment),
+    older(GET, "/api/v1/calendars", InGroup::ListCalendars, Sort::Calendar),
+    older(POST, "/api/v1/calendars", InGroup::MakeCalendar, Sort::Calendar),
+    older(GET, "/api/v1/calendars/{id}", InGroup::ShowCalendar, Sort::Calendar),
+    older(PUT, "/api/v1/calendars/{id}", InGroup::ChangeCalendar, Sort::Calendar),
+    older(DELETE, "/api/v1/calendars/{id}", InGroup::DeleteCalendar, Sort::Calendar),
+    older(GET, "/api/v1/fiches", InGroup::ListFiches, Sort::Fiche),
+    older(POST, "/api/v1/fiches", InGroup::MakeFiche, Sort::Fiche),
+    older(GET, "/api/v1/fiches/{id}", InGroup::ShowFiche, Sort::Fiche),
+    older(PUT, "/api/v1/fiches/{id}", InGroup::ChangeFiche, Sort::Fiche),
+    older(GET, "/api/v1/vevents", InGroup::ListVevents, Sort::Vevent),
+    older(POST, "/api/v1/vevents", InGroup::MakeVevent, Sort::Vevent),
+    older(GET, "/api/v1/vevents/{id}", InGroup::ShowVevent, Sort::Vevent),
+    older(PUT, "/api/v1/vevents/{id}", InGroup::ChangeVevent, Sort::Vevent),
+    older(DELETE, "/api/v1/vevents/{id}", InGroup::DeleteVevent, Sort::Vevent),
+    older(GET, "/api/v1/appointments", InGroup::ListAppointments, Sort::Appointment),
+    older(POST, "/api/v1/appointments", InGroup::BookAppointment, Sort::Appointment),
+    older(GET, "/api/v1/appointments/{id}", InGroup::ShowAppointment, Sort::Appointment),
+    older(DELETE, "/api/v1/appointments/{id}", InGroup::CancelAppointment, Sort::Appointment),
+    older(GET, "/api/v1/interventions/{id}/calendars", InGroup::ListCalendarsOfIntervention, Sort::Intervention),
 ];
 
 impl Row {
@@ -303,6 +271,8 @@ pub struct Server {
     pub(super) doorkeeper: Doorkeeper,
     /// Who has been told too much of clients.
     pub(super) guesses: Guesses,
+    /// Links about accounts that were asked for, by source.
+    pub(super) links_asked: Window<IpAddr>,
     /// Where long computations go.
     pub(super) computing: Computing,
     /// What messages say, for those who may read them.
@@ -319,6 +289,7 @@ impl Server {
             engine,
             doorkeeper: Doorkeeper::new(cores),
             guesses: Guesses::default(),
+            links_asked: Window::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
             meters: Arc::default(),

@@ -246,3 +246,16 @@ async fn an_account_whose_fiche_is_deleted_begins_anew_and_keeps_what_it_had() {
     let ids: Vec<&Value> = list["records"].as_array().expect("a list").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&json!(OWN_FICHE), fiche]);
 }
+
+#[tokio::test]
+async fn one_source_asks_for_200_accounts_an_hour() {
+    let server = TestServer::start().await;
+    for number in 0..200 {
+        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4})).await.is(201);
+    }
+    let refused = ask(&server, json!({"email": "b@example.org", "group_id": 4})).await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["retry-after"], "3600");
+    server.at(clock(9, 0));
+    ask(&server, json!({"email": "b@example.org", "group_id": 4})).await.is(201);
+}

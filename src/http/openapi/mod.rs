@@ -19,7 +19,8 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, ServerBuilder};
 
 use self::operations::{Answer, Told, told};
-use super::routes::{Keyed, Operation, Row, TABLE, Who};
+use super::routes::{Keyed, Operation, Row, TABLE};
+use crate::http::rights::{self, Extent, Right};
 
 /// What a reader must know of every path.
 const DESCRIPTION: &str = "\
@@ -96,7 +97,7 @@ fn operation(row: &Row) -> OperationBuilder {
     };
     let told = told(row.operation);
     let (status, success) = answers::success(told.answer);
-    let (roles, securities) = rights(row.who);
+    let (roles, securities) = who(rights::of(row.operation));
     let mut operation = OperationBuilder::new()
         .operation_id(Some(name))
         .tag(told.tag)
@@ -142,7 +143,7 @@ fn makes_once(row: &Row) -> bool {
 /// The statuses with which an operation may say no.
 fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     let mut statuses = vec![406, 500];
-    if !matches!(row.who, Who::Anybody) {
+    if rights::of(row.operation).is_some() {
         statuses.extend([401, 403, 429, 503]);
     }
     if row.path.contains('{') || matches!(row.operation, Operation::Keyed(Keyed::Older(..))) {
@@ -167,22 +168,28 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
 }
 
 /// Who may, in words, and with which credentials. Contract 3.
-fn rights(who: Who) -> (&'static str, Vec<SecurityRequirement>) {
+fn who(right: Option<&Right>) -> (String, Vec<SecurityRequirement>) {
     let needs = |scheme: &str| SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []);
-    let person = || vec![needs("apikey").add::<_, [&str; 0], &str>("basic", []), needs("session")];
-    let or_key = || person().into_iter().chain([needs("apikey")]).collect();
-    match who {
-        Who::Anybody => ("For everybody, without an apikey.", vec![SecurityRequirement::default()]),
-        Who::Pros => ("For professionals of the group.", person()),
-        Who::Accounts => ("For professionals of the group, and for clients' accounts: of what is their own.", person()),
-        Who::Applications => {
-            ("For professionals of the group, clients' accounts, and applications by their key alone.", or_key())
-        }
-        Who::HoldersOfTheSecret => (
-            "For professionals of the group, the client's account, and whoever gives the secret of the appointment.",
-            or_key(),
-        ),
+    let Some(right) = right else {
+        return ("For everybody, without an apikey.".to_owned(), vec![SecurityRequirement::default()]);
+    };
+    let mut words = String::from("For professionals of the group");
+    words += match right.account {
+        Extent::Nothing => "",
+        Extent::Shown | Extent::Allowed | Extent::All => ", and for clients' accounts",
+        Extent::Own | Extent::BySecret => ", and for clients' accounts: of what is their own",
+    };
+    words += match right.application {
+        Extent::Nothing => ".",
+        Extent::BySecret => "; by the key alone for whoever gives the secret of the appointment.",
+        Extent::Allowed => "; by the key alone where the group allows it.",
+        Extent::Shown | Extent::Own | Extent::All => "; by the key alone too.",
+    };
+    let mut securities = vec![needs("apikey").add::<_, [&str; 0], &str>("basic", []), needs("session")];
+    if right.application != Extent::Nothing {
+        securities.push(needs("apikey"));
     }
+    (words, securities)
 }
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ fn of_keyed(operation: Keyed) -> Told {
 
 fn in_group(operation: InGroup) -> Told {
     use Resource::{
-        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention, Interventionset, Message, Vevent,
+        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention, Interventionset, Message, Pro,
+        Vevent,
     };
     match operation {
         InGroup::ShowGroup => shown(Group),
@@ -147,18 +148,14 @@ fn in_group(operation: InGroup) -> Told {
         InGroup::MakeFiche => made(Fiche),
         InGroup::ChangeFiche => changed(Fiche),
         InGroup::ListMessages => listed(Message, "messages planned, sent, and not sent with the reason", vec![]),
+        InGroup::ListPros => listed(Pro, "the group's professionals", Vec::new()),
+        InGroup::ShowPro => shown(Pro),
         InGroup::ListVevents => listed(Vevent, "the group's events, deleted ones too", given::of_vevents()),
         InGroup::ShowVevent => shown(Vevent),
         InGroup::MakeVevent => made(Vevent),
         InGroup::ChangeVevent => changed(Vevent),
         InGroup::DeleteVevent => deleted(Vevent, "marks an event as deleted"),
-        InGroup::SearchSlots => Told {
-            tag: "availabletimeslots",
-            summary: "free starts for what is to be done".into(),
-            parameters: given::of_slots(),
-            body: None,
-            answer: Answer::Slots,
-        },
+        InGroup::SearchSlots => searched(),
         InGroup::BookAppointment => Told {
             tag: tag(Appointment),
             summary: "books".into(),
@@ -209,6 +206,14 @@ fn of_account(summary: &str, answer: Answer) -> Told {
 
 fn of(resource: Resource, summary: String, body: Option<Body>, answer: Answer) -> Told {
     Told { tag: tag(resource), summary, parameters: Vec::new(), body, answer }
+}
+
+fn searched() -> Told {
+    Told {
+        tag: "availabletimeslots",
+        parameters: given::of_slots(),
+        ..of_server("free starts for what is to be done", Answer::Slots)
+    }
 }
 
 fn listed(resource: Resource, summary: &str, more: Vec<Parameter>) -> Told {
