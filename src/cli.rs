@@ -1,5 +1,6 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
+mod care;
 mod content;
 mod figures;
 mod messages;
@@ -25,7 +26,7 @@ use tracing_subscriber::EnvFilter;
 
 use self::figures::Figures;
 use self::people::{KeyCommand, ProCommand};
-use crate::clock::SystemClock;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
 use crate::domain::access::AccessRefusal;
 use crate::engine::admission::Bounds;
@@ -34,7 +35,7 @@ use crate::engine::draws::Draws;
 use crate::engine::health::Health;
 use crate::engine::journal::Journal;
 use crate::engine::link::Wiring;
-use crate::engine::recovery::Loaded;
+use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, serve};
 use crate::store::{Generations, Log, StoreError, free_bytes};
@@ -48,6 +49,7 @@ const LAST_POST: Duration = Duration::from_secs(7);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Files that are left to the store, the logs and whatever the process opens besides connections.
 const FILES_OF_OUR_OWN: usize = 128;
+const HOUR: Duration = Duration::from_secs(3_600);
 /// How often the store's writer and the disk's room are looked at.
 const WATCH: Duration = Duration::from_millis(200);
 
@@ -83,6 +85,19 @@ enum Command {
         /// Where to.
         file: PathBuf,
     },
+    /// Reads everything that a store holds, verifies checksums and promises, and prints counts. No server may be using
+    /// the store; it is copied first, so the disk needs room for another.
+    Check {
+        #[command(flatten)]
+        given: Given,
+    },
+    /// Writes all that a store holds into another directory, which then serves.
+    Backup {
+        #[command(flatten)]
+        given: Given,
+        /// Where to: an empty directory, or one that is not there.
+        dest: PathBuf,
+    },
     /// Application keys: who may ask at all.
     #[command(subcommand)]
     Key(KeyCommand),
@@ -117,6 +132,10 @@ enum Failed {
     File { path: PathBuf, reason: std::io::Error },
     #[error("the document is wrong, and nothing was changed:{}", listed(.0))]
     Document(Vec<ImportFault>),
+    #[error("something is wrong with the store; copy it before anything else:{}", lines(.0))]
+    Check(Vec<String>),
+    #[error("a document cannot hold all of this store, and nothing was changed; back it up instead:{}", lines(.0))]
+    Aside(Vec<String>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
     #[error("{0}")]
@@ -137,11 +156,15 @@ impl Failed {
         match self {
             Self::Config(_) | Self::Filter(_) | Self::Messages(_) => 2,
             Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) | Self::NotTaken(_) => 1,
-            Self::Refused(_) | Self::Access(_) => 1,
+            Self::Refused(_) | Self::Access(_) | Self::Check(_) | Self::Aside(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
     }
+}
+
+fn lines(faults: &[String]) -> String {
+    faults.iter().map(|fault| format!("\n  {fault}")).collect()
 }
 
 fn listed(faults: &[ImportFault]) -> String {
@@ -176,6 +199,8 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Key(command) => people::key(command),
         Command::Pro(command) => people::pro(command),
         Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
+        Command::Check { given } => care::check(&given.resolve()?.data),
+        Command::Backup { given, dest } => care::backup(&given.resolve()?.data, &dest),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
             Ok(())
@@ -197,7 +222,7 @@ fn complain(text: &str) {
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
     let began = tokio::time::Instant::now();
-    let Loaded { directory, roots, store } = content::open(&config.data, config.demo)?;
+    let Loaded { directory, mut roots, aside, store } = content::open(&config.data, config.demo)?;
     let recovery = began.elapsed();
     let report = store.report();
     tracing::info!(
@@ -212,11 +237,13 @@ fn start(config: &Config) -> Result<(), Failed> {
             "the store holds no group yet: stop, and fill it with `slotbook import FILE` or serve with --demo"
         );
     }
-    let log = store.into_log()?;
+    let mut log = store.into_log()?;
+    recovery::follow_zones(&mut log, &mut roots, SystemClock.now())?;
     let generations = log.generations()?;
     let parts = Parts {
         directory,
         roots,
+        aside,
         clock: Arc::new(SystemClock),
         draws: Draws::from_os(),
         wiring: Wiring::direct(),
@@ -244,6 +271,9 @@ async fn answer_until_told_to_stop(
     let reserve_bytes = config.disk_reserve_mib << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
     let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
+    if config.keep_deleted_days > 0 {
+        tokio::spawn(remove_deleted(engine.clone(), config.keep_deleted_days));
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let reachable = socket::listen(&config.data, engine.clone())?;
     let carriers = Arc::new(messages::carriers(config)?);
@@ -320,6 +350,18 @@ fn write_journal(journal: Journal<impl Log + 'static>) -> std::io::Result<onesho
         let _ = ended.send(());
     })?;
     Ok(journal_ended)
+}
+
+/// Removes what was deleted long ago, now and every hour.
+async fn remove_deleted(engine: Engine, keep_days: u32) {
+    let mut hour = tokio::time::interval(HOUR);
+    loop {
+        hour.tick().await;
+        let removed = engine.remove_deleted(keep_days).await;
+        if removed > 0 {
+            tracing::info!(removed, keep_days, "events deleted long ago are no more");
+        }
+    }
 }
 
 /// Ends the process after a failure of the store: nothing more may be answered.

@@ -204,6 +204,8 @@ options! {
         "Most messages of one group to one recipient within 24 hours";
     message_seconds_max: u64 = 30, "SLOTBOOK_MESSAGE_SECONDS_MAX",
         "How long one attempt to hand a message over may take";
+    keep_deleted_days: u32 = 0, "SLOTBOOK_KEEP_DELETED_DAYS",
+        "Days after which deleted events are removed for good, or 0 to keep them for ever";
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
         "What is logged on stderr, as a tracing filter";
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::operator::{Request, ask};
+use super::operator::{Request, ask, none_aside};
 use super::{Failed, complain};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
@@ -29,7 +29,8 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
         drop(recovery::create(data, &content.directory, &content.roots)?);
         return Ok(());
     }
-    let Loaded { directory, roots, store } = recovery::load(data)?;
+    let Loaded { directory, roots, aside, store } = recovery::load(data)?;
+    none_aside(&aside)?;
     let existing = Content { directory, roots };
     let content = if holds_nothing(&existing) {
         read(&document, Taken::default())?
@@ -66,10 +67,10 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
     if Store::is_empty(data)? {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
-    let Loaded { directory, roots, store } = recovery::load(data)?;
+    let Loaded { directory, roots, aside, store } = recovery::load(data)?;
     let existing = Content { directory, roots };
-    if !demonstrating || !holds_nothing(&existing) {
-        return Ok(Loaded { directory: existing.directory, roots: existing.roots, store });
+    if !demonstrating || !holds_nothing(&existing) || !aside.is_empty() {
+        return Ok(Loaded { directory: existing.directory, roots: existing.roots, aside, store });
     }
     let content = demo::content(SystemClock.now(), &hash_password).map_err(Failed::Document)?;
     drop(recovery::replace(store, &content.directory, &content.roots)?);

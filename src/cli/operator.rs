@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ use crate::domain::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Illegal, Name, Text};
+use crate::engine::aside::Aside;
+use crate::engine::backup;
+use crate::engine::published::Published;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
 use crate::transfer::export;
@@ -50,6 +53,8 @@ pub(super) enum Request {
     FindPro { email: String },
     /// The whole content as a document.
     Export,
+    /// All that is durable now as a store of its own, in a directory that holds none.
+    BackUp { to: PathBuf },
 }
 
 /// Where requests are carried out.
@@ -58,6 +63,19 @@ pub(super) enum Place {
     Served(Engine, Handle),
     /// A store that nobody serves; gone once something was written.
     Resting(Box<Option<Loaded>>),
+}
+
+/// Seconds between two words on how far a backup is.
+const PROGRESS_SECONDS: i64 = 5;
+
+/// Refuses where a group is set aside.
+///
+/// # Errors
+/// Those groups, and why they are.
+pub(super) fn none_aside<'a>(aside: impl IntoIterator<Item = &'a Aside>) -> Result<(), Failed> {
+    let lines: Vec<String> =
+        aside.into_iter().map(|aside| format!("group {} is set aside: {}", aside.group, aside.why)).collect();
+    if lines.is_empty() { Ok(()) } else { Err(Failed::Aside(lines)) }
 }
 
 /// Has a request carried out by the server that runs on `data` or, where none does, on the store itself. What it answers
@@ -89,7 +107,11 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
             let found = directory.pro_of_email(&email.to_lowercase());
             out.write_all(found.map_or("", |pro| pro.email.as_str()).as_bytes())?;
         }
-        Request::Export => export::write(&directory, &place.roots(), out)?,
+        Request::Export => {
+            place.none_aside()?;
+            export::write(&directory, &place.roots(), out)?;
+        }
+        Request::BackUp { to } => place.back_up(to, out)?,
         Request::AddKey { .. } | Request::RevokeKey { .. } | Request::AddPro { .. } | Request::SetPassword { .. } => {
             unreachable!("it changes who is let in")
         }
@@ -116,6 +138,37 @@ impl Place {
             }
             Self::Resting(store) => {
                 store.as_ref().iter().flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new)).collect()
+            }
+        }
+    }
+
+    /// A document cannot carry a group whose history cannot be carried out.
+    fn none_aside(&self) -> Result<(), Failed> {
+        match self {
+            Self::Served(engine, _) => none_aside(engine.published().aside().values()),
+            Self::Resting(store) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
+        }
+    }
+
+    /// Writes all of it elsewhere; says how far it is, now and then.
+    fn back_up(&mut self, to: &Path, out: &mut dyn Write) -> Result<(), Failed> {
+        let mut told = SystemClock.now();
+        let mut progress = |done: usize, groups: usize| {
+            let now = SystemClock.now();
+            if now >= told.plus_seconds(PROGRESS_SECONDS) {
+                told = now;
+                // Whoever asked may have left; the backup goes on.
+                drop(writeln!(out, "{done} of {groups} groups are written").and_then(|()| out.flush()));
+            }
+        };
+        match self {
+            Self::Served(engine, _) => Ok(engine.back_up(to, &mut progress)?),
+            Self::Resting(store) => {
+                let Loaded { directory, roots, aside, store } = store.take().expect("asked for one thing");
+                let written = backup::write(&Published::new(directory, roots, aside), to, &mut progress);
+                // Held until here, so that no server changes what is being written.
+                drop(store);
+                Ok(written?)
             }
         }
     }
@@ -167,7 +220,9 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
             email: legal("e-mail", Email::new(email))?,
             password_hash: legal("password", Text::new(password_hash))?,
         },
-        Request::ListKeys | Request::ListPros | Request::FindPro { .. } | Request::Export => return Ok(None),
+        Request::ListKeys | Request::ListPros | Request::FindPro { .. } | Request::Export | Request::BackUp { .. } => {
+            return Ok(None);
+        }
     }))
 }
 

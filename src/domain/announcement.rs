@@ -34,6 +34,8 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::AccountLinkAsked { .. }
         | Event::AccountPut { .. }
         | Event::DoneOnce { .. }
+        | Event::InstantsResolved { .. }
+        | Event::VeventsRemoved { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     told.map(|(content, recipient)| root.outbox.draft(0, at, content, &recipient)).into_iter().collect()

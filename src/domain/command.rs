@@ -43,6 +43,13 @@ pub enum Command {
     Quietly(Box<Command>),
     AskLink(Box<AskLink>),
     FollowLink(Box<FollowLink>),
+    /// Remove events for good that were deleted before a moment: those of these that still are.
+    RemoveDeleted {
+        /// Which, 1,000 at most.
+        ids: Vec<VeventId>,
+        /// Deleted and untouched since before then.
+        before: Instant,
+    },
 }
 
 /// Book one or several interventions in a row. Spec 2.8, contract 6.

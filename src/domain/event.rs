@@ -154,6 +154,22 @@ pub enum Event {
         /// Its fiche, where that is new or has another address.
         fiche: Option<Box<Fiche>>,
     },
+    /// Appointments to come start at another instant, since the zone database has changed.
+    InstantsResolved {
+        /// The group's stamp of it.
+        at: Instant,
+        /// The release of the zone database that counts from now on.
+        tzdata: Box<str>,
+        /// Appointments, deleted ones included, that start at another instant by it.
+        resolved: Vec<(VeventId, Instant)>,
+    },
+    /// Events that had been deleted are no more.
+    VeventsRemoved {
+        /// The group's stamp of it.
+        at: Instant,
+        /// Which; at least one.
+        ids: Vec<VeventId>,
+    },
 }
 
 impl Event {

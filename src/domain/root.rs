@@ -23,6 +23,7 @@ use super::outbox::{Message, Outbox};
 use super::taken_time::{Taken, TakenTime};
 use super::time::Instant;
 use super::vevent::{Kind, Vevent};
+use super::zone::tzdata_version;
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Root {
     clients: OrdMap<FicheId, Arc<[Taken]>>,
     /// How many events have made this state: the sequence of the last.
     pub sequence: u64,
+    /// The release of the zone database by which instants were resolved.
+    pub tzdata: Arc<str>,
     /// No stamp of an earlier event is later than this.
     pub last_stamp: Instant,
     /// Highest id ever used for a fiche and for a vevent, rows removed since included.
@@ -72,6 +75,7 @@ impl Root {
         let view = |id: &CalendarId| (*id, Arc::new(CalendarView::new(*id)));
         Self {
             calendars: catalogue.calendars.keys().map(view).collect(),
+            tzdata: tzdata_version().into(),
             last_stamp: catalogue.group.updated_at,
             catalogue: Arc::new(catalogue),
             rows: OrdMap::new(),
@@ -185,6 +189,21 @@ impl Root {
                 next.stamp(*at);
                 next.put_fiche(Arc::new(Fiche::clone(fiche)));
             }
+            Event::InstantsResolved { at, tzdata, resolved } => {
+                next.stamp(*at);
+                next.resolve(resolved);
+                next.tzdata = tzdata.as_ref().into();
+                next.forget_open_time();
+            }
+            Event::VeventsRemoved { at, ids } => {
+                next.stamp(*at);
+                for id in ids {
+                    let row = Arc::clone(next.rows.get(id).expect("a removed event exists"));
+                    assert!(row.deleted, "only a deleted event is removed");
+                    next.withdraw(&row);
+                    next.rows.remove(id);
+                }
+            }
             Event::GroupChanged { at, group, resolved } => {
                 next.stamp(*at);
                 next.change_group(group, resolved);
@@ -267,6 +286,14 @@ impl Root {
         let catalogue = Arc::make_mut(&mut self.catalogue);
         let same_clock = catalogue.group.timezone == group.timezone;
         catalogue.group = group.clone();
+        self.resolve(resolved);
+        if !same_clock {
+            self.forget_open_time();
+        }
+    }
+
+    /// Gives appointments other instants.
+    fn resolve(&mut self, resolved: &[(VeventId, Instant)]) {
         // All give their time back before any takes its new one.
         let rows: Vec<Arc<Vevent>> = resolved
             .iter()
@@ -286,12 +313,14 @@ impl Root {
             }
             self.put_vevent(Arc::new(row));
         }
-        if !same_clock {
-            for (id, view) in self.calendars.clone() {
-                let mut view = CalendarView::clone(&view);
-                view.change_rules(|_| {});
-                self.calendars.insert(id, Arc::new(view));
-            }
+    }
+
+    /// Has every calendar's rules read anew: the clock they stand on shows something else.
+    fn forget_open_time(&mut self) {
+        for (id, view) in self.calendars.clone() {
+            let mut view = CalendarView::clone(&view);
+            view.change_rules(|_| {});
+            self.calendars.insert(id, Arc::new(view));
         }
     }
 
@@ -336,6 +365,8 @@ impl Root {
             | Event::AppointmentCancelled { .. }
             | Event::VeventPut { .. }
             | Event::FichePut { .. }
+            | Event::InstantsResolved { .. }
+            | Event::VeventsRemoved { .. }
             | Event::GroupChanged { .. }
             | Event::Announced { .. }
             | Event::MessagePut { .. }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
+use super::aside::Aside;
 use super::journal::WeakHandle;
 use super::published::Published;
 use super::recovery::{directory_position, position, write_directory, write_group};
-use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
+use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes, state};
 
 /// How often the sizes are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -138,7 +139,25 @@ fn write(compaction: &mut Compaction<'_>, published: &Published, copying: bool) 
             done.written += 1;
         }
     }
+    for aside in published.aside().values() {
+        carry(compaction, aside)?;
+        done.copied += 1;
+    }
     Ok(done)
+}
+
+/// Carries a group that nobody is let into on: its last state, or its snapshot as it is, and every event since.
+fn carry(compaction: &mut Compaction<'_>, aside: &Aside) -> Result<(), StoreError> {
+    let (stream, at) = (Stream::Group(aside.group), aside.position());
+    if compaction.copy(stream, at)? {
+        return Ok(());
+    }
+    let frames = aside.frames()?;
+    let Some(base) = &aside.base else { return compaction.extend(stream, at, &frames) };
+    let mut snapshot = compaction.snapshot(stream, at);
+    state::write_group(base, |frame| snapshot.frame(frame))?;
+    frames.iter().try_for_each(|frame| snapshot.frame(frame))?;
+    snapshot.finish()
 }
 
 /// Whether what was read is wrong, and not the writing.

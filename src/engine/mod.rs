@@ -4,7 +4,10 @@
 //! and its answer comes from there. A read takes a published root and meets nobody.
 
 pub mod admission;
+pub mod aside;
+pub mod backup;
 mod calendar;
+pub mod check;
 pub mod compaction;
 pub mod draws;
 mod group;
@@ -17,13 +20,16 @@ pub mod recovery;
 mod reminders;
 mod sending;
 mod supervisor;
+mod upkeep;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use self::admission::{Admission, Bounds, Permit};
+use self::aside::Aside;
 use self::compaction::Compactor;
 use self::draws::Draws;
 use self::health::{Closed, Health};
@@ -40,7 +46,7 @@ use crate::domain::ids::{GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::notify::Carriers;
-use crate::store::{Generations, Log};
+use crate::store::{Generations, Log, StoreError};
 
 /// What a write comes to.
 pub type Answer = Result<Done, Rejection>;
@@ -124,6 +130,8 @@ pub struct Parts {
     pub directory: Directory,
     /// The recovered groups.
     pub roots: Vec<Root>,
+    /// Groups that nobody is let into.
+    pub aside: Vec<Aside>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
@@ -199,11 +207,12 @@ impl Engine {
         let meters = Arc::new(meters);
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
-        for catalogue in parts.roots.iter().map(|root| &root.catalogue) {
+        let aside = parts.aside.iter().filter_map(|aside| aside.base.as_ref());
+        for catalogue in parts.roots.iter().chain(aside).map(|root| &root.catalogue) {
             catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
         }
         let newest = Arc::new(directory.clone());
-        let published = Arc::new(Published::new(directory, parts.roots));
+        let published = Arc::new(Published::new(directory, parts.roots, parts.aside));
         let health = Arc::new(Health::default());
         let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
@@ -235,6 +244,15 @@ impl Engine {
     pub fn compactor(&self, generations: Generations, journal_bytes: u64, reserve_bytes: u64) -> Compactor {
         let bounds = (journal_bytes, reserve_bytes);
         Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), bounds)
+    }
+
+    /// Writes all that is durable now, group by group, as a store of its own that serves. It takes a while, blocks its
+    /// thread, and keeps nobody waiting: not for tasks.
+    ///
+    /// # Errors
+    /// As [`backup::write`].
+    pub fn back_up(&self, to: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<(), StoreError> {
+        backup::write(&self.published, to, progress)
     }
 
     /// How the store fares.

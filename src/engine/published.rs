@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
+use super::aside::Aside;
 use super::link::Link;
 use super::reminders;
 use crate::domain::directory::Directory;
@@ -16,21 +17,28 @@ use crate::domain::root::Root;
 pub struct Published {
     /// Keys, professionals, blocks of ids.
     directory: ArcSwap<Directory>,
-    /// Every group of the store.
+    /// Every group of the store that has a state.
     groups: BTreeMap<GroupId, ArcSwap<Root>>,
     /// Who is told of every change, once the timer runs.
     timer: OnceLock<Link<reminders::Message>>,
+    /// Groups that nobody is let into.
+    aside: BTreeMap<GroupId, Aside>,
 }
 
 impl Published {
     /// Publishes what was recovered.
     #[must_use]
-    pub fn new(directory: Directory, roots: impl IntoIterator<Item = Root>) -> Self {
+    pub fn new(
+        directory: Directory,
+        roots: impl IntoIterator<Item = Root>,
+        aside: impl IntoIterator<Item = Aside>,
+    ) -> Self {
         let slot = |root: Root| (root.catalogue.group.id, ArcSwap::from_pointee(root));
         Self {
             directory: ArcSwap::from_pointee(directory),
             groups: roots.into_iter().map(slot).collect(),
             timer: OnceLock::new(),
+            aside: aside.into_iter().map(|aside| (aside.group, aside)).collect(),
         }
     }
 
@@ -46,7 +54,13 @@ impl Published {
         self.groups.get(&group).map(ArcSwap::load_full)
     }
 
-    /// Every group's id, ascending.
+    /// Groups that nobody is let into, by id.
+    #[must_use]
+    pub fn aside(&self) -> &BTreeMap<GroupId, Aside> {
+        &self.aside
+    }
+
+    /// The id of every group that has a state, ascending.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
         self.groups.keys().copied()
     }

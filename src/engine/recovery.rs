@@ -1,16 +1,20 @@
 //! From what the store holds to the states the engine starts from, and back for an import.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
+use super::aside::Aside;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::event::Event;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
-use crate::store::state::{self, GroupReader};
+use crate::domain::time::Instant;
+use crate::domain::{promises, upkeep};
+use crate::store::state::{self, GroupReader, Waiting};
 use crate::store::{
-    BatchNumber, Frames, Log as _, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError,
-    Stream, Visitor, codec,
+    BatchNumber, Frames, Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError, Stream,
+    Visitor, codec,
 };
 
 /// What a store holds, and the way to go on writing it.
@@ -18,8 +22,10 @@ use crate::store::{
 pub struct Loaded {
     /// Keys, professionals, blocks of ids.
     pub directory: Directory,
-    /// Every group, by id.
+    /// Every group, by id, but for those set aside.
     pub roots: Vec<Root>,
+    /// Groups whose history cannot be carried out by this release.
+    pub aside: Vec<Aside>,
     /// The store, to be turned into a log or replaced.
     pub store: Recovered,
 }
@@ -29,6 +35,9 @@ pub struct Loaded {
 struct States {
     directory: Directory,
     roots: BTreeMap<GroupId, Root>,
+    aside: BTreeMap<GroupId, Aside>,
+    /// Where each group's snapshot stands.
+    snapshots: BTreeMap<GroupId, Position>,
 }
 
 impl Visitor for States {
@@ -46,9 +55,7 @@ impl Visitor for States {
                 while let Some(frame) = frames.next()? {
                     reader.frame(&frame)?;
                 }
-                let root = reader.root(position.sequence);
-                let root = root.ok_or_else(|| StoreError::rejected("a group's snapshot has no head"))?;
-                self.roots.insert(group, root);
+                self.assemble(group, position, reader)?;
             }
         }
         Ok(())
@@ -59,19 +66,77 @@ impl Visitor for States {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
                 self.directory = self.directory.apply(&event);
+                Ok(())
             }
-            Stream::Group(group) => {
-                let event: Event = codec::decode(&record.bytes)?;
-                let root = self.roots.get_mut(&group);
-                let root = root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
-                *root = root.apply(&event);
+            Stream::Group(group) => self.event(group, record),
+        }
+    }
+}
+
+impl States {
+    /// Makes a group's state of its snapshot; a group of which none can be made is set aside.
+    fn assemble(&mut self, group: GroupId, at: Position, mut reader: GroupReader) -> Result<(), StoreError> {
+        self.roots.remove(&group);
+        self.aside.remove(&group);
+        self.snapshots.insert(group, at);
+        let waiting = reader.take_waiting();
+        let sequence = waiting.first().map_or(at.sequence, |first| first.sequence - 1);
+        match guarded(|| reader.root(sequence)) {
+            Ok(Some(root)) => {
+                self.roots.insert(group, root);
+                let stream = Stream::Group(group);
+                for Waiting { sequence, format, bytes } in waiting {
+                    self.event(group, Record { format, ..Record::new(stream, at.epoch, sequence, bytes) })?;
+                }
+            }
+            Ok(None) => return Err(StoreError::rejected("a group's snapshot has no head")),
+            Err(message) => {
+                let why = format!("its snapshot makes no state: {message}");
+                // What waits stands in the snapshot already.
+                self.set_aside(Aside { group, why, base: None, snapshot: at, waiting: Vec::new() });
             }
         }
         Ok(())
     }
+
+    /// Carries out a group's next event; where that panics, the group is set aside as it stood before.
+    fn event(&mut self, group: GroupId, record: Record) -> Result<(), StoreError> {
+        if let Some(aside) = self.aside.get_mut(&group) {
+            aside.push(record);
+            return Ok(());
+        }
+        let event: Event = codec::decode(&record.bytes)?;
+        let root = self.roots.get_mut(&group);
+        let root = root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
+        match guarded(|| root.apply(&event)) {
+            Ok(next) => *root = next,
+            Err(message) => {
+                let why = format!("its event {} cannot be carried out: {message}", record.sequence);
+                let snapshot = self.snapshots.get(&group).copied().unwrap_or_default();
+                let mut aside = Aside { group, why, base: self.roots.remove(&group), snapshot, waiting: Vec::new() };
+                aside.push(record);
+                self.set_aside(aside);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_aside(&mut self, aside: Aside) {
+        tracing::error!(group = %aside.group, why = aside.why, "a group is set aside: nobody is let in, nothing is lost");
+        self.aside.insert(aside.group, aside);
+    }
 }
 
-/// Reads a data directory: the snapshots, then every event since.
+/// Runs a part of the core on states it cannot have changed when it panics; its message where it does.
+fn guarded<T>(part: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(AssertUnwindSafe(part)).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
+    })
+}
+
+/// Reads a data directory: the snapshots, then every event since. Says of each group where it stands, and which promises
+/// it breaks: that never keeps the others from being served.
 ///
 /// # Errors
 /// No store, a store in use, or damage with its place.
@@ -79,10 +144,45 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     let mut states = States::default();
     let store = Store::open(directory)?.recover(&mut states)?;
     for (group, root) in &states.roots {
-        let hash: String = state::hash(root).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        tracing::info!(%group, sequence = root.sequence, state = hash, "recovered");
+        let state = short_hash(root);
+        tracing::info!(%group, sequence = root.sequence, state, "recovered");
+        for broken in promises::broken(root) {
+            tracing::error!(%group, %broken, "a promise is broken");
+        }
     }
-    Ok(Loaded { directory: states.directory, roots: states.roots.into_values().collect(), store })
+    if store.report().restored > 0 {
+        let restored = store.report().restored;
+        tracing::error!(restored, "snapshots are damaged: the generation before and all journals since stood in");
+    }
+    let (roots, aside) = (states.roots.into_values().collect(), states.aside.into_values().collect());
+    Ok(Loaded { directory: states.directory, roots, aside, store })
+}
+
+/// The first half of a group's state hash, in hex.
+#[must_use]
+pub fn short_hash(root: &Root) -> String {
+    state::hash(root).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Has every group follow this release's zone database: one event each where another one made it. Overlaps that come of
+/// it are told, and stand.
+///
+/// # Errors
+/// A disk that refuses.
+pub fn follow_zones(log: &mut impl Log, roots: &mut [Root], now: Instant) -> Result<(), StoreError> {
+    for root in roots {
+        let Some(event) = upkeep::resolve(root, now) else { continue };
+        let group = root.catalogue.group.id;
+        let next = root.apply(&event);
+        log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
+        tracing::warn!(%group, from = %root.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
+        let before = promises::overlaps(root);
+        for overlap in promises::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap)) {
+            tracing::error!(%group, %overlap, "the zone database has changed, and now they overlap: move one");
+        }
+        *root = next;
+    }
+    Ok(())
 }
 
 /// Makes the first content of a data directory, whole or not at all.

@@ -211,14 +211,17 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
 /// The state of a group that the caller sees.
 ///
 /// # Errors
-/// 404 for any other.
+/// 404 for any other, 503 for one that is set aside.
 pub(super) fn visible(
     group: Option<GroupId>,
     identity: &Identity,
     published: &Published,
 ) -> Result<Arc<Root>, Failure> {
     let group = group.filter(|group| identity.sees(*group));
-    group.and_then(|group| published.root(group)).ok_or_else(Failure::no_result)
+    let aside = group.is_some_and(|group| published.aside().contains_key(&group));
+    group
+        .and_then(|group| published.root(group))
+        .ok_or_else(|| if aside { Failure::set_aside() } else { Failure::no_result() })
 }
 
 fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {

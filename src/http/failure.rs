@@ -17,6 +17,8 @@ use crate::wire::field::Audience;
 const RETRY_SECONDS: u32 = 1;
 /// The same for one who met a store that takes no writes.
 const CLOSED_SECONDS: u32 = 5;
+/// The same for one who asked for a group that is set aside.
+const ASIDE_SECONDS: u32 = 600;
 
 /// The header under which a request is carried out once.
 pub(super) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -66,6 +68,12 @@ impl Failure {
         };
         let failure = Self::new(Problem::ServiceUnavailable, format!("{why}; nothing was done: try again later"));
         Self { retry_after: Some(CLOSED_SECONDS), ..failure }
+    }
+
+    /// The group's history cannot be carried out; nothing was done.
+    pub(super) fn set_aside() -> Self {
+        let message = "this group is set aside until its operator has looked into it; nothing of it is lost";
+        Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
     }
 
     /// Too many of something in too short a time.

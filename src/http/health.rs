@@ -13,9 +13,10 @@ pub(super) fn alive() -> Response {
     call::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
 }
 
-/// GET /readyz: recovered, since nobody is answered before, and accepting writes.
+/// GET /readyz: recovered, since nobody is answered before, and accepting writes. Groups set aside are named; the others
+/// live on.
 pub(super) fn ready(engine: &Engine) -> Response {
-    let (status, state) = match engine.health().closed() {
+    let (status, mut state) = match engine.health().closed() {
         None => (StatusCode::OK, json!({"status": "ready"})),
         Some(closed) => {
             let reason = match closed {
@@ -25,5 +26,9 @@ pub(super) fn ready(engine: &Engine) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))
         }
     };
+    let aside: Vec<u64> = engine.published().aside().keys().map(|group| group.number()).collect();
+    if !aside.is_empty() {
+        state["groups_set_aside"] = json!(aside);
+    }
     call::json(status, state.to_string().into_bytes())
 }

@@ -151,6 +151,21 @@ impl Compaction<'_> {
         Ok(true)
     }
 
+    /// Copies the snapshot that `stream` has in the current generation, frame by frame, and puts `more` behind: it then
+    /// stands at `position`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Compaction::copy`].
+    pub fn extend(&mut self, stream: Stream, position: Position, more: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.current()?;
+        let current = self.current.as_ref().expect("it was opened just now");
+        let mut writer = self.writer.stream(stream, position);
+        current.frames_of(stream, |frame| writer.frame(frame))?;
+        more.iter().try_for_each(|frame| writer.frame(frame))?;
+        writer.finish()
+    }
+
     /// Begins the snapshot of `stream` as it stands at `position`. See [`super::NewGeneration::snapshot`].
     ///
     /// # Panics

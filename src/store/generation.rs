@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 use super::error::{Place, StoreError};
 use super::files::{entries, remove_directory, replace_file};
 
+/// The directory of a copy that is made to be read.
+pub(super) const COPY: &str = "copy";
+
 /// Number of a generation, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(pub(super) u64);
@@ -40,7 +43,7 @@ pub(super) struct Layout {
     snapshots: Vec<Generation>,
     /// Generations that have a journal, ascending.
     journals: Vec<Generation>,
-    /// Journals that never got their name.
+    /// Journals that never got their name, and copies that were not removed.
     unborn: Vec<PathBuf>,
 }
 
@@ -99,7 +102,7 @@ impl Layout {
                 layout.snapshots.push(Generation(number));
             } else if let Some(number) = name.strip_prefix("journal-").and_then(|number| number.parse().ok()) {
                 layout.journals.push(Generation(number));
-            } else if name.starts_with("journal-") && name.ends_with(".new") {
+            } else if (name.starts_with("journal-") && name.ends_with(".new")) || name == COPY {
                 layout.unborn.push(path);
             }
         }

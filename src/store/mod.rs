@@ -37,6 +37,7 @@
 mod batch;
 pub mod codec;
 mod compaction;
+mod copy;
 mod creation;
 mod database;
 mod error;
@@ -54,6 +55,7 @@ pub mod state;
 mod tests;
 
 pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned};
+pub use copy::{Copied, copy_to_read};
 pub use creation::NewGeneration;
 pub use error::{Place, StoreError};
 pub use files::free_bytes;

@@ -86,7 +86,12 @@ impl SnapshotsWriter {
     /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
     /// for it.
     pub(super) fn paced(database: Database) -> Self {
-        Self { paced: Some(Stopwatch::now()), ..Self::new(database) }
+        Self::new(database).in_pauses()
+    }
+
+    /// The same writer, paced.
+    pub(super) fn in_pauses(self) -> Self {
+        Self { paced: Some(Stopwatch::now()), ..self }
     }
 
     /// Begins the snapshot of `stream`, which has none in this generation yet.
@@ -323,6 +328,26 @@ impl Snapshots {
         }
         writer.put(head_key, codec::encode_sealed(&head))?;
         writer.streams += 1;
+        Ok(())
+    }
+
+    /// Hands every frame of the snapshot of `stream`, which is there, to `visit`.
+    ///
+    /// # Errors
+    ///
+    /// The first damage, with its place; or what `visit` returns.
+    pub(super) fn frames_of(
+        &self,
+        stream: Stream,
+        mut visit: impl FnMut(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let head_key = value_key(stream, 0);
+        let head = self.head(stream, 0, &self.database.value(&head_key)?.unwrap_or_default())?;
+        let mut entries = self.database.after(&head_key).peekable();
+        let mut frames = Frames::new(self, &mut entries, stream, head);
+        while let Some(frame) = frames.next()? {
+            visit(&frame)?;
+        }
         Ok(())
     }
 

@@ -22,7 +22,6 @@ use crate::domain::outbox::{Message, Outbox};
 use crate::domain::root::{Root, Spent};
 use crate::domain::time::Instant;
 use crate::domain::vevent::Vevent;
-use crate::domain::zone::tzdata_version;
 
 /// Rows of one frame.
 const FRAME_ROWS: usize = 256;
@@ -49,6 +48,19 @@ enum GroupFrame {
     Answers(Vec<Arc<Answered>>),
     /// Links about accounts that can be followed.
     Links(Vec<Arc<AccountLink>>),
+    /// Events that could not be carried out when the snapshot was written: the state stands before the first of them.
+    Waiting(Vec<Waiting>),
+}
+
+/// An event of a group that could not be carried out, kept as it is for a release that can.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its place in the group's history.
+    pub sequence: u64,
+    /// Format of `bytes`.
+    pub format: u16,
+    /// The event, encoded.
+    pub bytes: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,7 +99,7 @@ fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
 pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let catalogue = &root.catalogue;
     write(&codec::encode(&GroupFrame::Head(Box::new(GroupHead {
-        tzdata: tzdata_version().to_owned(),
+        tzdata: root.tzdata.to_string(),
         group: catalogue.group.clone(),
         last_stamp: root.last_stamp,
         spent: root.spent,
@@ -111,6 +123,14 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
     frames_of(root.links.iter(), GroupFrame::Links, &mut write)
 }
 
+/// Hands frames of events that could not be carried out to `write`, to stand behind those of the state before them.
+///
+/// # Errors
+/// What `write` returns.
+pub fn write_waiting<E>(waiting: &[Waiting], mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    frames_of(waiting.iter(), GroupFrame::Waiting, &mut write)
+}
+
 /// Puts a group's state together again, frame by frame.
 #[derive(Default)]
 pub struct GroupReader {
@@ -128,6 +148,7 @@ pub struct GroupReader {
     last_message: u64,
     answers: Vec<Arc<Answered>>,
     links: Vec<Arc<AccountLink>>,
+    waiting: Vec<Waiting>,
 }
 
 impl GroupReader {
@@ -151,8 +172,15 @@ impl GroupReader {
             GroupFrame::LastMessage(id) => self.last_message = id,
             GroupFrame::Answers(rows) => self.answers.extend(rows),
             GroupFrame::Links(rows) => self.links.extend(rows),
+            GroupFrame::Waiting(events) => self.waiting.extend(events),
         }
         Ok(())
+    }
+
+    /// Events that could not be carried out when the snapshot was written, in order: the state stands before them.
+    #[must_use]
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+        std::mem::take(&mut self.waiting)
     }
 
     /// The state, standing at `sequence`; `None` where its head is missing.
@@ -169,6 +197,7 @@ impl GroupReader {
         };
         let mut root = Root::assembled(catalogue, self.fiches, self.accounts, self.vevents);
         root.sequence = sequence;
+        root.tzdata = head.tzdata.into();
         root.last_stamp = head.last_stamp;
         root.spent = head.spent;
         root.removed = self.removed.into_iter().collect();

@@ -9,3 +9,4 @@ mod reminders;
 mod replay;
 mod shop;
 mod slots;
+mod upkeep;

@@ -20,6 +20,7 @@ use crate::domain::record;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
+use crate::domain::upkeep;
 use crate::engine::calendar::{self, Question, Word};
 use crate::engine::{Done, Envelope, Rejection};
 
@@ -45,6 +46,10 @@ impl State {
             Command::Quietly(_) => unreachable!("it has been taken out"),
             Command::AskLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
+            Command::RemoveDeleted { ids, before } => {
+                let decided = guarded(|| Ok(upkeep::remove(&self.root, &ids, before, now)));
+                self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
+            }
         }
     }
 

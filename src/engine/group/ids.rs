@@ -28,7 +28,9 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
             Some(IdKind::Customfield) => &[IdKind::Customfield],
         },
         Command::FollowLink(_) => &[IdKind::Fiche],
-        Command::CancelAppointment(_) | Command::AskLink(_) | Command::Deliver(_) => &[],
+        Command::CancelAppointment(_) | Command::AskLink(_) | Command::Deliver(_) | Command::RemoveDeleted { .. } => {
+            &[]
+        }
         Command::Quietly(inner) => needed(inner),
     }
 }

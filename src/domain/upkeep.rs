@@ -1,0 +1,61 @@
+//! What a group's state needs from time to time though nobody asks for it: other rules of the zones, and an end of what
+//! was deleted long ago.
+
+use super::event::Event;
+use super::ids::VeventId;
+use super::root::Root;
+use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
+use super::zone::tzdata_version;
+
+/// Events that one step removes at most, so that it keeps nobody waiting.
+pub const REMOVED_AT_ONCE: usize = 1_000;
+
+/// What gives the appointments to come the instants that their wall clock means by this release's zone database, where
+/// the state was made by another; `None` where it was not. An appointment whose instant still shows its wall clock keeps
+/// it, as do those that are over. Overlaps that come of it stand: nobody can be asked.
+///
+/// ```
+/// # use slotbook::domain::{catalogue::Catalogue, group::Group, ids::GroupId, root::Root, time::Instant, upkeep};
+/// # use slotbook::domain::zone_names::ZoneName;
+/// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
+/// let mut root = Root::new(Catalogue::new(group));
+/// assert!(upkeep::resolve(&root, Instant(0)).is_none());
+/// root.tzdata = "2019a".into();
+/// let root = root.apply(&upkeep::resolve(&root, Instant(0)).expect("another release"));
+/// assert!(upkeep::resolve(&root, Instant(0)).is_none());
+/// ```
+#[must_use]
+pub fn resolve(root: &Root, now: Instant) -> Option<Event> {
+    if *root.tzdata == *tzdata_version() {
+        return None;
+    }
+    let zone = root.catalogue.zone();
+    let moved = root.rows.values().filter_map(|row| {
+        let appointment = row.appointment().filter(|appointment| appointment.start >= now)?;
+        if zone.civil_of(appointment.start) == appointment.civil_start {
+            return None;
+        }
+        let start = zone.instant_of(appointment.civil_start);
+        let end = start.plus_seconds(i64::from(appointment.length_seconds));
+        (start != appointment.start && start >= INSTANT_MIN && end <= INSTANT_MAX).then_some((row.id, start))
+    });
+    Some(Event::InstantsResolved {
+        at: root.stamp_for(now),
+        tzdata: tzdata_version().into(),
+        resolved: moved.collect(),
+    })
+}
+
+/// Events that were deleted before a moment and not touched since, ascending by id, [`REMOVED_AT_ONCE`] at most.
+pub fn deleted_before(root: &Root, moment: Instant) -> Vec<VeventId> {
+    let gone = root.rows.values().filter(|row| row.deleted && row.updated_at < moment);
+    gone.map(|row| row.id).take(REMOVED_AT_ONCE).collect()
+}
+
+/// What removes those of some events for good that still are deleted, and were before a moment; `None` where none is.
+#[must_use]
+pub fn remove(root: &Root, ids: &[VeventId], moment: Instant, now: Instant) -> Option<Event> {
+    let still = |id: &VeventId| root.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment);
+    let ids: Vec<VeventId> = ids.iter().copied().filter(still).collect();
+    (!ids.is_empty()).then(|| Event::VeventsRemoved { at: root.stamp_for(now), ids })
+}

@@ -1,0 +1,88 @@
+//! All that a store holds, read and held against its promises, without changing it. Contract 8 and 11.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::aside::Aside;
+use super::recovery::{self, Loaded, short_hash};
+use crate::domain::ids::GroupId;
+use crate::domain::promises::{self, Broken};
+use crate::domain::root::Root;
+use crate::domain::vevent::Vevent;
+use crate::store::{Report, StoreError, copy_to_read};
+
+/// What was found in a store.
+#[derive(Debug)]
+pub struct Checked {
+    /// What its recovery met.
+    pub report: Report,
+    /// Application keys, and professionals.
+    pub directory: (usize, usize),
+    /// Every group that has a state, by id.
+    pub groups: Vec<Counts>,
+    /// Groups that nobody is let into.
+    pub aside: Vec<Aside>,
+}
+
+/// What a group holds.
+#[derive(Debug)]
+pub struct Counts {
+    /// Which.
+    pub group: GroupId,
+    /// How many events have made its state.
+    pub sequence: u64,
+    /// The first half of its state's hash, in hex.
+    pub state: String,
+    /// Calendars, deleted ones included.
+    pub calendars: usize,
+    /// Clients, deleted ones included.
+    pub fiches: usize,
+    /// Events of calendars, deleted ones included.
+    pub vevents: usize,
+    /// Live appointments among them.
+    pub appointments: usize,
+    /// Promises it breaks.
+    pub broken: Vec<Broken>,
+}
+
+/// Reads the store in `data` to its end, from a copy beside it: opening a damaged database can change it.
+///
+/// # Errors
+/// The damage that a start would be refused for, a store in use, or no room for the copy.
+pub fn check(data: &Path) -> Result<Checked, StoreError> {
+    let copy = copy_to_read(data)?;
+    let Loaded { directory, roots, aside, store } = recovery::load(copy.path())?;
+    let groups = roots.iter().map(counts).collect();
+    Ok(Checked { report: *store.report(), directory: (directory.apikeys.len(), directory.pros.len()), groups, aside })
+}
+
+fn counts(root: &Root) -> Counts {
+    let live = |row: &&Arc<Vevent>| !row.deleted && row.appointment().is_some();
+    Counts {
+        group: root.catalogue.group.id,
+        sequence: root.sequence,
+        state: short_hash(root),
+        calendars: root.catalogue.calendars.len(),
+        fiches: root.fiches.len(),
+        vevents: root.rows.len(),
+        appointments: root.rows.values().filter(live).count(),
+        broken: promises::broken(root),
+    }
+}
+
+impl Checked {
+    /// What is wrong, a line each; empty where all is well.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let aside = self.aside.iter().map(|aside| format!("group {} is set aside: {}", aside.group, aside.why));
+        let broken = self
+            .groups
+            .iter()
+            .flat_map(|counts| counts.broken.iter().map(|broken| format!("group {}: {broken}", counts.group)));
+        let restored = self.report.restored;
+        let snapshots = (restored > 0).then(|| {
+            format!("{restored} snapshots are damaged; the generation before stands in for them until the next one")
+        });
+        snapshots.into_iter().chain(aside).chain(broken).collect()
+    }
+}

@@ -1,0 +1,62 @@
+//! `slotbook check` and `slotbook backup`.
+
+use std::fs;
+
+use slotbook::engine::recovery;
+use slotbook::store::state;
+
+use super::server::{complaint, exported, practice, run, store_of};
+
+#[test]
+fn check_counts_what_is_there_and_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(3));
+    let names = || {
+        let mut names: Vec<_> =
+            fs::read_dir(&data).expect("it is there").map(|e| e.expect("one").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = (names(), fs::read(data.join("mark")).expect("it stands"));
+    let done = run(&["check"], &data);
+    assert_eq!(done.status.code(), Some(0), "{}", complaint(&done));
+    let said = String::from_utf8(done.stdout).expect("text");
+    assert!(said.contains("group 1: 3 calendars, 0 clients, 3 events, 0 live appointments"), "{said}");
+    assert!(said.ends_with("all is well\n"), "{said}");
+    assert_eq!((names(), fs::read(data.join("mark")).expect("it stands")), before);
+    assert_eq!(run(&["check"], &folder.path().join("none")).status.code(), Some(1));
+}
+
+#[test]
+fn check_says_what_is_wrong_and_where() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(3));
+    let path = data.join("snapshots-000001").join("db");
+    let mut bytes = fs::read(&path).expect("it is there");
+    // Some byte of a frame: the text of a calendar's name.
+    let at = bytes.windows(10).position(|window| window == b"Calendar 2").expect("it is written plainly");
+    bytes[at + 9] = b'8';
+    fs::write(&path, &bytes).expect("it is written");
+    let done = run(&["check"], &data);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(complaint(&done).contains("snapshots-000001"), "{}", complaint(&done));
+    assert_eq!(fs::read(&path).expect("it is there"), bytes, "the damage is left as it is");
+}
+
+#[test]
+fn a_backup_serves_and_each_group_has_the_hash_it_had() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(3));
+    let copy = folder.path().join("elsewhere");
+    let to = copy.to_str().expect("a plain path");
+    let done = run(&["backup", to], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    assert_eq!(exported(&copy), exported(&data));
+    let hashes = |data| {
+        let loaded = recovery::load(data).expect("a store");
+        loaded.roots.iter().map(state::hash).collect::<Vec<_>>()
+    };
+    assert_eq!(hashes(&copy), hashes(&data));
+    let again = run(&["backup", to], &data);
+    assert_eq!(again.status.code(), Some(1), "nothing is written over");
+}
