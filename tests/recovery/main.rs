@@ -5,6 +5,7 @@
 
 mod aside;
 mod commands;
+mod damage;
 mod faults;
 mod full;
 mod kill;
