@@ -197,12 +197,7 @@ impl Root {
             }
             Event::VeventsRemoved { at, ids } => {
                 next.stamp(*at);
-                for id in ids {
-                    let row = Arc::clone(next.rows.get(id).expect("a removed event exists"));
-                    assert!(row.deleted, "only a deleted event is removed");
-                    next.withdraw(&row);
-                    next.rows.remove(id);
-                }
+                ids.iter().for_each(|id| next.remove_vevent(*id));
             }
             Event::GroupChanged { at, group, resolved } => {
                 next.stamp(*at);
@@ -463,6 +458,14 @@ impl Root {
         }
         self.calendars.insert(row.calendar_id, Arc::new(view));
         self.rows.insert(row.id, row);
+    }
+
+    /// Takes a deleted event out for good.
+    fn remove_vevent(&mut self, id: VeventId) {
+        let row = Arc::clone(self.rows.get(&id).expect("a removed event exists"));
+        assert!(row.deleted, "only a deleted event is removed");
+        self.withdraw(&row);
+        self.rows.remove(&id);
     }
 
     /// Takes back what a row held: its hour, or its rule.

@@ -1,11 +1,14 @@
 //! `slotbook check` and `slotbook backup`.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 use slotbook::engine::recovery;
 use slotbook::store::state;
 
-use super::server::{complaint, exported, practice, run, store_of};
+use super::server::{Served, appointments, complaint, exported, practice, run, store_of};
+use super::witness::{CALENDARS, Witness};
 
 #[test]
 fn check_counts_what_is_there_and_changes_nothing() {
@@ -59,4 +62,26 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(hashes(&copy), hashes(&data));
     let again = run(&["backup", to], &data);
     assert_eq!(again.status.code(), Some(1), "nothing is written over");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_of_a_running_server_holds_all_that_was_answered_before_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(CALENDARS));
+    let witness = Arc::new(Witness::brief());
+    let server = Served::on(&data, &[]);
+    let load = witness.load(&server.base, 300).await;
+    let before = witness.booked();
+    let copy = folder.path().join("elsewhere");
+    let done = run(&["backup", copy.to_str().expect("a plain path")], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    server.end("KILL");
+    load.join_all().await;
+    let checked = run(&["check"], &copy);
+    assert_eq!(checked.status.code(), Some(0), "{}", complaint(&checked));
+    let document = exported(&copy);
+    let found: BTreeSet<u64> = appointments(&document).map(|row| row["id"].as_u64().expect("an id")).collect();
+    assert!(before.len() > 200 && before.iter().all(|id| found.contains(id)));
+    let server = Served::on(&copy, &[]);
+    assert_eq!(reqwest::get(format!("{}/readyz", server.base)).await.expect("an answer").status(), 200);
 }

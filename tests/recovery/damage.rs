@@ -25,7 +25,7 @@ impl Image {
                 let path = entry.expect("an entry").path();
                 if path.is_dir() {
                     read(&path, root, image);
-                } else {
+                } else if path.is_file() {
                     let name = path.strip_prefix(root).expect("below").to_owned();
                     image.0.insert(name, std::fs::read(&path).expect("a file"));
                 }

@@ -117,6 +117,11 @@ impl Witness {
         note(&mut self.told.lock().expect("no note panics"))
     }
 
+    /// Appointments that have been answered for.
+    pub(crate) fn booked(&self) -> Vec<u64> {
+        self.with(|told| told.booked.keys().copied().collect())
+    }
+
     /// How many writes have been answered for.
     pub(crate) fn answered(&self) -> u64 {
         self.with(|told| u64::try_from(told.answers()).expect("a count"))
