@@ -20,7 +20,7 @@ use slotbook::domain::ids::{FicheId, VeventId};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{LongText, Name, Text};
 use slotbook::domain::time::{DAY, HOUR, Instant};
-use slotbook::domain::vevent::{Appointment, Key, Kind, Sent, State, Vevent};
+use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::zone::Zone;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
@@ -106,7 +106,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
         state: State::default(),
         smsreminder: false,
         from_web: true,
-        sent: Sent::default(),
+        reminders: Reminders::since(Instant(0)),
     };
     let leg = Vevent {
         id: VeventId::new(100_000 + nth).expect("an id"),

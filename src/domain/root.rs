@@ -165,21 +165,11 @@ impl Root {
         match event {
             Event::AppointmentsBooked { at, fiche, legs } => {
                 next.stamp(*at);
-                if let Some(fiche) = fiche {
-                    next.put_fiche(Arc::new(Fiche::clone(fiche)));
-                }
-                for leg in legs {
-                    assert!(!next.rows.contains_key(&leg.id), "a booked appointment is new");
-                    next.put_vevent(Arc::new(leg.clone()));
-                }
+                next.book(fiche.as_deref(), legs);
             }
             Event::AppointmentCancelled { at, id } => {
                 next.stamp(*at);
-                let mut row = Vevent::clone(next.rows.get(id).expect("a cancelled appointment exists"));
-                assert!(!row.deleted && row.appointment().is_some(), "only a live appointment is cancelled");
-                row.deleted = true;
-                row.updated_at = *at;
-                next.put_vevent(Arc::new(row));
+                next.cancel(*id, *at);
             }
             Event::VeventPut { at, row } => {
                 next.stamp(*at);
@@ -191,9 +181,7 @@ impl Root {
             }
             Event::InstantsResolved { at, tzdata, resolved } => {
                 next.stamp(*at);
-                next.resolve(resolved);
-                next.tzdata = tzdata.as_ref().into();
-                next.forget_open_time();
+                next.follow(tzdata, resolved);
             }
             Event::VeventsRemoved { at, ids } => {
                 next.stamp(*at);
@@ -229,6 +217,33 @@ impl Root {
             Event::DoneOnce { .. } => unreachable!("it was taken apart before"),
         }
         next
+    }
+
+    /// Puts the appointments of a booking, with their client where it is new or changed.
+    fn book(&mut self, fiche: Option<&Fiche>, legs: &[Vevent]) {
+        if let Some(fiche) = fiche {
+            self.put_fiche(Arc::new(fiche.clone()));
+        }
+        for leg in legs {
+            assert!(!self.rows.contains_key(&leg.id), "a booked appointment is new");
+            self.put_vevent(Arc::new(leg.clone()));
+        }
+    }
+
+    /// Gives an appointment's time back.
+    fn cancel(&mut self, id: VeventId, at: Instant) {
+        let mut row = Vevent::clone(self.rows.get(&id).expect("a cancelled appointment exists"));
+        assert!(!row.deleted && row.appointment().is_some(), "only a live appointment is cancelled");
+        row.deleted = true;
+        row.updated_at = at;
+        self.put_vevent(Arc::new(row));
+    }
+
+    /// Has the clock follow another release of the zone database.
+    fn follow(&mut self, tzdata: &str, resolved: &[(VeventId, Instant)]) {
+        self.resolve(resolved);
+        self.tzdata = tzdata.into();
+        self.forget_open_time();
     }
 
     /// Puts a message into the outbox: a new one, or one that is there as it is now. Whoever has an event that carries
