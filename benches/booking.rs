@@ -110,7 +110,6 @@ fn book_all<L: Log + 'static>(log: L, directory: Directory, root: Root, clients:
         let parts = Parts {
             directory,
             roots: vec![root],
-            aside: Vec::new(),
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

@@ -200,7 +200,6 @@ fn beside_bookings(data: &Path, size: &Size) {
         let parts = Parts {
             directory: loaded.directory,
             roots: loaded.roots,
-            aside: Vec::new(),
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

@@ -56,7 +56,6 @@ fn start(root: Root) -> (tokio::runtime::Runtime, SocketAddr) {
         let parts = Parts {
             directory,
             roots: vec![root],
-            aside: Vec::new(),
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

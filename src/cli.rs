@@ -30,6 +30,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
 use crate::domain::access::AccessRefusal;
 use crate::engine::admission::Bounds;
+use crate::engine::aside::Aside;
 use crate::engine::compaction::Compactor;
 use crate::engine::draws::Draws;
 use crate::engine::health::Health;
@@ -243,7 +244,6 @@ fn start(config: &Config) -> Result<(), Failed> {
     let parts = Parts {
         directory,
         roots,
-        aside,
         clock: Arc::new(SystemClock),
         draws: Draws::from_os(),
         wiring: Wiring::direct(),
@@ -251,7 +251,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         patience: PATIENCE,
     };
     let runtime = tokio::runtime::Runtime::new()?;
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, log, generations, recovery));
+    let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, generations, recovery));
     runtime.shutdown_background();
     served
 }
@@ -259,6 +259,7 @@ fn start(config: &Config) -> Result<(), Failed> {
 async fn answer_until_told_to_stop(
     config: &Config,
     parts: Parts,
+    aside: Vec<Aside>,
     log: impl Log + 'static,
     generations: Generations,
     recovery: Duration,
@@ -266,7 +267,7 @@ async fn answer_until_told_to_stop(
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listener = listen(config.listen, "--listen").await?;
     let figures = Figures::new(config.metrics_listen).await?;
-    let (engine, journal) = Engine::start_metered(parts, log, figures.of_engine()).await;
+    let (engine, journal) = Engine::start_beside(aside, parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;
     let reserve_bytes = config.disk_reserve_mib << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;

@@ -130,8 +130,6 @@ pub struct Parts {
     pub directory: Directory,
     /// The recovered groups.
     pub roots: Vec<Root>,
-    /// Groups that nobody is let into.
-    pub aside: Vec<Aside>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
@@ -204,15 +202,23 @@ impl Engine {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start_metered<L: Log>(parts: Parts, log: L, meters: Meters) -> (Self, Journal<L>) {
+        Self::start_beside(Vec::new(), parts, log, meters).await
+    }
+
+    /// The same, beside groups that nobody is let into.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start_beside<L: Log>(aside: Vec<Aside>, parts: Parts, log: L, meters: Meters) -> (Self, Journal<L>) {
         let meters = Arc::new(meters);
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
-        let aside = parts.aside.iter().filter_map(|aside| aside.base.as_ref());
-        for catalogue in parts.roots.iter().chain(aside).map(|root| &root.catalogue) {
+        let bases = aside.iter().filter_map(|aside| aside.base.as_ref());
+        for catalogue in parts.roots.iter().chain(bases).map(|root| &root.catalogue) {
             catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
         }
         let newest = Arc::new(directory.clone());
-        let published = Arc::new(Published::new(directory, parts.roots, parts.aside));
+        let published = Arc::new(Published::new(directory, parts.roots, aside));
         let health = Arc::new(Health::default());
         let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));

@@ -87,7 +87,6 @@ impl TestServer {
         let parts = Parts {
             directory: shop::directory(),
             roots,
-            aside: Vec::new(),
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

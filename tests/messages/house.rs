@@ -171,7 +171,6 @@ impl House {
             let parts = Parts {
                 directory,
                 roots: vec![root],
-                aside: Vec::new(),
                 clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
                 draws: Draws::seeded([7; 32]),
                 wiring: Wiring::direct(),

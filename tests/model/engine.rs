@@ -28,7 +28,6 @@ fn parts(shop: &Shop, directory: Directory, root: Root, seed: u8) -> Parts {
     Parts {
         directory,
         roots: vec![root],
-        aside: Vec::new(),
         clock: Arc::new(ManualClock::at(shop.now)),
         draws: Draws::seeded([seed; 32]),
         wiring: Wiring::delayed(u64::from(seed)),
