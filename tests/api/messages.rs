@@ -194,3 +194,59 @@ async fn the_ledger_is_for_professionals() {
     let server = writing(|_| {}).await;
     server.get("/groups/4/messages").await.refused(403, 1, None);
 }
+
+#[tokio::test]
+async fn an_appointment_shows_its_reminders_as_the_vectors_say() {
+    let server = TestServer::start().await;
+    // Before all of them: nothing is past.
+    let before = slotbook::domain::time::Civil::from_ymd_hms(2024, 11, 1, 0, 0, 0).expect("a time");
+    server.at(slotbook::domain::zone::Zone::from_iana("Etc/UTC").expect("a zone").instant_of(before));
+    let path = format!("/groups/4/fiches/{}", shop::KNOWN_FICHE);
+    // The clock has gone back: the client can be reached since now.
+    for accepts in [0, 1] {
+        let fiche = json!({"fiche": {"firstphone": "06 12 34 56 78", "rappel_email": accepts}});
+        answer(server.by_pro(Method::PUT, &path).json(&fiche)).await.is(200);
+    }
+    let vectors = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/vectors/reminders.jsonl"));
+    let mut held = 0;
+    for line in vectors.expect("the vectors are there").lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let zone = line["timezone"].as_str().expect("a zone");
+        let group = json!({"group": {"timezone": zone_name(zone), "mailreminder": line["mailreminder"],
+            "smsreminder": line["smsreminder"]}});
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&group)).await.is(200);
+        let body = json!({"vevent": {"calendar_id": CALENDAR, "start": line["start"], "end": ends(&line["start"]),
+            "fiche_id": shop::KNOWN_FICHE, "intervention_id": CUT, "smsreminder": 1}});
+        let row = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
+        assert_eq!((&row["mailtime"], &row["smstime"]), (&line["mailtime"], &line["smstime"]), "{line}");
+        let path = format!("/groups/4/vevents/{}", row["id"]);
+        answer(server.by_pro(Method::DELETE, &path).json(&json!({"sendmail": 0}))).await.is(200);
+        held += 1;
+    }
+    assert_eq!(held, 400);
+}
+
+/// A day later, whatever clocks do in between.
+fn ends(start: &Value) -> String {
+    let civil = slotbook::wire::datetime::parse(start.as_str().expect("a text")).expect("a time");
+    slotbook::wire::datetime::text(civil.plus_seconds(86_400))
+}
+
+/// The listed name of a zone.
+fn zone_name(iana: &str) -> &'static str {
+    let named = [
+        ("America/Los_Angeles", "Pacific Time (US & Canada)"),
+        ("America/New_York", "Eastern Time (US & Canada)"),
+        ("America/Sao_Paulo", "Brasilia"),
+        ("America/St_Johns", "Newfoundland"),
+        ("Asia/Katmandu", "Kathmandu"),
+        ("Asia/Kolkata", "Kolkata"),
+        ("Asia/Tokyo", "Tokyo"),
+        ("Australia/Sydney", "Sydney"),
+        ("Etc/UTC", "UTC"),
+        ("Europe/London", "London"),
+        ("Europe/Paris", "Paris"),
+        ("Pacific/Auckland", "Auckland"),
+    ];
+    named.iter().find(|(zone, _)| *zone == iana).unwrap_or_else(|| panic!("no name for {iana}")).1
+}
