@@ -8,6 +8,7 @@ mod commands;
 mod damage;
 mod faults;
 mod full;
+mod golden;
 mod kill;
 mod once;
 mod power_cut;
