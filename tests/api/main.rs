@@ -16,6 +16,7 @@ mod older;
 mod once;
 mod paths;
 mod replays;
+mod rights;
 mod server;
 mod sessions;
 mod shop;
