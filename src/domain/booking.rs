@@ -75,7 +75,7 @@ pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: I
     if let Some(id) = command.calendar_id
         && !catalogue.calendars.contains_key(&id)
     {
-        return Err(invalid(Fault::new("calendar_id", format!("the group has no calendar {id}"))));
+        return Err(invalid(Fault::new("calendar_id", "must be the id of one of the group's calendars")));
     }
     let fiche = fiche_for(root, command, draws, now)?;
     let offering = offering(root, command.calendar_id, &chain, channel, now);

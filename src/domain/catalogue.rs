@@ -129,7 +129,7 @@ impl Catalogue {
             Some(intervention) => {
                 Ok(Leg { intervention_id: *id, length_seconds: intervention.length.number() * MINUTE })
             }
-            None => Err(fault(format!("the group has no intervention {id}"))),
+            None => Err(fault("must be ids of the group's interventions".into())),
         };
         let legs = ids.iter().map(leg).collect::<Result<Vec<_>, _>>()?;
         Chain::new(legs).ok_or_else(|| fault("must name at least one intervention".into()))

@@ -44,14 +44,16 @@ fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<()
 }
 
 macro_rules! text {
-    ($name:ident, $allowed:expr) => {
+    ($name:ident, $allowed:expr, $plain:expr) => {
         impl<const MAX: usize> $name<MAX> {
             /// The text, if it is one.
             ///
             /// # Errors
             /// More than `MAX` characters, or a forbidden control character.
             pub fn new(text: &str) -> Result<Self, Illegal> {
-                check(text, MAX, $allowed)?;
+                let plain: fn(&str) -> std::borrow::Cow<'_, str> = $plain;
+                let text = plain(text);
+                check(&text, MAX, $allowed)?;
                 Ok(Self(text.into()))
             }
 
@@ -76,8 +78,13 @@ macro_rules! text {
     };
 }
 
-text!(Text, |c| c == '\n' || c == '\t' || c == '\r');
-text!(Name, |_| false);
+text!(Text, |c| c == '\n' || c == '\t', one_newline);
+text!(Name, |_| false, |text| text.into());
+
+/// The newline as forms send it is a newline; alone, a carriage return is none.
+fn one_newline(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
 
 /// An e-mail address: one `@` with something around it, no white space or control character, at most 255 characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

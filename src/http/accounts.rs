@@ -46,7 +46,7 @@ pub(super) async fn ask(call: Call) -> Outcome {
     let email = match text("email") {
         None => Err(Fault::new("email", "is required")),
         Some(given) => value::text(given)
-            .and_then(|given| Email::new(given.trim()))
+            .and_then(|given| Email::new(given.trim_matches(' ')))
             .map_err(|illegal| Fault::new("email", illegal.0)),
     };
     let root = match text("group_id") {

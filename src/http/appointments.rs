@@ -56,8 +56,9 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
 /// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An
 /// account's own.
 pub(super) async fn list(call: GroupCall) -> Outcome {
-    let query =
-        Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?.searching(&call.params, &VEVENT)?;
+    // An event's text is its client's names, which the own client sees in the fiche.
+    let query = Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?;
+    let query = query.searching(&call.params, &VEVENT, Audience::Pro)?;
     let include_past = flag(&call.params, "include_past", false)?;
     let (now, audience) = (call.now, call.audience());
     let render = move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());

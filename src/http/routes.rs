@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, COOKIE,
+    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION,
 };
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -30,6 +30,7 @@ use super::guesses::Guesses;
 use super::links;
 use super::meters::Meters;
 use super::older::Sort;
+use super::session::tokens_of;
 use super::window::Window;
 use crate::engine::Engine;
 use crate::notify::Carriers;
@@ -361,7 +362,7 @@ impl Routes {
         let headers = request.headers();
         // What a login answers is for who logs in.
         let by_key_alone = !headers.contains_key(AUTHORIZATION)
-            && !headers.contains_key(COOKIE)
+            && tokens_of(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
         let mut response = if method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
             preflight()

@@ -90,7 +90,7 @@ impl Sessions {
             drop_idlest(sessions, |_| true);
         }
         let token: String = open.draws.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        open.by_hash.insert(hash_of(&token), Session { apikey, holder, used: now });
+        open.by_hash.insert(hash_of(token.as_bytes()), Session { apikey, holder, used: now });
         Some(self.cookie(&format!("{token}; path=/")))
     }
 
@@ -101,8 +101,9 @@ impl Sessions {
         (published, directory): (&Published, &Directory),
         now: Instant,
     ) -> Option<Standing> {
-        let token = hash_of(token_of(headers)?);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // A browser may still send an older one, of a narrower path, before the one that counts.
+        let token = tokens_of(headers).map(hash_of).find(|token| open.by_hash.contains_key(token))?;
         let session = open.by_hash.get_mut(&token)?;
         let known = session.is_fresh(now) && directory.apikeys.contains_key(&session.apikey);
         match session.holder.person(published, directory).filter(|_| known) {
@@ -194,15 +195,15 @@ fn drop_idlest(sessions: &mut BTreeMap<[u8; 32], Session>, among: impl Fn(&Sessi
     }
 }
 
-fn hash_of(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+fn hash_of(token: &[u8]) -> [u8; 32] {
+    Sha256::digest(token).into()
 }
 
-/// The token among a request's cookies.
-fn token_of(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
-    let mut pairs = cookies.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, value)| *name == COOKIE_NAME && !value.is_empty()).map(|(_, value)| value)
+/// The tokens among a request's cookies, whatever bytes the others hold.
+pub(super) fn tokens_of(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let pairs = headers.get_all(COOKIE).iter().flat_map(|header| header.as_bytes().split(|byte| *byte == b';'));
+    let tokens = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(COOKIE_NAME.as_bytes())?.strip_prefix(b"="));
+    tokens.filter(|token| !token.is_empty())
 }
 
 #[cfg(test)]
@@ -217,12 +218,12 @@ mod tests {
     #[test]
     fn the_token_is_found_among_other_cookies() {
         let of = |text: &'static str| {
-            let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_static(text))]);
-            token_of(&headers).map(str::to_owned)
+            let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_bytes(text.as_bytes()).expect("a header"))]);
+            tokens_of(&headers).map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
-        assert_eq!(of("a=b; _session_id=abc; c=d").as_deref(), Some("abc"));
-        assert_eq!(of("_session_id=").as_deref(), None);
-        assert_eq!(of("x_session_id=abc").as_deref(), None);
+        assert_eq!(of("a=b; _session_id=abc; c=d"), [b"abc"]);
+        assert_eq!(of("_session_id=old; n=é; _session_id=new"), [b"old", b"new"]);
+        assert!(of("_session_id=").is_empty() && of("x_session_id=abc").is_empty());
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn offers(root: &Root, set: CalendarsetId, row: &Intervention, now: Instant, aud
         calendar.calendarset_id == Some(set) && !calendar.deleted && seen
     });
     !row.deleted
+        && (audience >= Audience::Pro || !catalogue.group.inactive)
         && Intervention::shown(row, root, audience)
         && members.any(|calendar| {
             let view = root.calendars.get(&calendar.id).expect("every calendar has a view");

@@ -197,6 +197,21 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
         shown("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
         shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
         shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
+        shown("location", Kind::Text { max: 1_024 }, |row, scope| {
+            Cell::Text(calendar_of(row, scope).map_or_else(String::new, |calendar| location(calendar, scope)).into())
+        }),
+        shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
+            intervention_of(row, scope).map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
+        }),
+        shown("group_name", Kind::Text { max: 255 }, |_, scope| {
+            Cell::Text(scope.root.catalogue.group.name.as_str().into())
+        }),
+        inside("calendar_name", |row, scope| {
+            Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.name.as_str()).into())
+        }),
+        inside("intervention_name", |row, scope| {
+            Cell::Text(intervention_of(row, scope).map_or("", |it| it.name.as_str()).into())
+        }),
     ],
     required: &[],
     customs: None,
@@ -211,6 +226,24 @@ fn shown(
     read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
 ) -> Field<Vevent> {
     Field::derived(name, kind, Audience::Application, read)
+}
+
+/// A name that professionals see; others are shown the public one in its place.
+fn inside(
+    name: &'static str,
+    read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+) -> Field<Vevent> {
+    Field::derived(name, Kind::Text { max: 255 }, Audience::Pro, read)
+}
+
+/// Every event's calendar exists; that of the row whose values are the defaults does not.
+fn calendar_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Calendar> {
+    scope.root.catalogue.calendars.get(&row.calendar_id).map(AsRef::as_ref)
+}
+
+/// No intervention is ever removed; see [`calendar_of`].
+fn intervention_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Intervention> {
+    scope.root.catalogue.interventions.get(&of(row).intervention_id).map(AsRef::as_ref)
 }
 
 fn of(row: &Vevent) -> &Appointment {
@@ -259,11 +292,9 @@ pub fn render(
     sent: &Map<String, Value>,
 ) -> Map<String, Value> {
     let appointment = of(row);
-    let catalogue = &scope.root.catalogue;
-    let group = &catalogue.group;
-    let calendar = catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
-    let intervention =
-        catalogue.interventions.get(&appointment.intervention_id).expect("an intervention is never removed");
+    let group = &scope.root.catalogue.group;
+    let calendar = calendar_of(row, scope).expect("an event's calendar exists");
+    let intervention = intervention_of(row, scope).expect("an intervention is never removed");
     let mut fiche = Map::new();
     fiche.insert("id".into(), appointment.fiche_id.number().into());
     match audience {
@@ -281,7 +312,6 @@ pub fn render(
     let more = json!({
         "key": appointment.key.as_str(),
         "created_since": now.seconds_since(row.created_at).max(0),
-        "location": location(calendar, scope),
         "group": {"id": group.id.number(), "name": group.name.as_str(), "urlname": group.urlname.as_str()},
         "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
         "fiche": fiche,
@@ -289,9 +319,7 @@ pub fn render(
         "capacity": 1,
         "resource_id": 0,
         "intervention_name": intervention_name,
-        "intervention_length": intervention.length.number(),
         "calendar_name": calendar_name,
-        "group_name": group.name.as_str(),
     });
     if let Value::Object(more) = more {
         record.extend(more);

@@ -49,7 +49,9 @@ macro_rules! from_text {
 
 /// `None` for the empty text.
 fn unless_empty<T>(text: &str, parse: fn(&str) -> Result<T, Illegal>) -> Result<Option<T>, Illegal> {
-    if text.trim().is_empty() { Ok(None) } else { parse(text.trim()).map(Some) }
+    // Spaces alone: a control character beside the value is none that may be dropped.
+    let text = text.trim_matches(' ');
+    if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
 }
 
 fn zone_name(text: &str) -> Result<Option<ZoneName>, Illegal> {

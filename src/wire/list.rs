@@ -113,12 +113,13 @@ impl<'t, R: 'static> Query<'t, R> {
         Ok(Self { table, audience, results, start_index, sort, dir, conditions, search })
     }
 
-    /// The same, searched in the fields of another table of the same records: that of appointments has no names.
+    /// The same, searched in the fields of another table of the same records, as far as an audience sees them: that of
+    /// appointments has no names.
     ///
     /// # Errors
     /// A `search` that is too long.
-    pub fn searching(self, params: &Params, table: &'t Table<R>) -> Result<Self, Fault> {
-        Ok(Self { search: Search::parse(params, table, self.audience)?, ..self })
+    pub fn searching(self, params: &Params, table: &'t Table<R>, audience: Audience) -> Result<Self, Fault> {
+        Ok(Self { search: Search::parse(params, table, audience)?, ..self })
     }
 
     /// The page that was asked for of those of these records that meet all conditions and are found. Only as many are put

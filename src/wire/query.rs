@@ -56,7 +56,8 @@ pub fn ids<T: Copy>(
         let number: u64 = text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
         match of(number) {
             Some(id) if known(id) => ids.push(id),
-            Some(_) | None => return Err(Fault::new(name, format!("the group has nothing of the id {number}"))),
+            // Without the number: what is another group's and what is nobody's get the same answer.
+            Some(_) | None => return Err(Fault::new(name, "the group has nothing of an id that is given")),
         }
     }
     Ok(ids)

@@ -218,3 +218,16 @@ async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
     delete(&format!("{APPOINTMENTS}/{}", later["id"])).await.refused(400, 10, None);
     assert_eq!(server.pro_get(APPOINTMENTS).await.is(200)["totalRecords"], 2);
 }
+
+#[tokio::test]
+async fn an_account_finds_its_own_appointments_by_its_name() {
+    let server = TestServer::with_account(|_| {}).await;
+    let booked = account_books(&server, "09:00:00", json!({})).await.is(201);
+    let found = async |query: &str| server.account_get(&format!("{APPOINTMENTS}?{query}")).await.is(200);
+    assert_eq!(found("search=CLIENT").await["records"][0]["id"], booked["records"][0]["id"]);
+    assert_eq!(found("search=nobody").await["totalRecords"], 0);
+    assert_eq!(found("sort=location").await["totalRecords"], 1);
+    server.account_get(&format!("{APPOINTMENTS}?sort=calendar_name")).await.refused(400, 2, Some("sort"));
+    let by_name = server.pro_get(&format!("{APPOINTMENTS}?sort=calendar_name&dir=desc")).await.is(200);
+    assert_eq!(by_name["totalRecords"], 1);
+}

@@ -136,3 +136,19 @@ async fn unknown_and_system_fields_are_ignored() {
     let made = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": odd }))).await.is(201);
     assert_eq!((&made["records"][0]["state"], &made["records"][0]["deleted"]), (&json!(0), &json!(false)));
 }
+
+#[tokio::test]
+async fn the_newline_of_forms_is_one_and_other_control_characters_are_none() {
+    let server = TestServer::start().await;
+    let post = async |fiche: Value| {
+        answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&json!({ "fiche": fiche }))).await
+    };
+    let made = post(json!({"lastname": "Durand", "comments": "one\r\ntwo\n\tthree"})).await.is(201);
+    assert_eq!(made["comments"], "one\ntwo\n\tthree");
+    post(json!({"lastname": "Durand", "comments": "one\rtwo"})).await.refused(400, 2, Some("comments"));
+    for email in ["d@example.org\n", "\td@example.org", "d@example.org\r\n"] {
+        post(json!({"lastname": "Durand", "email": email})).await.refused(400, 2, Some("email"));
+    }
+    let trimmed = post(json!({"lastname": "Durand", "email": " d@example.org "})).await.is(201);
+    assert_eq!(trimmed["email"], "d@example.org");
+}

@@ -200,3 +200,46 @@ async fn whoever_leaves_a_long_list_leaves_nothing_behind() {
     let list = server.pro_get("/groups/4/interventions?results=1000000&startIndex=2").await.is(200);
     assert_eq!((&list["recordsReturned"], &list["pageSize"]), (&json!(1_500), &json!(1_000_000)));
 }
+
+#[tokio::test]
+async fn another_groups_id_and_one_of_nobodys_are_refused_in_the_same_words() {
+    let server = TestServer::start().await;
+    for path in [
+        "calendars?intervention_ids[]=",
+        "calendars?calendarset_ids[]=",
+        "interventions?calendar_ids[]=",
+        "interventions?interventionset_id=",
+        "vevents?calendar_id=",
+        "vevents?fiche_id=",
+        "availabletimeslots?intervention_ids[]=",
+        "availabletimeslots?intervention_ids[]=21&calendar_id=",
+    ] {
+        let [foreign, absent] = [501, 99_999].map(|id| format!("/groups/4/{path}{id}"));
+        let (foreign, absent) = (server.pro_get(&foreign).await, server.pro_get(&absent).await);
+        assert_eq!((foreign.status.as_u16(), &foreign.text), (400, &absent.text), "{path}");
+    }
+    for fields in [json!({"intervention_ids": [0]}), json!({"intervention_ids": [21], "calendar_id": 0})] {
+        let refused = async |id: u64| {
+            let mut fields = fields.clone();
+            match fields.get_mut("calendar_id") {
+                Some(calendar) => *calendar = json!(id),
+                None => fields["intervention_ids"] = json!([id]),
+            }
+            fields["date"] = json!("2025-06-02 09:00:00");
+            fields["fiche"] = json!({"lastname": "Durand"});
+            let request = server.by_key(Method::POST, "/groups/4/appointments");
+            let refused = answer(request.json(&json!({ "appointment": fields }))).await;
+            (refused.status.as_u16(), refused.text)
+        };
+        let absent = refused(99_999).await;
+        assert_eq!((refused(501).await, absent.0), (absent.clone(), 400));
+    }
+}
+
+#[tokio::test]
+async fn a_group_that_takes_nothing_online_shows_nothing_on_offer_of_its_sets() {
+    let server = TestServer::with(|catalogue| catalogue.group.inactive = true).await;
+    let by_key = server.get("/groups/4/calendarsets/31/interventions").await.is(200);
+    let by_pro = server.pro_get("/groups/4/calendarsets/31/interventions").await.is(200);
+    assert_eq!((&by_key["totalRecords"], &by_pro["totalRecords"]), (&json!(0), &json!(2)));
+}
