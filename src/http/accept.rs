@@ -13,6 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::leniency::Lenient;
 use super::patience::Patient;
 use super::routes::Routes;
 
@@ -75,11 +76,12 @@ fn converse(
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
     });
+    let stream = TokioIo::new(Lenient::new(Patient::new(stream)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(Patient::new(stream)), service);
+        .serve_connection(stream, service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         connections.increment(1);

@@ -17,6 +17,7 @@ mod groups;
 mod guesses;
 mod health;
 mod interventions;
+mod leniency;
 mod links;
 mod listing;
 mod login;

@@ -15,6 +15,7 @@ mod messages;
 mod older;
 mod once;
 mod paths;
+mod raw;
 mod replays;
 mod rights;
 mod server;

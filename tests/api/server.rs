@@ -107,6 +107,11 @@ impl TestServer {
         self.clock.set(moment);
     }
 
+    /// Host and port.
+    pub(crate) fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
     /// A request without anything.
     pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base))
