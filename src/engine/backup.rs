@@ -16,8 +16,6 @@ use crate::store::{NewGeneration, StoreError, Stream};
 /// then stop the server and copy the data directory.
 pub fn write(published: &Published, to: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<(), StoreError> {
     let mut generation = NewGeneration::create(to)?.paced();
-    let directory = published.directory();
-    write_directory(generation.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
     let groups = published.groups().count();
     for (done, group) in published.groups().enumerate() {
         progress(done, groups);
@@ -34,6 +32,9 @@ pub fn write(published: &Published, to: &Path, progress: &mut dyn FnMut(usize, u
         aside.frames()?.iter().try_for_each(|frame| snapshot.frame(frame))?;
         snapshot.finish()?;
     }
+    // Last, so that it knows every block of ids that a group written above may have used.
+    let directory = published.directory();
+    write_directory(generation.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
     drop(generation.publish()?);
     Ok(())
 }

@@ -41,7 +41,7 @@ use self::sending::Post;
 use crate::clock::Clock;
 use crate::domain::access::{AccessRefusal, ChangeAccess};
 use crate::domain::command::Command;
-use crate::domain::directory::Directory;
+use crate::domain::directory::{Directory, IdKind};
 use crate::domain::ids::{GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
@@ -216,6 +216,11 @@ impl Engine {
         let bases = aside.iter().filter_map(|aside| aside.base.as_ref());
         for catalogue in parts.roots.iter().chain(bases).map(|root| &root.catalogue) {
             catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
+        }
+        // Nor is what a group has used, should the directory be older than the group.
+        for root in parts.roots.iter().chain(aside.iter().filter_map(|aside| aside.base.as_ref())) {
+            let spent = IdKind::ALL.into_iter().map(|kind| (kind, root.spent(kind))).filter(|(_, id)| *id > 0);
+            spent.for_each(|(kind, id)| directory.claim(kind, id, root.catalogue.group.id));
         }
         let newest = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.roots, aside));

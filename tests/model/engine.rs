@@ -291,3 +291,26 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
         assert_eq!(health.fatal(), None, "a supervisor that was told to end is no failure");
     });
 }
+
+#[test]
+fn a_group_that_knows_more_than_the_directory_is_never_given_an_id_in_use() {
+    simulated(async {
+        let (shop, disk, mut used) = (two_open_calendars(), SimulatedDisk::new(), 0);
+        for half_hour in 0..3 {
+            let (known, root) = recovered(&shop, &disk);
+            let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
+            // Each time the one of the import: it has never heard of the blocks granted since.
+            let directory = Directory { sequence: known.sequence, ..imported(&shop) };
+            let (engine, journal) = Engine::start(parts(&shop, directory, root, 1), log).await;
+            tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+            let client = usize::try_from(half_hour).expect("small");
+            let done = engine.write(group(), wish(client, half_hour, Some(1))).await.expect("free");
+            assert!(done.appointments.iter().all(|id| !done.before.rows.contains_key(id)));
+            assert_eq!(done.root.rows.len(), done.before.rows.len() + 1);
+            let fiche = done.root.spent(IdKind::Fiche);
+            assert!(fiche > used, "client {fiche} comes after {used}");
+            used = fiche;
+            engine.shut_down().await;
+        }
+    });
+}

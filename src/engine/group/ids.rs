@@ -55,9 +55,13 @@ impl State {
         enough
     }
 
+    /// Takes granted ids in hand, but for any that are used: where all are, more are asked for.
     pub(super) fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
         self.asked.retain(|asked| *asked != kind);
-        self.ids.entry(kind).or_default().push_back(range);
+        let unused = range.start.max(self.root.spent(kind) + 1)..range.end;
+        if !unused.is_empty() {
+            self.ids.entry(kind).or_default().push_back(unused);
+        }
         self.advance();
     }
 
