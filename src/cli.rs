@@ -176,7 +176,11 @@ fn listed(faults: &[ImportFault]) -> String {
 fn is_refusal(error: &StoreError) -> bool {
     matches!(
         error,
-        StoreError::Locked { .. } | StoreError::Empty { .. } | StoreError::Occupied { .. } | StoreError::Newer { .. }
+        StoreError::Locked { .. }
+            | StoreError::Empty { .. }
+            | StoreError::Occupied { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::Newer { .. }
     )
 }
 

@@ -40,5 +40,10 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
 pub(super) fn backup(data: &Path, to: &Path) -> Result<(), Failed> {
     // The server stands elsewhere than whoever asks.
     let to = std::path::absolute(to)?;
+    let existing = to.ancestors().find(|path| path.exists()).unwrap_or(&to).canonicalize()?;
+    if data.canonicalize().is_ok_and(|data| existing.starts_with(data)) {
+        let why = format!("{} lies in the data directory {}; choose a place outside it", to.display(), data.display());
+        return Err(Failed::Refused(why));
+    }
     operator::ask(data, &Request::BackUp { to }, &mut std::io::stdout().lock())
 }

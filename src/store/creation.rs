@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::database::Database;
 use super::error::StoreError;
 use super::files::{DirectoryLock, create_directory};
-use super::generation::{self, Current, Generation, Layout, journal_path, set_current, snapshots_path};
+use super::generation::{Current, Generation, Layout, journal_path, set_current, snapshots_path};
 use super::journal;
 use super::mark::{Mark, Marked};
 use super::record::{BatchNumber, Position, Stream};
@@ -30,14 +30,23 @@ impl NewGeneration {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Occupied`] when a store is there, [`StoreError::Locked`] while another process uses the directory.
+    /// [`StoreError::Occupied`] when a store is there, [`StoreError::Foreign`] when something else is,
+    /// [`StoreError::Locked`] while another process uses the directory.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         create_directory(directory)?;
+        if Store::is_empty(directory)? {
+            // Before the lock's file is made among what is somebody else's.
+            Layout::read(directory)?.expect_leftovers_only()?;
+        }
         let lock = DirectoryLock::take(directory)?;
         if !Store::is_empty(directory)? {
             return Err(StoreError::Occupied { directory: directory.to_owned() });
         }
-        Layout::read(directory)?.remove_leftovers(None)?;
+        let layout = Layout::read(directory)?;
+        layout.expect_leftovers_only()?;
+        layout.remove_leftovers(None)?;
+        // Before all else: snapshots without a mark may be those of a whole store that lost its files.
+        Mark::create(directory, Marked { clean: true, ..Marked::default() })?;
         Self::begin(directory, lock, BatchNumber(1))
     }
 
@@ -74,9 +83,6 @@ impl NewGeneration {
         snapshots.seal(generation.0, first_batch)?;
         snapshot::verify(&snapshots_path(&directory, generation), generation.0)?;
         journal::create(&journal_path(&directory, generation), generation.0, Some(first_batch))?;
-        if generation::current(&directory)?.is_none() {
-            Mark::create(&directory, Marked { clean: true, ..Marked::default() })?;
-        }
         set_current(&directory, Current { generation, before: None })?;
         Store::open_locked(&directory, lock)
     }

@@ -43,6 +43,17 @@ pub enum StoreError {
         /// The data directory.
         directory: PathBuf,
     },
+    /// Something stands where a store was to be made.
+    #[error(
+        "{} holds {}, which is no store's; choose an empty directory, or one that is not there",
+        directory.display(), found.display()
+    )]
+    Foreign {
+        /// The directory.
+        directory: PathBuf,
+        /// The first of what it holds.
+        found: PathBuf,
+    },
     /// A file cannot be what was written: a checksum, a count or a number does not hold.
     #[error(
         "{} is damaged at {place}: {what}; copy the directory before anything else, then restore the newest backup \

@@ -18,11 +18,14 @@ use super::error::{Place, StoreError};
 use super::files::{entries, remove_directory, replace_file};
 
 /// The directory of a copy that is made to be read.
-pub(super) const COPY: &str = "copy";
+pub(super) const COPY: &str = ".slotbook-copy-to-read";
 
 /// Number of a generation, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(pub(super) u64);
+
+/// The one that a creation makes.
+pub(super) const FIRST: Generation = Generation(1);
 
 /// What `CURRENT` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub(super) struct Layout {
     journals: Vec<Generation>,
     /// Journals that never got their name, and copies that were not removed.
     unborn: Vec<PathBuf>,
+    /// The first name that no store writes. It is never touched.
+    foreign: Option<PathBuf>,
 }
 
 /// The snapshots of a generation.
@@ -91,19 +96,34 @@ fn current_line(current: Current) -> String {
     format!("{numbers} {:08x}\n", crc32fast::hash(numbers.as_bytes()))
 }
 
+/// The generation of a name that is ours to the letter: `snapshots-2024` is somebody else's.
+fn numbered(name: &str, prefix: &str) -> Option<Generation> {
+    let number = name.strip_prefix(prefix)?.parse().ok()?;
+    (number > 0 && name == format!("{prefix}{number:06}")).then_some(Generation(number))
+}
+
 impl Layout {
     /// Reads the names in `directory`.
     pub(super) fn read(directory: &Path) -> Result<Self, StoreError> {
-        let mut layout =
-            Self { directory: directory.to_owned(), snapshots: Vec::new(), journals: Vec::new(), unborn: Vec::new() };
+        let mut layout = Self {
+            directory: directory.to_owned(),
+            snapshots: Vec::new(),
+            journals: Vec::new(),
+            unborn: Vec::new(),
+            foreign: None,
+        };
         for path in entries(directory)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if let Some(number) = name.strip_prefix("snapshots-").and_then(|number| number.parse().ok()) {
-                layout.snapshots.push(Generation(number));
-            } else if let Some(number) = name.strip_prefix("journal-").and_then(|number| number.parse().ok()) {
-                layout.journals.push(Generation(number));
-            } else if (name.starts_with("journal-") && name.ends_with(".new")) || name == COPY {
+            // A name that is no text is none of ours.
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if let Some(generation) = numbered(name, "snapshots-") {
+                layout.snapshots.push(generation);
+            } else if let Some(generation) = numbered(name, "journal-") {
+                layout.journals.push(generation);
+            } else if name.strip_suffix(".new").is_some_and(|name| numbered(name, "journal-").is_some()) || name == COPY
+            {
                 layout.unborn.push(path);
+            } else if !["lock", "mark", "CURRENT.new", "lost+found"].contains(&name) {
+                layout.foreign.get_or_insert(path);
             }
         }
         layout.snapshots.sort_unstable();
@@ -114,6 +134,28 @@ impl Layout {
     /// The journals to be replayed onto the snapshots of `generation`, in order.
     pub(super) fn journals_from(&self, generation: Generation) -> Vec<Generation> {
         self.journals.iter().copied().filter(|journal| *journal >= generation).collect()
+    }
+
+    /// Whether anything of any generation stands here.
+    pub(super) fn holds_a_generation(&self) -> bool {
+        !self.snapshots.is_empty() || !self.journals.is_empty()
+    }
+
+    /// Refuses a directory that holds what an interrupted creation of the first generation cannot have left.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Foreign`] with the name of it.
+    pub(super) fn expect_leftovers_only(&self) -> Result<(), StoreError> {
+        let later = |generations: &[Generation]| generations.iter().copied().find(|generation| *generation > FIRST);
+        let snapshots = later(&self.snapshots).map(|generation| snapshots_path(&self.directory, generation));
+        let journal = || later(&self.journals).map(|generation| journal_path(&self.directory, generation));
+        let ours = [COPY.to_owned(), format!("journal-{:06}.new", FIRST.0)];
+        let unborn = || self.unborn.iter().find(|path| !ours.iter().any(|name| path.ends_with(name))).cloned();
+        match self.foreign.clone().or(snapshots).or_else(journal).or_else(unborn) {
+            None => Ok(()),
+            Some(found) => Err(StoreError::Foreign { directory: self.directory.clone(), found }),
+        }
     }
 
     /// A number above all that were ever used here.

@@ -88,8 +88,8 @@ impl Mark {
         self.marked
     }
 
-    /// Whether a server ever opened the store: creation writes the mark once.
-    pub(super) const fn was_served(&self) -> bool {
+    /// Whether the creation of the store came to its end: it writes the mark before anything else, and again at the end.
+    pub(super) const fn was_completed(&self) -> bool {
         self.counter > 1
     }
 
@@ -152,7 +152,7 @@ mod tests {
     fn a_mark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
         let mut mark = Mark::create(directory.path(), Marked { clean: true, ..Marked::default() }).unwrap();
-        assert!(!mark.was_served());
+        assert!(!mark.was_completed());
         for batch in 1..=3 {
             mark.put(at(batch)).unwrap();
             assert_eq!(Mark::open(directory.path()).unwrap().marked(), at(batch));
@@ -160,7 +160,7 @@ mod tests {
         mark.put(Marked { clean: true, ..at(3) }).unwrap();
         mark.sync().unwrap();
         let mark = Mark::open(directory.path()).unwrap();
-        assert!(mark.marked().clean && mark.was_served());
+        assert!(mark.marked().clean && mark.was_completed());
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when `CURRENT` is lost or unreadable though the directory was in use.
+    /// [`StoreError::Damaged`] when `CURRENT` is lost or unreadable though a store was completed here, or may have been.
     pub fn is_empty(directory: &Path) -> Result<bool, StoreError> {
         if !directory.is_dir() {
             return Ok(true);
@@ -62,12 +62,20 @@ impl Store {
         if generation::current(directory)?.is_some() {
             return Ok(false);
         }
-        let served = directory.join("mark").is_file() && Mark::open(directory).is_ok_and(|mark| mark.was_served());
-        if served {
-            let what = "it is missing, but the mark beside it shows that a store was in use";
-            return Err(StoreError::damaged(&directory.join("CURRENT"), Place::Whole, what));
-        }
-        Ok(true)
+        let what = match Mark::open(directory) {
+            Ok(mark) if mark.was_completed() => {
+                "it is missing, but the mark beside it shows that a store was completed"
+            }
+            // A creation that did not come to its end.
+            Ok(_) => return Ok(true),
+            Err(error @ StoreError::Newer { .. }) => return Err(error),
+            // A creation writes the mark before all else: what stands here without one may be a whole store.
+            Err(_) if Layout::read(directory)?.holds_a_generation() => {
+                "it is missing, and so is a readable mark, but snapshots or a journal stand beside it"
+            }
+            Err(_) => return Ok(true),
+        };
+        Err(StoreError::damaged(&directory.join("CURRENT"), Place::Whole, what))
     }
 
     /// Takes hold of the store in `directory`. After an unclean end it makes the files come from the disk, not from
@@ -93,6 +101,11 @@ impl Store {
         let Some(current) = generation::current(directory)? else {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         };
+        if !mark.was_completed() {
+            // From now on a missing `CURRENT` is damage.
+            mark.put(mark.marked())?;
+            mark.sync()?;
+        }
         if !mark.marked().clean {
             forget_cached(&snapshots_path(directory, current.generation))?;
             for journal in Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation)) {

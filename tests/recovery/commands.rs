@@ -62,6 +62,10 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(hashes(&copy), hashes(&data));
     let again = run(&["backup", to], &data);
     assert_eq!(again.status.code(), Some(1), "nothing is written over");
+    let within = run(&["backup", data.join("more/backup").to_str().expect("a plain path")], &data);
+    assert_eq!(within.status.code(), Some(1));
+    assert!(complaint(&within).contains("lies in the data directory"), "{}", complaint(&within));
+    assert!(!data.join("more").exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

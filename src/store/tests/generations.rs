@@ -164,8 +164,11 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     assert!(matches!(Store::open(&path), Err(StoreError::Empty { .. })));
 
     // As far as it can come without being complete.
-    NewGeneration::create(&path).unwrap().publish().unwrap();
+    let generation = NewGeneration::create(&path).unwrap();
+    let mark = fs::read(path.join("mark")).unwrap();
+    generation.publish().unwrap();
     fs::remove_file(path.join("CURRENT")).unwrap();
+    fs::write(path.join("mark"), mark).unwrap();
     assert!(Store::is_empty(&path).unwrap());
 
     let mut generation = NewGeneration::create(&path).unwrap();
@@ -174,6 +177,50 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     let (seen, _) = recovered(&path).unwrap();
     assert_eq!(seen.snapshots.keys().copied().collect::<Vec<_>>(), [group(3)]);
     assert!(matches!(NewGeneration::create(&path), Err(StoreError::Occupied { .. })));
+}
+
+#[test]
+fn a_store_that_nobody_served_and_that_lacks_current_is_damaged_and_not_empty() {
+    for spoilt_mark in [None, Some(&b""[..]), Some(&[0xff; 8192])] {
+        let directory = imported();
+        fs::remove_file(directory.path().join("CURRENT")).unwrap();
+        if let Some(bytes) = spoilt_mark {
+            fs::write(directory.path().join("mark"), bytes).unwrap();
+        }
+        let damaged = |error| matches!(error, StoreError::Damaged { path, .. } if path.ends_with("CURRENT"));
+        assert!(damaged(Store::is_empty(directory.path()).unwrap_err()));
+        assert!(damaged(NewGeneration::create(directory.path()).err().unwrap()));
+        assert!(snapshots_path(&directory).is_dir(), "nothing is removed");
+    }
+    let directory = imported();
+    fs::remove_file(directory.path().join("CURRENT")).unwrap();
+    fs::remove_file(directory.path().join("mark")).unwrap();
+    assert!(matches!(refusal(directory.path()), StoreError::Damaged { .. }));
+}
+
+#[test]
+fn nothing_is_created_where_something_else_stands() {
+    let names = ["copy", "snapshots-2024", "snapshots-000002", "journal-1", "journal-old.new", "journal-000002.new"];
+    for name in names {
+        let directory = tempfile::tempdir().unwrap();
+        let theirs = directory.path().join(name).join("photographs");
+        fs::create_dir_all(&theirs).unwrap();
+        let refused = NewGeneration::create(directory.path()).err();
+        let refused = refused.unwrap_or_else(|| panic!("{name} is somebody's"));
+        // A generation of ours without a mark may be a whole store.
+        assert!(matches!(refused, StoreError::Foreign { .. } | StoreError::Damaged { .. }), "{name}: {refused}");
+        assert!(theirs.is_dir(), "{name} was removed");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{name}: nothing was added");
+    }
+}
+
+#[test]
+fn a_store_that_serves_leaves_alone_what_is_somebody_elses() {
+    let directory = imported();
+    let theirs = ["copy", "snapshots-2024", "journal-1", "journal-old.new"].map(|name| directory.path().join(name));
+    theirs.iter().for_each(|path| fs::create_dir(path).unwrap());
+    recovered(directory.path()).unwrap().1.into_log().unwrap().close().unwrap();
+    assert!(theirs.iter().all(|path| path.is_dir()));
 }
 
 #[test]
