@@ -72,7 +72,7 @@ async fn conditions_are_taken_as_they_are_written_and_bodies_as_they_came() {
     assert_eq!(written.0, 200, "{written:?}");
     assert_eq!(connection.get(&from("%3E%3D", "2025-06-01")).await, written, "the same as encoded");
     let total = json(&written)["totalRecords"].as_u64().expect("a number");
-    let text = "1 > 0 \"<é>\" ` \r\n\r\nGET /?a=> HTTP/1.1\r\n\r\n";
+    let text = "1 > 0 \"<é>\" ` \n\nGET /?a=> HTTP/1.1\n\n";
     let made = connection.post(&vevents, &note(text)).await;
     assert_eq!((made.0, &json(&made)["text"]), (201, &json!(text)), "{made:?}");
     let again = connection.get(&from(">=", "2025-06-01")).await;
