@@ -1,7 +1,8 @@
 //! Files and directories: made durable, locked, and read from the disk rather than from memory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FlockOperation};
@@ -58,7 +59,7 @@ pub(super) fn sync_file(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|file| file.sync_all()).map_err(StoreError::io("sync", path))
 }
 
-/// Makes `directory` and its missing parents, durably.
+/// Makes `directory` and its missing parents, durably; what is made is its owner's alone.
 pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
     if directory.is_dir() {
         return Ok(());
@@ -69,7 +70,7 @@ pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
         None => Path::new("/"),
     };
     create_directory(parent)?;
-    fs::create_dir(directory).map_err(StoreError::io("create", directory))?;
+    DirBuilder::new().mode(0o700).create(directory).map_err(StoreError::io("create", directory))?;
     sync_directory(directory)?;
     sync_directory(parent)
 }

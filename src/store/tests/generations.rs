@@ -1,6 +1,7 @@
 //! Snapshots and generations over real files: import, its interruptions, and what replaces what.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
 
@@ -221,6 +222,16 @@ fn a_store_that_serves_leaves_alone_what_is_somebody_elses() {
     theirs.iter().for_each(|path| fs::create_dir(path).unwrap());
     recovered(directory.path()).unwrap().1.into_log().unwrap().close().unwrap();
     assert!(theirs.iter().all(|path| path.is_dir()));
+}
+
+#[test]
+fn a_directory_that_is_made_for_a_store_is_its_owners_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("more").join("data");
+    NewGeneration::create(&path).unwrap().publish().unwrap();
+    for made in [&path, path.parent().unwrap()] {
+        assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 }
 
 #[test]
