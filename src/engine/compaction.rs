@@ -58,13 +58,20 @@ impl Compactor {
         let mut wait = LOOK;
         while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = LOOK;
-            if !self.is_due()? {
-                continue;
-            }
-            if !self.has_room()? {
-                tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
-                wait = REST;
-                continue;
+            // A look that fails has harmed nothing: a machine short of files or memory may have some later.
+            match self.is_due().and_then(|due| Ok((due, due && self.has_room()?))) {
+                Ok((false, _)) => continue,
+                Ok((true, true)) => {}
+                Ok((true, false)) => {
+                    tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
+                    wait = REST;
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "whether a new generation is due cannot be seen; it is looked at later");
+                    wait = REST;
+                    continue;
+                }
             }
             let began = Stopwatch::now();
             match self.compact() {
@@ -73,6 +80,10 @@ impl Compactor {
                     tracing::info!(done.copied, done.written, seconds, "a new generation of the store is current");
                 }
                 Ok(None) => return Ok(()),
+                Err(error @ StoreError::NoRoom { .. }) => {
+                    tracing::warn!(%error, "a generation was given up; the one before stands, and the journal grows");
+                    wait = REST;
+                }
                 Err(error) if is_damage(&error) => {
                     tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
                     // Nothing of the damaged generation goes into the next.
@@ -108,8 +119,14 @@ impl Compactor {
     pub fn compact(&mut self) -> Result<Option<Compacted>, StoreError> {
         let next = self.generations.next_journal()?;
         let Some(turned) = self.journal.turn(next) else { return Ok(None) };
+        let (data, reserve) = (self.generations.directory().to_owned(), self.reserve_bytes);
+        let room = || match free_bytes(&data) {
+            Ok(free) if free < reserve => Err(StoreError::NoRoom { directory: data.clone() }),
+            // Where it cannot be seen, the writes themselves say so.
+            Ok(_) | Err(_) => Ok(()),
+        };
         let mut compaction = self.generations.begin(turned)?;
-        let written = write(&mut compaction, &self.published, self.copying);
+        let written = write(&mut compaction, &self.published, self.copying, &room);
         let done = match written {
             Ok(done) => done,
             Err(error) => {
@@ -123,13 +140,19 @@ impl Compactor {
     }
 }
 
-/// Writes every stream, the directory first, as of now.
-fn write(compaction: &mut Compaction<'_>, published: &Published, copying: bool) -> Result<Compacted, StoreError> {
+/// Writes every stream, the directory first, as of now; asks before each group whether there is `room`.
+fn write(
+    compaction: &mut Compaction<'_>,
+    published: &Published,
+    copying: bool,
+    room: &dyn Fn() -> Result<(), StoreError>,
+) -> Result<Compacted, StoreError> {
     let mut done = Compacted::default();
     let directory = published.directory();
     write_directory(compaction.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
     done.written += 1;
     for group in published.groups() {
+        room()?;
         let root = published.root(group).expect("a published group stays published");
         let (stream, at) = (Stream::Group(group), position(&root));
         if copying && compaction.copy(stream, at)? {

@@ -54,6 +54,12 @@ pub enum StoreError {
         /// The first of what it holds.
         found: PathBuf,
     },
+    /// The disk has less room than is to be left free.
+    #[error("the disk of {} has no room for more beside what is kept in reserve; make room on it", directory.display())]
+    NoRoom {
+        /// The data directory.
+        directory: PathBuf,
+    },
     /// A file cannot be what was written: a checksum, a count or a number does not hold.
     #[error(
         "{} is damaged at {place}: {what}; copy the directory before anything else, then restore the newest backup \
