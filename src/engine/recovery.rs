@@ -65,7 +65,10 @@ impl Visitor for States {
         match record.stream {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
-                self.directory = self.directory.apply(&event);
+                let next = guarded(|| self.directory.apply(&event));
+                self.directory = next.map_err(|message| {
+                    StoreError::rejected(format!("the directory's event cannot be carried out: {message}"))
+                })?;
                 Ok(())
             }
             Stream::Group(group) => self.event(group, record),
