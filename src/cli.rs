@@ -10,6 +10,7 @@ mod socket;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -229,6 +230,9 @@ fn start(config: &Config) -> Result<(), Failed> {
     let began = tokio::time::Instant::now();
     let Loaded { directory, mut roots, aside, store } = content::open(&config.data, config.demo)?;
     let recovery = began.elapsed();
+    if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
+        tracing::warn!(data = %config.data.display(), "others than its owner may look into the data directory: chmod 700");
+    }
     let report = store.report();
     tracing::info!(
         groups = roots.len(),
@@ -378,6 +382,10 @@ fn give_up(why: &dyn std::fmt::Display) -> ! {
 /// Looks after the writer and the disk's room on a thread of its own, which no stuck task can keep from it, until what
 /// is returned is dropped.
 fn watch(health: Arc<Health>, data: PathBuf, reserve_bytes: u64) -> std::io::Result<std::sync::mpsc::Sender<()>> {
+    // Once before anybody is told where to ask; a look that fails is fatal from the thread.
+    if let Ok(free) = free_bytes(&data) {
+        health.has_room(free >= reserve_bytes);
+    }
     let (running, stop) = std::sync::mpsc::channel::<()>();
     std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
         while stop.recv_timeout(WATCH) == Err(RecvTimeoutError::Timeout) {
@@ -397,8 +405,10 @@ fn watch(health: Arc<Health>, data: PathBuf, reserve_bytes: u64) -> std::io::Res
 fn compact(compactor: Compactor) -> std::io::Result<std::sync::mpsc::Sender<()>> {
     let (running, stop) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("compactor".to_owned()).spawn(move || {
-        if let Err(error) = compactor.run(&stop) {
-            give_up(&error);
+        match std::panic::catch_unwind(AssertUnwindSafe(|| compactor.run(&stop))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => give_up(&error),
+            Err(_) => give_up(&"what makes new generations of the store panicked"),
         }
     })?;
     Ok(running)

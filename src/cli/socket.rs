@@ -31,6 +31,8 @@ const LINE_MAX: u64 = 256 * 1_024;
 const PIECE_MAX: usize = 64 * 1_024;
 /// How long either side may leave the other waiting for the next bytes of a request or an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait after a request that could not be taken.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Requests carried out at once at most.
 const ASKERS_MAX: usize = 8;
 
@@ -94,7 +96,12 @@ fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle) {
     for stream in listener.incoming() {
         let stream = match stream {
             Ok(stream) => stream,
-            Err(error) => return tracing::error!(%error, "the operator's socket is lost; a restart makes it anew"),
+            Err(error) => {
+                // Such as too many open files: some are closed in time.
+                tracing::warn!(%error, "an operator's command could not be taken; the next may be");
+                std::thread::park_timeout(PAUSE);
+                continue;
+            }
         };
         let turn = Arc::clone(&askers);
         if Arc::strong_count(&turn) > ASKERS_MAX + 1 {
