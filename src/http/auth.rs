@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -172,23 +172,36 @@ impl Asked<'_> {
     }
 
     /// Whether the request comes from a page of somebody else's. Browsers say so in every request that changes something.
-    fn is_foreign(&self, tls: bool) -> bool {
+    /// Ours are those of the address that was asked, and of the one by which people know the server: a proxy may have
+    /// given it another name.
+    fn is_foreign(&self, tls: bool, public_url: &str) -> bool {
         let mut origins = self.headers.get_all(ORIGIN).iter();
         let Some(origin) = origins.next() else { return false };
-        let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
-            return true;
+        let parts = |origin: &HeaderValue| {
+            let (scheme, authority) = origin.to_str().ok()?.split_once("://")?;
+            Some((scheme.to_ascii_lowercase(), authority.to_ascii_lowercase()))
         };
+        let Some((scheme, authority)) = parts(origin) else { return true };
+        let known = public_url.split_once("://").map(|(scheme, rest)| (scheme, rest.split('/').next().unwrap_or(rest)));
+        let is_known = known.is_some_and(|(known_scheme, known)| {
+            known_scheme.eq_ignore_ascii_case(&scheme) && known.eq_ignore_ascii_case(&authority)
+        });
+        if is_known {
+            return origins.next().is_some();
+        }
         let host = self.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let plain = |authority: &str| {
             let port = [":80", ":443"].into_iter().find_map(|port| authority.strip_suffix(port));
             port.unwrap_or(authority).to_ascii_lowercase()
         };
-        origins.next().is_some() || plain(authority) != plain(host) || (tls && !scheme.eq_ignore_ascii_case("https"))
+        origins.next().is_some() || plain(&authority) != plain(host) || (tls && scheme != "https")
     }
 }
 
 /// Finds out who asks.
 pub(super) struct Doorkeeper {
+    /// The address by which people know the server; empty where nobody has said.
+    pub(super) public_url: String,
     /// Keys the hashes under which credentials are remembered; drawn at start, never kept.
     secret: [u8; 32],
     /// When credentials were verified, of the last minute.
@@ -229,6 +242,7 @@ impl Doorkeeper {
     /// A doorkeeper who remembers nobody.
     pub(super) fn new(cores: usize) -> Self {
         Self {
+            public_url: String::new(),
             secret: Draws::from_os().bytes(),
             remembered: Mutex::default(),
             verifying: Computing::new(cores),
@@ -286,7 +300,10 @@ impl Doorkeeper {
     /// # Errors
     /// 403 for any other.
     pub(super) fn refuse_foreign(&self, asked: &Asked<'_>) -> Result<(), Failure> {
-        if asked.method != Method::GET && asked.method != Method::HEAD && asked.is_foreign(self.sessions.behind_tls) {
+        if asked.method != Method::GET
+            && asked.method != Method::HEAD
+            && asked.is_foreign(self.sessions.behind_tls, &self.public_url)
+        {
             return Err(Failure::unauthorized(
                 "a session changes something only from a page of this very address: Origin and Host differ",
             ));

@@ -300,6 +300,7 @@ impl Server {
     /// The same, where messages say what these carriers make them say.
     #[must_use]
     pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
+        self.doorkeeper.public_url.clone_from(&carriers.public_url);
         self.carriers = carriers;
         self
     }

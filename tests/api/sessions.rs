@@ -1,8 +1,11 @@
 //! Logging in and out, and what a session stands for.
 
+use std::sync::Arc;
+
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use slotbook::domain::ids::GroupId;
+use slotbook::notify::Carriers;
 use slotbook::password::sha1_hex;
 
 use crate::server::{Answer, TestServer, answer};
@@ -236,6 +239,19 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
     };
     answer(logout("http://shop.example")).await.refused(403, 1, None);
     answer(logout("https://shop.example:443")).await.is(200);
+}
+
+#[tokio::test]
+async fn a_page_of_the_public_address_is_ours_whatever_a_proxy_calls_us() {
+    let roots = vec![shop::group_four(|_| {}), shop::group_five()];
+    let carriers = Arc::new(Carriers::nobody("https://rdv.example.org/agenda/"));
+    let server = TestServer::serving(roots, |server| server.behind_tls(true).with_carriers(carriers)).await;
+    let (cookie, _) = cookie(&answer(login(&server, KEY, "pro", ANN)).await);
+    let logout = |origin: &str| with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin);
+    for foreign in ["http://rdv.example.org", "https://example.org", "https://rdv.example.org.evil.example"] {
+        answer(logout(foreign)).await.refused(403, 1, None);
+    }
+    answer(logout("https://RDV.example.org")).await.is(200);
 }
 
 #[tokio::test]
