@@ -21,10 +21,11 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = store_of(folder.path(), &practice(CALENDARS));
         let witness = Arc::new(Witness::brief());
-        for _ in first..kills.min(first + LIVES) {
-            // New generations are made all the time.
+        for life in first..kills.min(first + LIVES) {
+            // New generations are made all the time: one is looked for each second, so some lives last longer.
             let server = Served::on(&data, &["--journal-mib", "0"]);
-            let load = witness.load(&server.base, chance.random_range(1..500)).await;
+            let lasting = if life % 4 == 3 { 1_500..3_000 } else { 1..500 };
+            let load = witness.load(&server.base, chance.random_range(lasting)).await;
             server.end("KILL");
             load.join_all().await;
             witness.examine(&exported(&data));
