@@ -267,7 +267,6 @@ fn appointment() -> Object {
     let more = [
         ("key", text()),
         ("created_since", whole()),
-        ("location", text()),
         ("group", part(&[("id", id()), ("name", text()), ("urlname", text())])),
         ("calendar", part(&[("id", id()), ("publicname", text())])),
         ("fiche", fiche),
@@ -283,9 +282,7 @@ fn appointment() -> Object {
         ("capacity", whole()),
         ("resource_id", whole()),
         ("intervention_name", text()),
-        ("intervention_length", whole()),
         ("calendar_name", text()),
-        ("group_name", text()),
     ];
     let plain = answer(&APPOINTMENT);
     more.into_iter().fold(plain, |object, (name, of)| object.property(name, of).required(name)).build()
