@@ -88,6 +88,7 @@ pub fn open(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant)
     };
     row.take_over_reminders(before, now);
     if let Some(before) = before {
+        row.lock_out_former_client(before, draws.key);
         kind_stays(before, &row).map_err(|fault| faulty(vec![fault]))?;
         if *before == row {
             return Ok(None);

@@ -1,24 +1,27 @@
 //! Which messages an event causes: those to the client whose appointment it makes, changes or cancels. Contract 7.
 
-use super::delivery::recipient_of;
+use std::sync::Arc;
+
+use super::delivery::{address_of, recipient_of};
 use super::event::Event;
 use super::ids::VeventId;
-use super::outbox::{Channel, Content, Message, Standing};
+use super::outbox::{Channel, Content, Message, Standing, Withdrawn};
 use super::planning::standing;
 use super::root::Root;
 use super::time::Instant;
-use super::vevent::Vevent;
+use super::vevent::{Appointment, Vevent};
 
 /// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an
-/// appointment by change; a change of what a client would notice; a cancellation. Nobody is written to about what has begun,
-/// nor about an appointment that a professional makes by hand. `next` is the state after the event.
+/// appointment by change; a change of what a client would notice; a cancellation. An appointment given to another client is
+/// confirmed to the new one and cancelled to the old. Nobody is written to about what has begun, nor about an appointment
+/// that a professional makes by hand. `next` is the state after the event.
 #[must_use]
 pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Message> {
     if !next.catalogue.group.sendmail {
         return Vec::new();
     }
     let (at, told) = match event {
-        Event::AppointmentsBooked { at, legs, .. } => (*at, confirmation(next, legs, now)),
+        Event::AppointmentsBooked { at, legs, .. } => (*at, confirmation(next, legs, now).into_iter().collect()),
         Event::AppointmentCancelled { at, id } => (*at, changed(root, next, *id, now)),
         Event::VeventPut { at, row } => (*at, changed(root, next, row.id, now)),
         Event::FichePut { .. }
@@ -38,13 +41,14 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::VeventsRemoved { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
-    told.map(|(content, recipient)| root.outbox.draft(0, at, content, &recipient)).into_iter().collect()
+    let draft = |(place, (content, recipient)): (u64, Told)| root.outbox.draft(place, at, content, &recipient);
+    (0..).zip(told).map(draft).collect()
 }
 
 /// What is to be told, and to whom.
-type Told = Option<(Content, String)>;
+type Told = (Content, String);
 
-fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Told {
+fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Option<Told> {
     let first = legs.first()?;
     let upcoming: Vec<Standing> = legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
     if upcoming.is_empty() {
@@ -53,27 +57,50 @@ fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Told {
     Some((Content::Confirmation(upcoming), recipient_of(next, first, Channel::Mail)?))
 }
 
-/// What a change of an event by hand, or its cancellation, tells its client.
-fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Told {
-    let before = root.rows.get(&id)?;
-    let after = next.rows.get(&id)?;
-    let standing = standing(after)?;
-    let recipient = recipient_of(next, after, Channel::Mail)?;
-    let Some(was) = before.appointment() else {
-        let upcoming = !after.deleted && standing.start > now;
-        return upcoming.then(|| (Content::Confirmation(vec![standing]), recipient));
+/// What a change of an event by hand, or its cancellation, tells its clients.
+fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Vec<Told> {
+    let (Some(before), Some(after)) = (root.rows.get(&id), next.rows.get(&id)) else { return Vec::new() };
+    let Some(is) = after.appointment() else { return Vec::new() };
+    match before.appointment() {
+        Some(was) if was.fiche_id == is.fiche_id => told_to_same(before, after, next, now).into_iter().collect(),
+        Some(was) => withdrawal(before, was, next, now).into_iter().chain(told_to_new(after, next, now)).collect(),
+        None => told_to_new(after, next, now).into_iter().collect(),
+    }
+}
+
+/// A confirmation to the client who has an appointment now, where it is to come.
+fn told_to_new(after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
+    let standing = standing(after).filter(|it| !after.deleted && it.start > now)?;
+    Some((Content::Confirmation(vec![standing]), recipient_of(next, after, Channel::Mail)?))
+}
+
+/// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
+fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> Option<Told> {
+    let untold = |message: &Arc<Message>| matches!(&message.content, Content::Cancellation(it) if it.id == before.id);
+    let expected = !before.deleted || next.outbox.open().any(untold);
+    let appointment = standing(before).filter(|it| expected && it.start > now)?;
+    let withdrawn = Withdrawn {
+        appointment,
+        length_seconds: was.length_seconds,
+        client: was.fiche_id,
+        calendar: before.calendar_id,
+        intervention: was.intervention_id,
+        key: was.key,
     };
-    let other_client = after.appointment().is_some_and(|it| it.fiche_id != was.fiche_id);
+    Some((Content::Withdrawal(Box::new(withdrawn)), address_of(next, was.fiche_id)?))
+}
+
+/// What the client is told whose appointment it was and is.
+fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
+    let (was, is) = (standing(before)?, standing(after)?);
+    let recipient = recipient_of(next, after, Channel::Mail)?;
     match (before.deleted, after.deleted) {
-        (_, false) if other_client => {
-            (standing.start > now).then_some((Content::Confirmation(vec![standing]), recipient))
-        }
         (true, true) => None,
-        (false, true) => (was.start > now).then_some((Content::Cancellation(standing), recipient)),
+        (false, true) => (was.start > now).then_some((Content::Cancellation(is), recipient)),
         (true, false) | (false, false) => {
             let noticed = before.deleted || is_noticed(before, after);
-            let upcoming = standing.start > now;
-            (noticed && upcoming).then_some((Content::Change { appointment: standing, was: was.start }, recipient))
+            let upcoming = is.start > now;
+            (noticed && upcoming).then_some((Content::Change { appointment: is, was: was.start }, recipient))
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use super::event::Event;
 use super::fiche::Fiche;
-use super::ids::{MessageId, VeventId};
-use super::outbox::{Channel, Content, Message, Progress, Standing, Why};
+use super::ids::{FicheId, MessageId, VeventId};
+use super::outbox::{Channel, Content, Message, Progress, Standing, Why, Withdrawn};
 use super::phone;
 use super::planning::{self, TOO_LATE_SECONDS};
 use super::reminder::{SMS_DAY_BEGINS, is_sms_hour};
@@ -238,6 +238,7 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
             appointments.iter().map(|it| it.start).max().unwrap_or(given_up).min(given_up)
         }
         Content::Change { appointment, .. } | Content::Cancellation(appointment) => appointment.start.min(given_up),
+        Content::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
         Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
         Content::Reminder(Channel::Sms, appointment) => {
             let ahead = appointment.start.plus_seconds(-TOO_LATE_SECONDS);
@@ -252,17 +253,24 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
     match &message.content {
         Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
         Content::Confirmation(appointments) => {
-            let mut wrongs = appointments.iter().map(|standing| unwanted_live(root, *standing, now));
+            let mut wrongs = appointments.iter().map(|standing| unwanted_live(root, message, *standing, now));
             // What still stands is told, even where part of it does not.
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
         }
-        Content::Change { appointment, .. } => unwanted_live(root, *appointment, now),
+        Content::Change { appointment, .. } => unwanted_live(root, message, *appointment, now),
         Content::Cancellation(standing) => {
             let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
-            if !row.deleted { Some(Why::Restored) } else { unwanted_mail(root, row, *standing, now) }
+            if !row.deleted {
+                return Some(Why::Restored);
+            }
+            if root.outbox.is_withdrawn_since(standing.id, message.id) {
+                return Some(Why::GivenAway);
+            }
+            unwanted_mail(root, recipient_of(root, row, Channel::Mail), *standing, now)
         }
-        Content::Reminder(channel, standing) => unwanted_reminder(root, *channel, *standing, now),
+        Content::Withdrawal(withdrawn) => unwanted_withdrawal(root, withdrawn, now),
+        Content::Reminder(_, standing) => unwanted_reminder(root, message, *standing, now),
     }
 }
 
@@ -280,37 +288,61 @@ pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<25
     Text::new(reason).ok()
 }
 
+/// Of the appointments that a message tells of, those that its client still has.
+pub fn still_told<'a>(
+    root: &'a Root,
+    message: &Message,
+    appointments: &'a [Standing],
+) -> impl Iterator<Item = &'a Standing> + use<'a> {
+    let id = message.id;
+    appointments.iter().filter(move |standing| !root.outbox.is_withdrawn_since(standing.id, id))
+}
+
 /// Of an appointment that should stand as it did.
-#[must_use]
-pub fn unwanted_live(root: &Root, standing: Standing, now: Instant) -> Option<Why> {
+fn unwanted_live(root: &Root, message: &Message, standing: Standing, now: Instant) -> Option<Why> {
     // What is removed for good was cancelled before.
     let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         Some(Why::Cancelled)
+    } else if root.outbox.is_withdrawn_since(standing.id, message.id) {
+        Some(Why::GivenAway)
     } else if start != standing.start {
         Some(Why::Moved)
     } else {
-        unwanted_mail(root, row, standing, now)
+        unwanted_mail(root, recipient_of(root, row, Channel::Mail), standing, now)
     }
 }
 
-fn unwanted_mail(root: &Root, row: &Vevent, standing: Standing, now: Instant) -> Option<Why> {
+/// Of an appointment that its client has no more: unless it has come back.
+fn unwanted_withdrawal(root: &Root, withdrawn: &Withdrawn, now: Instant) -> Option<Why> {
+    let row = root.rows.get(&withdrawn.appointment.id).filter(|row| !row.deleted);
+    if row.and_then(|row| row.appointment()).is_some_and(|appointment| appointment.fiche_id == withdrawn.client) {
+        return Some(Why::Restored);
+    }
+    unwanted_mail(root, address_of(root, withdrawn.client), withdrawn.appointment, now)
+}
+
+fn unwanted_mail(root: &Root, recipient: Option<String>, standing: Standing, now: Instant) -> Option<Why> {
     if !root.catalogue.group.sendmail {
         Some(Why::Unwanted)
-    } else if recipient_of(root, row, Channel::Mail).is_none() {
+    } else if recipient.is_none() {
         Some(Why::NoRecipient)
     } else {
         (standing.start <= now).then_some(Why::Begun)
     }
 }
 
-fn unwanted_reminder(root: &Root, channel: Channel, standing: Standing, now: Instant) -> Option<Why> {
+fn unwanted_reminder(root: &Root, message: &Message, standing: Standing, now: Instant) -> Option<Why> {
+    let channel = message.channel();
     // What is removed for good was cancelled before.
     let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         return Some(Why::Cancelled);
+    }
+    if root.outbox.is_withdrawn_since(standing.id, message.id) {
+        return Some(Why::GivenAway);
     }
     if start != standing.start {
         return Some(Why::Moved);
@@ -324,31 +356,37 @@ fn unwanted_reminder(root: &Root, channel: Channel, standing: Standing, now: Ins
     }
 }
 
-fn client<'r>(root: &'r Root, row: &Vevent) -> Option<&'r Fiche> {
-    let fiche = root.fiches.get(&row.appointment()?.fiche_id)?;
-    (!fiche.deleted).then_some(fiche.as_ref())
+/// A client who can be written to, and is no deleted one.
+fn client(root: &Root, id: FicheId) -> Option<&Fiche> {
+    root.fiches.get(&id).filter(|fiche| !fiche.deleted).map(AsRef::as_ref)
+}
+
+/// Where mails to a client go.
+#[must_use]
+pub fn address_of(root: &Root, id: FicheId) -> Option<String> {
+    client(root, id)?.email.as_ref().map(|email| email.as_str().to_owned())
 }
 
 /// Where a message about an appointment goes.
 #[must_use]
 pub fn recipient_of(root: &Root, row: &Vevent, channel: Channel) -> Option<String> {
-    let fiche = client(root, row)?;
+    let id = row.appointment()?.fiche_id;
     match channel {
-        Channel::Mail => fiche.email.as_ref().map(|email| email.as_str().to_owned()),
-        Channel::Sms => phone::international(fiche.phone()?, root.catalogue.group.country_code.as_str()),
+        Channel::Mail => address_of(root, id),
+        Channel::Sms => phone::international(client(root, id)?.phone()?, root.catalogue.group.country_code.as_str()),
     }
 }
 
 /// Where a message goes by the newest state; where that has no answer, where it went before.
 fn recipient(root: &Root, message: &Message) -> Text<255> {
-    let about = match &message.content {
+    let of = |id: VeventId| recipient_of(root, root.rows.get(&id)?, message.channel());
+    let newest = match &message.content {
         Content::AccountLink { .. } => None,
-        Content::Confirmation(appointments) => appointments.first().map(|standing| standing.id),
+        Content::Confirmation(appointments) => still_told(root, message, appointments).next().and_then(|it| of(it.id)),
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
-        | Content::Reminder(_, appointment) => Some(appointment.id),
+        | Content::Reminder(_, appointment) => of(appointment.id),
+        Content::Withdrawal(withdrawn) => address_of(root, withdrawn.client),
     };
-    let row = about.and_then(|id| root.rows.get(&id));
-    let newest = row.and_then(|row| recipient_of(root, row, message.channel()));
     newest.and_then(|to| Text::new(&to).ok()).unwrap_or_else(|| message.recipient.clone())
 }

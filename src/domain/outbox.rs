@@ -22,10 +22,10 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use super::ids::{MessageId, VeventId};
+use super::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use super::text::Text;
 use super::time::{DAY, INSTANT_MIN, Instant};
-use super::vevent::Settled;
+use super::vevent::{Key, Settled};
 
 /// How long it is remembered what became of a message, in seconds.
 const REMEMBERED_SECONDS: i64 = 90 * DAY;
@@ -74,6 +74,26 @@ pub enum Content {
     Cancellation(Standing),
     /// An appointment comes near.
     Reminder(Channel, Standing),
+    /// An appointment was taken from its client and given to another: told to the one who had it.
+    Withdrawal(Box<Withdrawn>),
+}
+
+/// An appointment as the client knew it who has it no more. Nothing of it can be read from the appointment itself, which
+/// is another client's by now, under another secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    /// Which, and when it began.
+    pub appointment: Standing,
+    /// How long it took, in seconds.
+    pub length_seconds: u32,
+    /// Who had it.
+    pub client: FicheId,
+    /// With whom.
+    pub calendar: CalendarId,
+    /// For what.
+    pub intervention: InterventionId,
+    /// The secret it had, which opens nothing any more: the client's calendar knows the event by it.
+    pub key: Key,
 }
 
 /// An appointment, and when it began as the message was caused: where it begins at another time, another message tells.
@@ -175,6 +195,89 @@ pub enum Why {
     Expired,
     /// As many messages as one recipient may have in a day have gone there.
     TooMany,
+    /// The appointment is another client's.
+    GivenAway,
+}
+
+/// What a message is, as lists and figures name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each is named by what it tells")]
+pub enum Kind {
+    Confirmation,
+    Change,
+    Cancellation,
+    MailReminder,
+    SmsReminder,
+    AccountConfirmation,
+    NewPassword,
+    NewEmail,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Confirmation,
+        Self::Change,
+        Self::Cancellation,
+        Self::MailReminder,
+        Self::SmsReminder,
+        Self::AccountConfirmation,
+        Self::NewPassword,
+        Self::NewEmail,
+    ];
+
+    /// That of a reminder.
+    #[must_use]
+    pub const fn of_reminder(channel: Channel) -> Self {
+        match channel {
+            Channel::Mail => Self::MailReminder,
+            Channel::Sms => Self::SmsReminder,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Change => "change",
+            Self::Cancellation => "cancellation",
+            Self::MailReminder => "mail_reminder",
+            Self::SmsReminder => "sms_reminder",
+            Self::AccountConfirmation => "account_confirmation",
+            Self::NewPassword => "new_password",
+            Self::NewEmail => "new_email",
+        }
+    }
+
+    /// By what it goes.
+    #[must_use]
+    pub const fn channel(self) -> Channel {
+        match self {
+            Self::SmsReminder => Channel::Sms,
+            Self::Confirmation
+            | Self::Change
+            | Self::Cancellation
+            | Self::MailReminder
+            | Self::AccountConfirmation
+            | Self::NewPassword
+            | Self::NewEmail => Channel::Mail,
+        }
+    }
+}
+
+impl Channel {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Mail, Self::Sms];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+            Self::Sms => "sms",
+        }
+    }
 }
 
 /// The messages of a group.
@@ -190,6 +293,8 @@ pub struct Outbox {
     reminders: OrdMap<(VeventId, Channel), MessageId>,
     /// First attempts by their recipient.
     attempts: OrdSet<(Box<str>, Instant, MessageId)>,
+    /// The last message by which each appointment was taken from a client.
+    withdrawals: OrdMap<VeventId, MessageId>,
 }
 
 impl Message {
@@ -224,15 +329,36 @@ impl Message {
         }
     }
 
+    /// What it is. Who has an appointment no more is told of a cancellation.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match &self.content {
+            Content::AccountLink { purpose: LinkPurpose::Confirm, .. } => Kind::AccountConfirmation,
+            Content::AccountLink { purpose: LinkPurpose::NewPassword, .. } => Kind::NewPassword,
+            Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
+            Content::Confirmation(_) => Kind::Confirmation,
+            Content::Change { .. } => Kind::Change,
+            Content::Cancellation(_) | Content::Withdrawal(_) => Kind::Cancellation,
+            Content::Reminder(channel, _) => Kind::of_reminder(*channel),
+        }
+    }
+
     /// By what it goes.
     #[must_use]
     pub const fn channel(&self) -> Channel {
+        self.kind().channel()
+    }
+
+    /// The appointment it is about; the first of several.
+    #[must_use]
+    pub fn appointment(&self) -> Option<VeventId> {
         match &self.content {
-            Content::Reminder(channel, _) => *channel,
-            Content::AccountLink { .. }
-            | Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_) => Channel::Mail,
+            Content::AccountLink { .. } => None,
+            Content::Confirmation(appointments) => appointments.first().map(|standing| standing.id),
+            Content::Change { appointment, .. }
+            | Content::Cancellation(appointment)
+            | Content::Reminder(_, appointment) => Some(appointment.id),
+            Content::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
         }
     }
 
@@ -244,7 +370,8 @@ impl Message {
             Content::AccountLink { .. }
             | Content::Confirmation(_)
             | Content::Change { .. }
-            | Content::Cancellation(_) => None,
+            | Content::Cancellation(_)
+            | Content::Withdrawal(_) => None,
         }
     }
 }
@@ -312,6 +439,13 @@ impl Outbox {
         })
     }
 
+    /// Whether an appointment was taken from its client after a message was caused: then that message was for the one who
+    /// has it no more.
+    #[must_use]
+    pub fn is_withdrawn_since(&self, appointment: VeventId, message: MessageId) -> bool {
+        self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
+    }
+
     /// How many messages to a recipient were first attempted after a moment.
     #[must_use]
     pub fn attempted_after(&self, recipient: &str, moment: Instant) -> usize {
@@ -362,6 +496,10 @@ impl Outbox {
         if let Some(at) = message.first_claimed_at {
             self.attempts.insert((message.recipient.as_str().into(), at, message.id));
         }
+        if let Content::Withdrawal(withdrawn) = &message.content {
+            let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
+            *last = message.id.max(*last);
+        }
     }
 
     fn unindex(&mut self, message: &Message) {
@@ -373,6 +511,11 @@ impl Outbox {
         }
         if let Some(at) = message.first_claimed_at {
             self.attempts.remove(&(message.recipient.as_str().into(), at, message.id));
+        }
+        if let Content::Withdrawal(withdrawn) = &message.content
+            && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
+        {
+            self.withdrawals.remove(&withdrawn.appointment.id);
         }
     }
 }
@@ -416,6 +559,30 @@ mod tests {
         let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
         assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));
         assert_eq!(outbox.attempted_after("b@example.org", Instant(0)), 0);
+    }
+
+    #[test]
+    fn what_was_caused_before_a_withdrawal_is_known_until_the_withdrawal_is_forgotten() {
+        let mut outbox = Outbox::default();
+        let id = VeventId::new(9).expect("an id");
+        let before = link(&outbox, 0);
+        outbox.put(before.clone().into(), Instant(0));
+        let withdrawn = Withdrawn {
+            appointment: Standing { id, start: Instant(900) },
+            length_seconds: 1_800,
+            client: FicheId::new(1).expect("an id"),
+            calendar: CalendarId::new(1).expect("an id"),
+            intervention: InterventionId::new(1).expect("an id"),
+            key: Key::new("abcdefghijklmnopqrst").expect("a key"),
+        };
+        let told = outbox.draft(0, Instant(1), Content::Withdrawal(Box::new(withdrawn)), "a@example.org");
+        outbox.put(told.clone().into(), Instant(1));
+        for state in [outbox.clone(), Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id())] {
+            assert!(state.is_withdrawn_since(id, before.id) && !state.is_withdrawn_since(id, told.id));
+        }
+        let sent = Message { progress: Progress::Sent { at: Instant(5), attempts: 1 }, ..told };
+        outbox.put(sent.into(), Instant(5));
+        assert!(outbox.is_withdrawn_since(id, before.id), "settled is not forgotten");
     }
 
     #[test]

@@ -277,14 +277,27 @@ impl Vevent {
             appointment.reminders = Reminders::since(now);
             return;
         };
+        if stood.fiche_id != appointment.fiche_id {
+            // What its client was sent before is nothing to another.
+            appointment.reminders = Reminders::since(now);
+            return;
+        }
         appointment.reminders = stood.reminders;
-        let other_client = stood.fiche_id != appointment.fiche_id;
-        let moved = stood.start != appointment.start || other_client || (was_deleted && !deleted);
+        let moved = stood.start != appointment.start || (was_deleted && !deleted);
         if moved {
             appointment.reminders.mail.since = now;
         }
         if moved || (appointment.smsreminder && !stood.smsreminder) {
             appointment.reminders.sms.since = now;
+        }
+    }
+
+    /// Gives an appointment that is another client's than before another secret, so that the links of whoever had it open
+    /// nothing any more.
+    pub fn lock_out_former_client(&mut self, before: &Self, key: Key) {
+        let Kind::Appointment(appointment) = &mut self.kind else { return };
+        if before.appointment().is_some_and(|was| was.fiche_id != appointment.fiche_id) {
+            appointment.key = key;
         }
     }
 

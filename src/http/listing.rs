@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
+use axum::response::Response;
 use hyper::body::Frame;
 use serde_json::{Map, Value};
 
@@ -84,57 +85,69 @@ pub(super) async fn page<R: Listed>(
         let page = query.page(records, &Scope::of(&root));
         let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
         let head = query.head(numbers.len(), page.total);
-        let rest = Rest { root, numbers: numbers.into_iter(), find: R::of_number, render, pending: head, first: true };
-        if rest.numbers.len() <= RECORDS_AT_ONCE { Found::Short(rest.whole()) } else { Found::Long(rest) }
+        Found::of(head, numbers, move |number, bytes| {
+            let record = R::of_number(&root, number).expect("the list is of this very state");
+            serde_json::to_writer(bytes, &render(record, &Scope::of(&root))).expect("an object is written to memory");
+        })
     };
     let found = if at_once { find() } else { call.server.computing.run(find).await? };
-    match found {
-        Found::Short(bytes) => Ok(json(StatusCode::OK, bytes)),
-        Found::Long(rest) => {
-            let mut response = json(StatusCode::OK, Vec::new());
-            *response.body_mut() = Body::new(Parts::of(rest, Arc::clone(&call.server)));
-            Ok(response)
+    Ok(found.answer(&call.server))
+}
+
+/// A page that was found.
+pub(super) enum Found<W> {
+    /// Its whole answer.
+    Short(Vec<u8>),
+    /// What its answer is made of.
+    Long(Rest<W>),
+}
+
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
+    /// A page whose answer begins with `head`, of the records of these numbers, each of which `write` appends. `write` holds
+    /// the one state that all of the answer is made from, however long the client reads.
+    pub(super) fn of(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
+        let short = numbers.len() <= RECORDS_AT_ONCE;
+        let rest = Rest { numbers: numbers.into_iter(), write, pending: head, first: true };
+        if short { Self::Short(rest.whole()) } else { Self::Long(rest) }
+    }
+
+    /// The answer, or what makes it part by part.
+    pub(super) fn answer(self, server: &Arc<Server>) -> Response {
+        match self {
+            Self::Short(bytes) => json(StatusCode::OK, bytes),
+            Self::Long(rest) => {
+                let mut response = json(StatusCode::OK, Vec::new());
+                *response.body_mut() = Body::new(Parts::of(rest, Arc::clone(server)));
+                response
+            }
         }
     }
 }
 
-/// A page that was found.
-enum Found<R, F> {
-    /// Its whole answer.
-    Short(Vec<u8>),
-    /// What its answer is made of.
-    Long(Rest<R, F>),
-}
-
 /// What is left of an answer to make.
-struct Rest<R, F> {
-    /// The one state that all of the answer is made from, however long the client reads.
-    root: Arc<Root>,
+pub(super) struct Rest<W> {
     /// The records that are left, in order.
     numbers: std::vec::IntoIter<u64>,
-    find: for<'r> fn(&'r Root, u64) -> Option<&'r R>,
-    render: F,
+    write: W,
     /// What stands before the next record.
     pending: Vec<u8>,
     /// Whether no record was written yet.
     first: bool,
 }
 
-impl<R, F: Fn(&R, &Scope<'_>) -> Map<String, Value>> Rest<R, F> {
+impl<W: Fn(u64, &mut Vec<u8>)> Rest<W> {
     /// The next part of the answer; `None` of what is left after the last.
     fn part(mut self) -> (Vec<u8>, Option<Self>) {
         let mut bytes = std::mem::take(&mut self.pending);
-        let scope = Scope::of(&self.root);
         while bytes.len() < PART_BYTES {
             let Some(number) = self.numbers.next() else {
                 bytes.extend_from_slice(b"]}");
                 return (bytes, None);
             };
-            let record = (self.find)(&self.root, number).expect("the list is of this very state");
             if !std::mem::take(&mut self.first) {
                 bytes.push(b',');
             }
-            serde_json::to_writer(&mut bytes, &(self.render)(record, &scope)).expect("an object is written to memory");
+            (self.write)(number, &mut bytes);
         }
         (bytes, Some(self))
     }
@@ -151,26 +164,23 @@ impl<R, F: Fn(&R, &Scope<'_>) -> Map<String, Value>> Rest<R, F> {
     }
 }
 
-type Computed<R, F> = Result<(Vec<u8>, Option<Rest<R, F>>), Failure>;
-type Computing<R, F> = Pin<Box<dyn Future<Output = Computed<R, F>> + Send>>;
+type Computed<W> = Result<(Vec<u8>, Option<Rest<W>>), Failure>;
+type Computing<W> = Pin<Box<dyn Future<Output = Computed<W>> + Send>>;
 
 /// A body that is made part by part, each once the client has taken the one before.
-struct Parts<R, F> {
+struct Parts<W> {
     server: Arc<Server>,
     /// The part to come; none after the last.
-    next: Option<Computing<R, F>>,
+    next: Option<Computing<W>>,
 }
 
-impl<R: Listed, F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static> Parts<R, F> {
-    fn of(rest: Rest<R, F>, server: Arc<Server>) -> Self {
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Parts<W> {
+    fn of(rest: Rest<W>, server: Arc<Server>) -> Self {
         Self { next: Some(Box::pin(compute(Arc::clone(&server), rest))), server }
     }
 }
 
-async fn compute<R: Listed, F>(server: Arc<Server>, rest: Rest<R, F>) -> Computed<R, F>
-where
-    F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
-{
+async fn compute<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(server: Arc<Server>, rest: Rest<W>) -> Computed<W> {
     turn(&server).await.run(move || rest.part()).await
 }
 
@@ -184,7 +194,7 @@ async fn turn(server: &Server) -> Turn {
     }
 }
 
-impl<R: Listed, F: Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static> HttpBody for Parts<R, F> {
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for Parts<W> {
     type Data = Bytes;
     type Error = std::io::Error;
 

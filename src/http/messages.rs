@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::call::{GroupCall, Outcome, ok};
+use super::call::{GroupCall, Outcome};
+use super::listing::Found;
 use crate::domain::outbox::Progress;
-use crate::wire::field::Scope;
+use crate::notify::Carriers;
+use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::message::{Entry, MESSAGE, entries};
+use crate::wire::message::{Entry, Ledger, MESSAGE};
 
 /// GET /api/v1/groups/:group_id/messages: what will go out within a week, what went, and why something did not. What
 /// nobody carries is to be read here.
@@ -14,19 +16,26 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &MESSAGE, &call.scope(), call.audience())?;
     let (root, now, audience) = (Arc::clone(&call.root), call.now, call.audience());
     let carriers = Arc::clone(&call.server.carriers);
-    let envelope = call.server.computing.run(move || {
-        let scope = Scope::of(&root);
-        let entries = entries(&root, now);
-        let page = query.page(entries.iter().collect(), &scope);
-        query.envelope_of(&page, |entry: &Entry| {
-            let mut object = MESSAGE.render(entry, &scope, audience);
-            let kept = entry.message.as_ref().filter(|message| matches!(message.progress, Progress::Kept { .. }));
-            let reading = kept.and_then(|message| carriers.reading(&root, message));
-            let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
-            object.insert("subject".into(), subject.into());
-            object.insert("text".into(), text.into());
-            object
+    let find = move || {
+        let ledger = Ledger::of(root, now);
+        let entries = ledger.entries();
+        let page = query.page(entries.iter().collect(), &Scope::of(ledger.root()));
+        let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
+        Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
+            let entry = ledger.entry(place).expect("the list is of this very ledger");
+            write(&entry, &ledger, (audience, &carriers), bytes);
         })
-    });
-    Ok(ok(&envelope.await?))
+    };
+    Ok(call.server.computing.run(find).await?.answer(&call.server))
+}
+
+fn write(entry: &Entry, ledger: &Ledger, (audience, carriers): (Audience, &Carriers), bytes: &mut Vec<u8>) {
+    let root = ledger.root();
+    let mut object = MESSAGE.render(entry, &Scope::of(root), audience);
+    let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
+    let reading = kept.and_then(|message| carriers.reading(root, message));
+    let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
+    object.insert("subject".into(), subject.into());
+    object.insert("text".into(), text.into());
+    serde_json::to_writer(bytes, &object).expect("an object is written to memory");
 }

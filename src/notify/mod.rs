@@ -104,7 +104,8 @@ impl Carriers {
             | Content::AccountLink { .. }
             | Content::Confirmation(_)
             | Content::Change { .. }
-            | Content::Cancellation(_) => {
+            | Content::Cancellation(_)
+            | Content::Withdrawal(_) => {
                 let letter = render::letter(root, message, self.frame())?;
                 Some(Reading { subject: letter.subject, text: letter.text })
             }

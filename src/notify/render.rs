@@ -7,12 +7,14 @@ use super::calendar::{Entry, Method, ics};
 use super::letter::Letter;
 use super::words::{Language, long_date, one_line, short_date, short_line};
 use super::{gsm, links};
+use crate::domain::delivery;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
-use crate::domain::outbox::{Content, LinkPurpose, Message, Standing};
+use crate::domain::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::vevent::Vevent;
+use crate::domain::vevent::Key;
 
 /// Characters of a name in a subject at most.
 const SUBJECT_NAME_MAX: usize = 80;
@@ -88,7 +90,7 @@ templates! {
 pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, &str)) -> Option<Letter> {
     let group = &root.catalogue.group;
     let language = Language::of_country(group.country.as_str());
-    let (said, standings) = said(root, message, language, public_url)?;
+    let (said, subjects) = said(root, message, language, public_url)?;
     let written = match language {
         Language::French => {
             (SubjectFr { said: &said }.render(), TextFr { said: &said }.render(), HtmlFr { said: &said }.render())
@@ -103,7 +105,7 @@ pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, 
         Saying::Cancelled => Some(Method::Cancel),
         Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
     };
-    let calendar = |standing: &Standing| Some(entry(root, message, *standing, method?, from, &said));
+    let calendar = |subject: &Subject| Some(entry(root, message, subject, method?, from, &said));
     Some(Letter {
         to: message.recipient.as_str().to_owned(),
         from_name: said.group.clone(),
@@ -111,7 +113,7 @@ pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, 
         text: text.replace('\n', "\r\n"),
         html,
         method,
-        calendars: standings.iter().filter_map(calendar).collect(),
+        calendars: subjects.iter().filter_map(calendar).collect(),
         unsubscribe: (!said.unsubscribe.is_empty()).then(|| said.unsubscribe.clone()),
     })
 }
@@ -133,10 +135,11 @@ pub(super) fn short(root: &Root, message: &Message) -> Option<String> {
     Some(gsm::fitted(&before, &name, &after))
 }
 
-fn said(root: &Root, message: &Message, language: Language, public_url: &str) -> Option<(Said, Vec<Standing>)> {
+fn said(root: &Root, message: &Message, language: Language, public_url: &str) -> Option<(Said, Vec<Subject>)> {
     let group = &root.catalogue.group;
     let zone = root.catalogue.zone();
-    let (saying, standings, was, link) = match &message.content {
+    let standing = |it: &Standing| Subject::of_standing(root, *it);
+    let (saying, subjects, was, link): (_, Vec<Subject>, _, _) = match &message.content {
         Content::AccountLink { purpose, token, .. } => {
             let saying = match purpose {
                 LinkPurpose::Confirm => Saying::ConfirmAccount,
@@ -146,42 +149,44 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
             (saying, Vec::new(), None, links::account(public_url, token.as_str()))
         }
         Content::Confirmation(standings) => {
-            // What was cancelled or moved since is told by other messages.
-            let stands = |it: &&Standing| stands(root, **it);
-            (Saying::Confirmed, standings.iter().filter(stands).copied().collect(), None, String::new())
+            // What was cancelled, moved or given away since is told by other messages.
+            let told = delivery::still_told(root, message, standings).filter(|it| stands(root, **it));
+            (Saying::Confirmed, told.filter_map(standing).collect(), None, String::new())
         }
-        Content::Change { appointment, was } => (Saying::Changed, vec![*appointment], Some(*was), String::new()),
-        Content::Cancellation(appointment) => (Saying::Cancelled, vec![*appointment], None, String::new()),
-        Content::Reminder(_, appointment) => (Saying::Reminder, vec![*appointment], None, String::new()),
+        Content::Change { appointment, was } => {
+            (Saying::Changed, standing(appointment).into_iter().collect(), Some(*was), String::new())
+        }
+        Content::Cancellation(appointment) => {
+            (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
+        }
+        Content::Withdrawal(withdrawn) => {
+            (Saying::Cancelled, vec![Subject::of_withdrawn(root, withdrawn)], None, String::new())
+        }
+        Content::Reminder(_, appointment) => {
+            (Saying::Reminder, standing(appointment).into_iter().collect(), None, String::new())
+        }
     };
-    let rows: Vec<(&Vevent, Standing)> =
-        standings.iter().filter_map(|it| Some((root.rows.get(&it.id)?.as_ref(), *it))).collect();
-    let about_appointments = !matches!(message.content, Content::AccountLink { .. });
-    if about_appointments && rows.is_empty() {
+    if message.appointment().is_some() && subjects.is_empty() {
         return None;
     }
-    let key = |row: &Vevent| row.appointment().map(|appointment| appointment.key);
-    let unsubscribe = match (saying, rows.first()) {
-        (Saying::Reminder, Some((row, _))) => links::unsubscribe(public_url, group.id, row.id, &key(row)?),
+    let unsubscribe = match (saying, subjects.first()) {
+        (Saying::Reminder, Some(it)) => links::unsubscribe(public_url, group.id, it.standing.id, &it.key),
         _ => String::new(),
     };
-    let client = rows.first().and_then(|(row, _)| root.fiches.get(&row.appointment()?.fiche_id));
+    let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
     let said = Said {
         saying,
         group: short_line(group.name.as_str(), SUBJECT_NAME_MAX),
         phone: one_line(group.phone.as_str()),
         address: address(group),
         client: client.map_or_else(String::new, |client| called(client)),
-        appointments: rows
-            .iter()
-            .map(|(row, standing)| line(root, row, standing.start, (language, saying, public_url)))
-            .collect(),
+        appointments: subjects.iter().map(|subject| line(root, subject, (language, saying, public_url))).collect(),
         was: was.map_or_else(String::new, |was| long_date(language, zone.civil_of(was))),
         link,
         unsubscribe,
         colours: colours(group),
     };
-    Some((said, standings))
+    Some((said, subjects))
 }
 
 fn stands(root: &Root, standing: Standing) -> bool {
@@ -189,21 +194,67 @@ fn stands(root: &Root, standing: Standing) -> bool {
     row.and_then(|row| row.appointment()).is_some_and(|appointment| appointment.start == standing.start)
 }
 
-fn line(root: &Root, row: &Vevent, start: Instant, (language, saying, public_url): (Language, Saying, &str)) -> Line {
-    let catalogue = &root.catalogue;
-    let appointment = row.appointment();
-    let intervention = appointment.and_then(|it| catalogue.interventions.get(&it.intervention_id));
-    let calendar = catalogue.calendars.get(&row.calendar_id);
-    let cancel = match (saying, appointment) {
-        (Saying::Confirmed | Saying::Changed | Saying::Reminder, Some(it)) => {
-            links::cancel(public_url, catalogue.group.id, row.id, &it.key)
+/// An appointment as its message tells of it.
+struct Subject {
+    standing: Standing,
+    length_seconds: u32,
+    client: FicheId,
+    calendar: CalendarId,
+    intervention: InterventionId,
+    key: Key,
+    /// When it was made, where that is still known.
+    made_at: Option<Instant>,
+}
+
+impl Subject {
+    /// As it stands by the newest state, but beginning when the message says.
+    fn of_standing(root: &Root, standing: Standing) -> Option<Self> {
+        let row = root.rows.get(&standing.id)?;
+        let appointment = row.appointment()?;
+        Some(Self {
+            standing,
+            length_seconds: appointment.length_seconds,
+            client: appointment.fiche_id,
+            calendar: row.calendar_id,
+            intervention: appointment.intervention_id,
+            key: appointment.key,
+            made_at: Some(row.created_at),
+        })
+    }
+
+    /// As it was when its client still had it.
+    fn of_withdrawn(root: &Root, withdrawn: &Withdrawn) -> Self {
+        let standing = withdrawn.appointment;
+        Self {
+            standing,
+            length_seconds: withdrawn.length_seconds,
+            client: withdrawn.client,
+            calendar: withdrawn.calendar,
+            intervention: withdrawn.intervention,
+            key: withdrawn.key,
+            made_at: root.rows.get(&standing.id).map(|row| row.created_at),
         }
-        _ => String::new(),
+    }
+
+    /// What it is for, by the name that clients know; empty where they know none.
+    fn what(&self, root: &Root) -> String {
+        let intervention = root.catalogue.interventions.get(&self.intervention);
+        intervention.map_or_else(String::new, |row| one_line(row.publicname.as_str()))
+    }
+}
+
+fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Language, Saying, &str)) -> Line {
+    let catalogue = &root.catalogue;
+    let calendar = catalogue.calendars.get(&subject.calendar);
+    let cancel = match saying {
+        Saying::Confirmed | Saying::Changed | Saying::Reminder => {
+            links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
+        }
+        Saying::Cancelled | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => String::new(),
     };
     Line {
-        when: long_date(language, catalogue.zone().civil_of(start)),
-        // Clients know things by their public names only.
-        what: intervention.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
+        when: long_date(language, catalogue.zone().civil_of(subject.standing.start)),
+        what: subject.what(root),
         whom: calendar.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
         cancel,
     }
@@ -232,27 +283,22 @@ fn colours(group: &Group) -> Colours {
     }
 }
 
-fn entry(root: &Root, message: &Message, standing: Standing, method: Method, from: &str, said: &Said) -> String {
-    let row = root.rows.get(&standing.id);
-    let appointment = row.and_then(|row| row.appointment());
-    let length = appointment.map_or(0, |it| i64::from(it.length_seconds));
-    let proof = appointment.map(|it| Sha256::digest(it.key.as_str())).unwrap_or_default();
+fn entry(root: &Root, message: &Message, subject: &Subject, method: Method, from: &str, said: &Said) -> String {
+    let Standing { id, start } = subject.standing;
+    let proof = Sha256::digest(subject.key.as_str());
     let proof: String = proof.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let what = row
-        .and_then(|row| row.appointment())
-        .and_then(|it| root.catalogue.interventions.get(&it.intervention_id))
-        .map_or_else(String::new, |it| one_line(it.publicname.as_str()));
+    let age = subject.made_at.map_or(0, |made_at| message.created_at.seconds_since(made_at));
+    let what = subject.what(root);
     let summary = if what.is_empty() { said.group.clone() } else { format!("{what} – {}", said.group) };
     ics(
         method,
         &Entry {
-            uid: format!("{}-{}-{proof}@slotbook", root.catalogue.group.id, standing.id),
+            uid: format!("{}-{id}-{proof}@slotbook", root.catalogue.group.id),
             // Grows with every message about it. An export keeps the stamps and begins the numbers anew.
-            sequence: row.map_or(0, |row| message.created_at.seconds_since(row.created_at)).max(0).unsigned_abs()
-                + message.id.number(),
+            sequence: age.max(0).unsigned_abs() + message.id.number(),
             stamp: message.created_at,
-            start: standing.start,
-            end: standing.start.plus_seconds(length),
+            start,
+            end: start.plus_seconds(i64::from(subject.length_seconds)),
             summary: &summary,
             location: &said.address.join(", "),
             description: &said.phone,

@@ -25,7 +25,11 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         Content::AccountLink { purpose, token, .. } => {
             Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
         }
-        Content::Confirmation(_) | Content::Change { .. } | Content::Cancellation(_) | Content::Reminder(..) => None,
+        Content::Confirmation(_)
+        | Content::Change { .. }
+        | Content::Cancellation(_)
+        | Content::Reminder(..)
+        | Content::Withdrawal(_) => None,
     };
     root.outbox.messages().filter_map(|message| link(message)).collect()
 }

@@ -94,6 +94,79 @@ async fn a_booking_is_confirmed_and_its_link_cancels_only_when_the_button_is_pre
     assert_eq!(answer(server.bare(Method::GET, "/m/nothing")).await.status, 404);
 }
 
+#[tokio::test]
+async fn the_links_of_a_client_whose_appointment_went_to_another_lead_nowhere() {
+    let server = writing(|catalogue| {
+        let calendar = catalogue.calendars.get_mut(&shop_calendar()).expect("a calendar");
+        Arc::make_mut(calendar).mintime_annulation = Bounded::new(60).expect("a lead");
+    })
+    .await;
+    let appointment = booked(&server, "2025-06-03 10:00:00").await;
+    let link = token(ledger(&server, 1).await[0]["text"].as_str().expect("a text"), 'c');
+    let body = json!({"fiche": {"lastname": "Bob", "email": "bob@example.org"}});
+    let bob = answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
+    let row = format!("/groups/4/vevents/{}", appointment["id"]);
+    let given = json!({"vevent": {"fiche_id": bob["id"]}});
+    answer(server.by_pro(Method::PUT, &row).json(&given)).await.is(200);
+    for method in [Method::GET, Method::POST] {
+        assert_eq!(answer(server.bare(method, &link)).await.status, 404);
+    }
+    let secret =
+        format!("/groups/4/appointments/{}?key={}", appointment["id"], appointment["key"].as_str().expect("a key"));
+    assert_eq!(server.get(&secret).await.status, 404);
+    assert_eq!(answer(server.by_key(Method::DELETE, &secret)).await.status, 404);
+    let records = ledger(&server, 3).await;
+    let told = |record: &Value| (record["kind"].clone(), record["recipient"].clone());
+    assert_eq!(told(&records[1]), (json!("cancellation"), json!("durand@example.org")));
+    assert_eq!(told(&records[2]), (json!("confirmation"), json!("bob@example.org")));
+    let link = token(records[2]["text"].as_str().expect("a text"), 'c');
+    assert_eq!(answer(server.bare(Method::POST, &link)).await.status, 200);
+    assert_eq!(server.pro_get(&row).await.is(200)["deleted"], json!(true));
+    let records = ledger(&server, 4).await;
+    assert_eq!(told(&records[3]), (json!("cancellation"), json!("bob@example.org")));
+}
+
+#[tokio::test]
+async fn a_long_ledger_comes_whole_and_in_pages() {
+    let server = writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead")).await;
+    for client in 0..70 {
+        let body = json!({"fiche": {"lastname": "Client", "email": format!("c{client}@example.org")}});
+        let fiche = answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
+        let start = format!("2025-06-{:02} {:02}:{:02}:00", 3 + client / 40, 8 + client % 40 / 4, client % 4 * 15);
+        let end = format!("{}:10:00", &start[..13]).replace(":10:00", &format!(":{:02}:00", client % 4 * 15 + 10));
+        let row = json!({"vevent": {"calendar_id": CALENDAR, "fiche_id": fiche["id"], "intervention_id": CUT,
+            "start": start, "end": end}});
+        let row = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&row)).await.is(201);
+        answer(server.by_pro(Method::DELETE, &format!("/groups/4/vevents/{}", row["id"]))).await.is(200);
+        if client % 7 == 0 {
+            let back = json!({"vevent": {"deleted": false}, "sendmail": 0});
+            answer(server.by_pro(Method::PUT, &format!("/groups/4/vevents/{}", row["id"])).json(&back)).await.is(200);
+        }
+    }
+    let all = ledger(&server, 70).await;
+    assert_eq!(all.len(), 80, "70 cancellations, 10 reminders to come");
+    let planned: Vec<&Value> = all.iter().filter(|record| record["id"].is_null()).collect();
+    assert_eq!(planned.len(), 10);
+    assert!(
+        planned
+            .iter()
+            .all(|record| record["state"] == "planned" && record["recipient"] != "" && record["text"].is_null())
+    );
+    assert!(planned.windows(2).all(|pair| pair[0]["planned_at"].as_str() < pair[1]["planned_at"].as_str()));
+    let mut paged = Vec::new();
+    for page in 0..3 {
+        let path = format!("/groups/4/messages?results=30&startIndex={}", page * 30);
+        let list = server.pro_get(&path).await.is(200);
+        assert_eq!(list["totalRecords"], 80);
+        paged.extend(list["records"].as_array().expect("a list").clone());
+    }
+    assert_eq!(paged, all);
+    let by_recipient = server.pro_get("/groups/4/messages?results=all&sort=recipient&dir=desc").await.is(200);
+    let names: Vec<&str> =
+        by_recipient["records"].as_array().expect("a list").iter().filter_map(|it| it["recipient"].as_str()).collect();
+    assert!(names.len() == 80 && names.is_sorted_by(|a, b| a >= b));
+}
+
 fn shop_calendar() -> slotbook::domain::ids::CalendarId {
     slotbook::domain::ids::CalendarId::new(CALENDAR).expect("an id")
 }

@@ -5,6 +5,7 @@ use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
+use slotbook::domain::ids::FicheId;
 use slotbook::domain::outbox::Progress;
 use slotbook::domain::text::{Name, ReminderLead, Text};
 use slotbook::domain::vevent::Kind;
@@ -90,6 +91,49 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let html = parsed.body_html(0).expect("a page");
     assert!(html.contains("Cut &#38; Co") && html.contains("12 rue de l’Église"), "{html}");
     assert_eq!(header(&taken[0], "Message-ID"), taken[0].identity);
+}
+
+#[test]
+fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_comes_into_that_of_the_second() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
+    house.knows(1, |_| {});
+    house.knows(2, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        moves(engine, 1, 3_600).await;
+        until(engine, "the change is told", |root| settled(root) == 1).await;
+        let draft = VeventDraft::new(|_, before, _, _| {
+            let mut row = before.expect("it is there").clone();
+            if let Kind::Appointment(appointment) = &mut row.kind {
+                appointment.fiche_id = FicheId::new(2).expect("an id");
+            }
+            Ok(row)
+        });
+        engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(1), draft))).await.expect("legal");
+        until(engine, "both are told", |root| settled(root) == 3).await;
+    });
+    let root = house.root();
+    let mut taken = house.post.taken();
+    taken[1..].sort_by(|a, b| a.to.cmp(&b.to));
+    let [before, first, second] = &taken[..] else { panic!("{taken:?}") };
+    assert_eq!(
+        [&before.to, &first.to, &second.to],
+        ["client1@example.org", "client1@example.org", "client2@example.org"]
+    );
+    let [had, gone, has] = [before, first, second].map(|mail| calendars(mail)[0].clone());
+    assert_eq!((gone[0].as_str(), &gone[1], &gone[3]), ("CANCEL", &had[1], &had[3]), "the event that the first had");
+    assert!(gone[2].parse::<u64>().expect("a number") > had[2].parse::<u64>().expect("a number"));
+    assert!(has[0] == "REQUEST" && has[1] != had[1] && has[3] == had[3], "{has:?}");
+    let key = root.rows[&vevent(1)].appointment().expect("an appointment").key;
+    assert!(!first.text.contains(key.as_str()), "the new secret is the second's alone");
+    let text = |mail: &Taken| {
+        let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+        parsed.body_text(0).expect("a text part").into_owned()
+    };
+    assert!(text(first).contains("Bonjour Client 1") && text(first).contains("jeudi 5 mars 2026 à 11:00"));
+    assert!(text(second).contains("Bonjour Client 2") && text(second).contains(key.as_str()));
+    assert!(!text(first).contains("Client 2") && !text(second).contains("Client 1"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
 
+use slotbook::domain::agenda;
 use slotbook::domain::announcement;
-use slotbook::domain::command::{Patch, Put, RecordChange};
+use slotbook::domain::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
@@ -11,7 +12,7 @@ use slotbook::domain::outbox::{Channel, Content, Message, Progress, Why};
 use slotbook::domain::planning;
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{ReminderLead, Text};
-use slotbook::domain::vevent::{Kind, Vevent};
+use slotbook::domain::vevent::{Key, Kind, Vevent};
 
 use super::shop::{Shop, booking_of, civil, redrawn};
 use slotbook::domain::command::{CancelRight, PutVevent};
@@ -307,20 +308,121 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
 }
 
-#[test]
-fn a_client_who_takes_over_an_appointment_is_told_of_it_and_of_nothing_that_is_past() {
-    let mut shop = reminding();
-    let id = booked(&mut shop);
+/// A message comes to wait.
+fn waits(shop: &mut Shop, message: &Message) {
+    let at = shop.root.stamp_for(shop.now);
+    shop.carry_out(Event::MessagePut { at, message: Box::new(message.clone()) });
+}
+
+/// What is told when an appointment is given to Bob by hand.
+fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
     let bob = shop.knows("Bob", "bob@example.org");
-    let mut shop = shop.at("2026-03-02 12:00");
     let before = shop.root.clone();
     let given = redrawn(move |_, row| {
         if let Kind::Appointment(appointment) = &mut row.kind {
             appointment.fiche_id = bob;
         }
     });
-    shop.by_hand(&PutVevent::Change(id, given)).expect("legal");
-    let messages = told(&before, &shop, id);
-    assert!(matches!(messages[0].content, Content::Confirmation(_)), "{messages:?}");
-    assert_eq!((messages[0].recipient.as_str(), times(&shop, id).0), ("bob@example.org", None));
+    let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
+    let event = agenda::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now).expect("legal");
+    shop.carry_out(event.expect("a change"));
+    told(&before, shop, id)
+}
+
+#[test]
+fn a_client_who_takes_over_an_appointment_is_told_of_it_and_of_nothing_that_is_past() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let mut shop = shop.at("2026-03-02 12:00");
+    let messages = given_to_bob(&mut shop, id);
+    assert!(matches!(messages[1].content, Content::Confirmation(_)), "{messages:?}");
+    assert_eq!((messages[1].recipient.as_str(), times(&shop, id).0), ("bob@example.org", None));
+}
+
+#[test]
+fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_any_more() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let was = shop.root.rows[&id].appointment().expect("an appointment").clone();
+    let messages = given_to_bob(&mut shop, id);
+    let [told, _] = &messages[..] else { panic!("{messages:?}") };
+    let Content::Withdrawal(withdrawn) = &told.content else { panic!("{told:?}") };
+    assert_eq!((told.recipient.as_str(), told.kind().name()), ("ada@example.org", "cancellation"));
+    assert_eq!((withdrawn.client, withdrawn.key, withdrawn.appointment.start), (was.fiche_id, was.key, was.start));
+    let is = shop.root.rows[&id].appointment().expect("an appointment").clone();
+    assert_ne!(is.key, was.key);
+    let with = |key: Key| CancelRight::Secret(key.as_str().to_owned());
+    assert!(shop.clone().cancel(id, with(was.key)).is_err(), "the old secret opens nothing");
+    assert_eq!(shop.clone().cancel(id, with(is.key)), Ok(true));
+    // A change that leaves the client alone leaves the secret alone.
+    shop.moves(id, 1, "2026-03-03 11:30").expect("free");
+    assert_eq!(shop.root.rows[&id].appointment().expect("an appointment").key, is.key);
+}
+
+#[test]
+fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let pending = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), "ada@example.org");
+    waits(&mut shop, &pending);
+    let mut due = shop.at("2026-03-02 11:00");
+    let reminder = claim(&mut due, Item::Reminder(id, Channel::Mail)).expect("due");
+    settle(&mut due, &reminder, deferred()).expect("claimed");
+    let ada = due.root.rows[&id].appointment().expect("an appointment").fiche_id;
+    let messages = given_to_bob(&mut due, id);
+    messages.iter().for_each(|message| waits(&mut due, message));
+    let mut shop = due.at("2026-03-02 11:05");
+    for id in [pending.id, reminder.id] {
+        let told = claim(&mut shop, Item::Message(id)).expect("it waits").progress;
+        assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::GivenAway });
+    }
+    let to = |shop: &mut Shop, id| claim(shop, Item::Message(id)).expect("it waits").recipient;
+    let mut heard = shop.clone();
+    assert_eq!(to(&mut heard, messages[0].id).as_str(), "ada@example.org");
+    assert_eq!(to(&mut heard, messages[1].id).as_str(), "bob@example.org");
+    // Given back before Ada has heard anything, it is hers as it was.
+    let back = redrawn(move |_, row| {
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.fiche_id = ada;
+        }
+    });
+    shop.by_hand(&PutVevent::Change(id, back)).expect("legal");
+    let told = claim(&mut shop, Item::Message(messages[0].id)).expect("it waits").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::Restored });
+}
+
+#[test]
+fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appointment() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let bob = shop.knows("Bob", "bob@example.org");
+    let given = move |deleted| {
+        redrawn(move |_, row: &mut Vevent| {
+            row.deleted = deleted;
+            if let Kind::Appointment(appointment) = &mut row.kind {
+                appointment.fiche_id = bob;
+            }
+        })
+    };
+    let kinds = |shop: &Shop, before: &Root| {
+        told(before, shop, id).iter().map(|it| (it.recipient.as_str().to_owned(), it.kind().name())).collect::<Vec<_>>()
+    };
+    let ada = || ("ada@example.org".to_owned(), "cancellation");
+    // Cancelled and given away at once: Bob never had it.
+    let mut both = shop.clone();
+    both.by_hand(&PutVevent::Change(id, given(true))).expect("legal");
+    assert_eq!(kinds(&both, &shop.root), [ada()]);
+    // Cancelled before, and Ada has heard of it or has nothing to hear: Bob's alone.
+    shop.cancel(id, CancelRight::Pro).expect("live");
+    let mut after = shop.clone();
+    after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
+    assert_eq!(kinds(&after, &shop.root), [("bob@example.org".to_owned(), "confirmation")]);
+    // Cancelled before, and Ada has not heard of it yet: what was to tell her is overtaken.
+    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let unheard = shop.root.outbox.draft(0, shop.now, Content::Cancellation(standing), "ada@example.org");
+    waits(&mut shop, &unheard);
+    let mut after = shop.clone();
+    after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
+    assert_eq!(kinds(&after, &shop.root), [ada(), ("bob@example.org".to_owned(), "confirmation")]);
 }
