@@ -4,6 +4,10 @@
 mod cancels;
 mod hours;
 mod house;
+mod kills;
 mod letters;
 mod post;
+#[path = "../binary/server.rs"]
+#[expect(dead_code, reason = "it is shared with tests that ask more of the program")]
+mod server;
 mod storms;
