@@ -65,8 +65,13 @@ impl Served {
     }
 
     /// Ends it by a signal: its exit code, and what it has said where that was kept.
-    pub(crate) fn end(mut self, name: &str) -> (Option<i32>, String) {
+    pub(crate) fn end(self, name: &str) -> (Option<i32>, String) {
         signal(self.pid(), name);
+        self.left()
+    }
+
+    /// Waits until it has ended by itself: its exit code, and what it has said where that was kept.
+    pub(crate) fn left(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
             stderr.read_to_string(&mut said).expect("text");

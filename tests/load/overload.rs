@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use slotbook::domain::ids::VeventId;
 use slotbook::domain::time::{Civil, CivilDay};
@@ -12,10 +14,11 @@ use tokio::time::Instant;
 use super::server::{CALENDARS, Loaded};
 use super::{resident_mib, so_many, told};
 
-/// Writes that are let in at once, and so the most that a batch holds.
-const BOUND: usize = 16;
-/// Clients that ask at once, each again as soon as it is answered.
-const CLIENTS: usize = 10 * BOUND;
+/// Writes that are let in at once, and so the most that a batch holds: fewer in a short run, whose program is not optimised
+/// and would have no time left to refuse.
+fn bound() -> usize {
+    usize::try_from(so_many(16, 64)).expect("small")
+}
 
 /// What one client was told.
 #[derive(Default)]
@@ -37,9 +40,10 @@ fn wish(number: u64) -> Value {
     }})
 }
 
-/// Books until the time has come, a moment's rest after each refusal.
+/// Books until the time has come, a moment's rest after each refusal: far less than the server asks for.
 async fn ask(url: String, next: Arc<AtomicU64>, until: Instant) -> Told {
     let http = reqwest::Client::new();
+    let mut chance = StdRng::seed_from_u64(next.fetch_add(1, Ordering::Relaxed));
     let mut told = Told::default();
     while Instant::now() < until {
         let body = wish(next.fetch_add(1, Ordering::Relaxed));
@@ -57,7 +61,7 @@ async fn ask(url: String, next: Arc<AtomicU64>, until: Instant) -> Told {
             503 => {
                 assert!(retry, "a refusal says when to come again");
                 told.refused_seconds.push(seconds);
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(chance.random_range(25..75))).await;
             }
             _ => panic!("{status}: {json}"),
         }
@@ -82,14 +86,15 @@ async fn load(server: &Loaded, clients: usize, next: &Arc<AtomicU64>, seconds: u
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_too_much_is_refused_and_what_was_answered_is_there() {
-    let server = Loaded::start(Duration::from_millis(10), BOUND, 0).await;
+    let bound = bound();
+    let server = Loaded::start(Duration::from_millis(10), bound, 0).await;
     let next = Arc::new(AtomicU64::new(0));
     let seconds = so_many(2, 30);
-    let half = load(&server, BOUND / 2, &next, seconds).await;
+    let half = load(&server, bound / 2, &next, seconds).await;
     println!("half of what it takes: {}", told(half.booked_seconds));
     assert!(half.refused_seconds.is_empty(), "whoever it can take is taken");
     let before = resident_mib();
-    let much = load(&server, CLIENTS, &next, seconds).await;
+    let much = load(&server, 10 * bound, &next, seconds).await;
     let grown = resident_mib().saturating_sub(before);
     println!("ten times what it takes, booked: {}", told(much.booked_seconds));
     println!("ten times what it takes, refused: {}", told(much.refused_seconds.clone()));

@@ -14,6 +14,7 @@ mod once;
 mod power_cut;
 #[path = "../binary/server.rs"]
 mod server;
+mod slow;
 mod witness;
 
 /// How often something is done: a few times in every run of the tests, often where that is asked for.
