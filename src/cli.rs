@@ -106,6 +106,15 @@ enum Command {
     /// Professionals: who logs in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
+    /// Prints what the groups' messages came to, as `GET groups/:id/messages` lists them: an object of JSON a line, with
+    /// what a message says where nobody is configured to carry it.
+    Messages {
+        #[command(flatten)]
+        given: Given,
+        /// A group whose messages to print; may be given several times. Without any: all groups.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
+    },
     /// Sends a test message to an e-mail address or a telephone number, by the options that hold.
     MessageTest {
         #[command(flatten)]
@@ -204,6 +213,7 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
         Command::Key(command) => people::key(command),
         Command::Pro(command) => people::pro(command),
+        Command::Messages { given, groups } => messages::list(&given.resolve()?, groups),
         Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
         Command::Check { given } => care::check(&given.resolve()?.data),
         Command::Backup { given, dest } => care::backup(&given.resolve()?.data, &dest),
@@ -284,8 +294,8 @@ async fn answer_until_told_to_stop(
         tokio::spawn(remove_deleted(engine.clone(), config.keep_deleted_days));
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let reachable = socket::listen(&config.data, engine.clone())?;
     let carriers = Arc::new(messages::carriers(config)?);
+    let reachable = socket::listen(&config.data, engine.clone(), Arc::clone(&carriers))?;
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
     let server = Server::new(engine.clone(), cores).with_carriers(carriers).behind_tls(config.behind_tls);
     let routes = Routes::new(Arc::new(server.metered(figures.of_http())));

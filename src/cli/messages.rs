@@ -1,8 +1,10 @@
 //! How messages leave, by the options that hold. Contract 7, 11.
 
+use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::operator::{self, Request};
 use super::{Failed, print};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
@@ -60,6 +62,12 @@ pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
         doze: DOZE,
         lane: LANE,
     }
+}
+
+/// `slotbook messages`.
+pub(super) fn list(config: &Config, groups: Vec<u64>) -> Result<(), Failed> {
+    let request = Request::ListMessages { groups, public_url: config.public_url.clone() };
+    operator::ask(&config.data, &request, &mut BufWriter::new(std::io::stdout().lock()))
 }
 
 /// `slotbook message-test`.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use super::{Failed, socket};
@@ -23,7 +24,11 @@ use crate::engine::backup;
 use crate::engine::published::Published;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
+use crate::http::messages;
+use crate::notify::Carriers;
 use crate::transfer::export;
+use crate::wire::field::Audience;
+use crate::wire::message::Ledger;
 
 /// What can be asked, as it goes over the socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +58,9 @@ pub(super) enum Request {
     FindPro { email: String },
     /// The whole content as a document.
     Export,
+    /// The ledgers of messages of some groups, or of all where none is named, one line a message. Where no server runs,
+    /// links in what they say begin with `public_url`.
+    ListMessages { groups: Vec<u64>, public_url: String },
     /// All that is durable now as a store of its own, in a directory that holds none.
     BackUp { to: PathBuf },
 }
@@ -60,7 +68,7 @@ pub(super) enum Request {
 /// Where requests are carried out.
 pub(super) enum Place {
     /// A running server.
-    Served(Engine, Handle),
+    Served(Engine, Handle, Arc<Carriers>),
     /// A store that nobody serves; gone once something was written.
     Resting(Box<Option<Loaded>>),
 }
@@ -111,6 +119,7 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
             place.none_aside()?;
             export::write(&directory, &place.roots(), out)?;
         }
+        Request::ListMessages { groups, public_url } => place.tell_messages(groups, public_url, out)?,
         Request::BackUp { to } => place.back_up(to, out)?,
         Request::AddKey { .. } | Request::RevokeKey { .. } | Request::AddPro { .. } | Request::SetPassword { .. } => {
             unreachable!("it changes who is let in")
@@ -122,7 +131,7 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
 impl Place {
     fn directory(&self) -> Arc<Directory> {
         match self {
-            Self::Served(engine, _) => engine.published().directory(),
+            Self::Served(engine, ..) => engine.published().directory(),
             Self::Resting(store) => {
                 Arc::new(store.as_ref().as_ref().map_or_else(Directory::default, |loaded| loaded.directory.clone()))
             }
@@ -132,7 +141,7 @@ impl Place {
     /// Every group as it is now.
     fn roots(&self) -> Vec<Arc<Root>> {
         match self {
-            Self::Served(engine, _) => {
+            Self::Served(engine, ..) => {
                 let published = engine.published();
                 published.groups().filter_map(|group| published.root(group)).collect()
             }
@@ -145,9 +154,31 @@ impl Place {
     /// A document cannot carry a group whose history cannot be carried out.
     fn none_aside(&self) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, _) => none_aside(engine.published().aside().values()),
+            Self::Served(engine, ..) => none_aside(engine.published().aside().values()),
             Self::Resting(store) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
         }
+    }
+
+    /// Tells the ledgers of these groups, or of all: an object a line.
+    fn tell_messages(&self, groups: &[u64], public_url: &str, out: &mut dyn Write) -> Result<(), Failed> {
+        let named = group_ids(groups)?;
+        let mut roots = self.roots();
+        if let Some(group) = named.iter().find(|group| roots.iter().all(|root| root.catalogue.group.id != **group)) {
+            return Err(Failed::Refused(format!("there is no group {group}")));
+        }
+        roots.retain(|root| named.is_empty() || named.contains(&root.catalogue.group.id));
+        let carriers = match self {
+            Self::Served(.., carriers) => Arc::clone(carriers),
+            Self::Resting(_) => Arc::new(Carriers::nobody(public_url)),
+        };
+        let now = SystemClock.now();
+        for ledger in roots.into_iter().map(|root| Ledger::of(root, now)) {
+            for entry in ledger.entries() {
+                let line = messages::line(&entry, &ledger, Audience::Pro, &carriers);
+                writeln!(out, "{}", Value::Object(line))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes all of it elsewhere; says how far it is, now and then.
@@ -162,7 +193,7 @@ impl Place {
             }
         };
         match self {
-            Self::Served(engine, _) => Ok(engine.back_up(to, &mut progress)?),
+            Self::Served(engine, ..) => Ok(engine.back_up(to, &mut progress)?),
             Self::Resting(store) => {
                 let Loaded { directory, roots, aside, store } = store.take().expect("asked for one thing");
                 let written = backup::write(&Published::new(directory, roots, aside), to, &mut progress);
@@ -176,7 +207,7 @@ impl Place {
     /// Changes who is let in, durably.
     fn change(&mut self, change: ChangeAccess) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, runtime) => match runtime.block_on(engine.change_access(change)) {
+            Self::Served(engine, runtime, _) => match runtime.block_on(engine.change_access(change)) {
                 Ok(decided) => Ok(decided?),
                 Err(Rejection::Overloaded) => Err(Failed::Refused("the server is going down; nothing was done".into())),
                 Err(Rejection::Closed(_)) => {
@@ -220,9 +251,12 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
             email: legal("e-mail", Email::new(email))?,
             password_hash: legal("password", Text::new(password_hash))?,
         },
-        Request::ListKeys | Request::ListPros | Request::FindPro { .. } | Request::Export | Request::BackUp { .. } => {
-            return Ok(None);
-        }
+        Request::ListKeys
+        | Request::ListPros
+        | Request::FindPro { .. }
+        | Request::Export
+        | Request::ListMessages { .. }
+        | Request::BackUp { .. } => return Ok(None),
     }))
 }
 

@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use super::Failed;
 use super::operator::{self, Place, Request};
 use crate::engine::Engine;
+use crate::notify::Carriers;
 
 /// The socket's name in the data directory.
 const NAME: &str = "operator.sock";
@@ -67,7 +68,7 @@ impl Drop for Socket {
 ///
 /// # Errors
 /// A directory or a system that refuses.
-pub(super) fn listen(data: &Path, engine: Engine) -> io::Result<Socket> {
+pub(super) fn listen(data: &Path, engine: Engine, carriers: Arc<Carriers>) -> io::Result<Socket> {
     // Made where nobody else can reach it, so that it is never open to more than its owner.
     let unfinished = data.join(UNFINISHED);
     match fs::remove_dir_all(&unfinished) {
@@ -81,7 +82,9 @@ pub(super) fn listen(data: &Path, engine: Engine) -> io::Result<Socket> {
     fs::remove_dir(&unfinished)?;
     let socket = Socket { path: data.join(NAME) };
     let runtime = Handle::current();
-    std::thread::Builder::new().name("operator".to_owned()).spawn(move || serve(&listener, &engine, &runtime))?;
+    std::thread::Builder::new()
+        .name("operator".to_owned())
+        .spawn(move || serve(&listener, &engine, &runtime, &carriers))?;
     Ok(socket)
 }
 
@@ -91,7 +94,7 @@ fn through_short_path<T>(directory: &Path, act: impl FnOnce(&Path) -> io::Result
     act(&PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())))
 }
 
-fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle) {
+fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &Arc<Carriers>) {
     let askers = Arc::new(());
     for stream in listener.incoming() {
         let stream = match stream {
@@ -108,7 +111,7 @@ fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle) {
             // Whoever is turned away sees the connection close.
             continue;
         }
-        let place = Place::Served(engine.clone(), runtime.clone());
+        let place = Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers));
         let answering = std::thread::Builder::new().name("operator".to_owned()).spawn(move || {
             if let Err(error) = answer(&stream, place) {
                 tracing::warn!(%error, "an operator's command went away before it was answered");

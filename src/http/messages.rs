@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::call::{GroupCall, Outcome};
 use super::listing::Found;
 use crate::domain::outbox::Progress;
@@ -23,13 +25,16 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
         let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
         Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the list is of this very ledger");
-            write(&entry, &ledger, (audience, &carriers), bytes);
+            let line = line(&entry, &ledger, audience, &carriers);
+            serde_json::to_writer(bytes, &line).expect("an object is written to memory");
         })
     };
     Ok(call.server.computing.run(find).await?.answer(&call.server))
 }
 
-fn write(entry: &Entry, ledger: &Ledger, (audience, carriers): (Audience, &Carriers), bytes: &mut Vec<u8>) {
+/// A line of the ledger as it is shown; with what the message says where nobody carries it.
+#[must_use]
+pub fn line(entry: &Entry, ledger: &Ledger, audience: Audience, carriers: &Carriers) -> Map<String, Value> {
     let root = ledger.root();
     let mut object = MESSAGE.render(entry, &Scope::of(root), audience);
     let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
@@ -37,5 +42,5 @@ fn write(entry: &Entry, ledger: &Ledger, (audience, carriers): (Audience, &Carri
     let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
     object.insert("subject".into(), subject.into());
     object.insert("text".into(), text.into());
-    serde_json::to_writer(bytes, &object).expect("an object is written to memory");
+    object
 }

@@ -21,7 +21,7 @@ mod leniency;
 mod links;
 mod listing;
 mod login;
-mod messages;
+pub mod messages;
 mod meters;
 mod older;
 mod once;

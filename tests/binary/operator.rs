@@ -195,3 +195,34 @@ async fn an_export_from_a_running_server_holds_all_that_was_answered_before_and_
     let mode = std::fs::metadata(&file).expect("it was written").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "it holds secrets");
 }
+
+#[tokio::test]
+async fn the_operator_reads_messages_that_nobody_carries_while_the_server_runs_and_after() {
+    const URL: &str = "https://rdv.example.org";
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["sendmail"] = true.into();
+    let data = store_of(folder.path(), &document);
+    let served = Served::on(&data, &["--public-url", URL]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+    let answer = reqwest::Client::new().post(url).json(&booking("curie", &half_hour(20), 1, &[1])).send().await;
+    assert_eq!(answer.expect("an answer").status(), 201);
+    let mut online = Value::Null;
+    for _ in 0..1_000 {
+        let printed = printed(run(&["messages", "--group", "1"], &data));
+        online = serde_json::from_str(printed.lines().next().expect("a line")).expect("JSON");
+        // It is taken up once the booking has been answered.
+        if online["state"] == "kept" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!((&online["kind"], &online["state"]), (&"confirmation".into(), &"kept".into()), "{online}");
+    assert_eq!((&online["group_id"], &online["recipient"]), (&1.into(), &"curie@example.org".into()));
+    let text = online["text"].as_str().expect("what it says");
+    assert!(text.contains("10:00") && text.contains(&format!("{URL}/m/")), "{text}");
+    refused(&run(&["messages", "--group", "9"], &data), "there is no group 9");
+    drop(served.end("KILL"));
+    let offline = printed(run(&["messages", "--public-url", URL], &data));
+    assert_eq!(serde_json::from_str::<Value>(offline.trim()).expect("one line of JSON"), online);
+}
