@@ -18,7 +18,8 @@ pub const NOBODY: &str =
 /// ```
 #[must_use]
 pub fn sha1_hex(plain: &str) -> String {
-    Sha1::digest(plain.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    Sha1::digest(plain.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The form at rest: argon2id with a fresh salt over the wire form, as a PHC string. The wire form counts in lower case.

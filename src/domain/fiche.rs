@@ -1,5 +1,7 @@
 //! The client's record. Spec 2.6.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::customfield::Customs;
@@ -93,8 +95,9 @@ impl Fiche {
 
     /// Last name as it is shown: a deleted fiche's begins with `$`. Spec 2.6.
     #[must_use]
-    pub fn shown_lastname(&self) -> String {
-        if self.deleted { format!("${}", self.lastname.as_str()) } else { self.lastname.as_str().to_owned() }
+    pub fn shown_lastname(&self) -> Cow<'_, str> {
+        let lastname = self.lastname.as_str();
+        if self.deleted { format!("${lastname}").into() } else { lastname.into() }
     }
 
     /// The names that an appointment's text holds. Spec 2.7.
@@ -102,7 +105,7 @@ impl Fiche {
     pub fn names(&self) -> String {
         let lastname = self.shown_lastname();
         match (lastname.is_empty(), self.firstname.as_str()) {
-            (_, "") => lastname,
+            (_, "") => lastname.into_owned(),
             (true, firstname) => firstname.to_owned(),
             (false, firstname) => format!("{lastname} {firstname}"),
         }

@@ -158,6 +158,22 @@ impl Asked<'_> {
         Some(Candidate { person: Person::Account(group, account), password_hash })
     }
 
+    /// Somebody as they are now, as long as they go by the same address and password.
+    fn still(&self, candidate: &Candidate) -> Option<Person> {
+        let kept = &candidate.password_hash;
+        match &candidate.person {
+            Person::Pro(id) => {
+                let pro = self.directory.pros.get(id).filter(|pro| pro.password_hash == *kept)?;
+                Some(Person::Pro(pro.id))
+            }
+            Person::Account(group, account) => {
+                let root = self.published.root(*group)?;
+                let account = root.accounts.get(&account.email.folded()).filter(|now| now.password_hash == *kept)?;
+                Some(Person::Account(*group, Arc::clone(account)))
+            }
+        }
+    }
+
     /// The account of an address where no group is named: in the only group of the key, else in the only group that has
     /// one. Contract 3.
     pub(super) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
@@ -204,8 +220,8 @@ pub(super) struct Doorkeeper {
     pub(super) public_url: String,
     /// Keys the hashes under which credentials are remembered; drawn at start, never kept.
     secret: [u8; 32],
-    /// When credentials were verified, of the last minute.
-    remembered: Mutex<BTreeMap<[u8; 32], Instant>>,
+    /// Credentials that were verified within the last minute, by their memo.
+    remembered: Mutex<BTreeMap<Memo, Verified>>,
     /// Turns to hash a password: each takes a core for some tens of milliseconds, and 19 MiB.
     pub(super) verifying: Computing,
     /// Who has failed too often.
@@ -228,8 +244,22 @@ pub(super) struct Candidate {
     password_hash: Text<255>,
 }
 
+/// What a credential is remembered under: nobody can make it without our secret, so that it tells nothing of the
+/// password, and the time it takes to be found nothing of the others.
+type Memo = [u8; 32];
+
+/// Whose a credential turned out to be.
+struct Verified {
+    /// With the password that it was held against.
+    candidate: Candidate,
+    /// When.
+    at: Instant,
+}
+
 /// A credential, and whom it may be of.
 pub(super) struct Claim {
+    /// What it is remembered under.
+    pub(super) memo: Memo,
     pub(super) credential: Credential,
     /// In the order in which they are tried.
     pub(super) candidates: Vec<Candidate>,
@@ -268,18 +298,7 @@ impl Doorkeeper {
             self.sessions.touch(session, asked.now);
         }
         let person = match (basic, session) {
-            (Some(header), _) => {
-                let credential =
-                    Credential::of_basic(header.as_bytes()).ok_or_else(|| Failure::from(login_failed()))?;
-                let account = match asked.group {
-                    Some(group) => asked.account_of(group, &credential.email, apikey),
-                    None => asked.only_account(&credential.email, apikey),
-                };
-                let candidates = asked.pro_of(&credential.email).into_iter().chain(account).collect();
-                let claim = Claim { credential, candidates, tries: 2 };
-                let person = self.verified(claim, asked.from, asked.now).await?;
-                Some(person.ok_or_else(|| Failure::from(login_failed()))?)
-            }
+            (Some(header), _) => Some(self.of_basic(header.as_bytes(), apikey, asked).await?),
             (None, session) => session.map(|session| session.person),
         };
         let (caller, account_of) = match person {
@@ -288,6 +307,28 @@ impl Doorkeeper {
             Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
         };
         Ok(Identity { directory: Arc::clone(asked.directory), apikey, caller, account_of })
+    }
+
+    /// Whose credential an Authorization header carries. One that is remembered is neither decoded nor looked for.
+    ///
+    /// # Errors
+    /// 401 where it is nobody's; else as [`Doorkeeper::verified`].
+    async fn of_basic(&self, header: &[u8], apikey: [u8; 32], asked: &Asked<'_>) -> Result<Person, Failure> {
+        let wrong = || Failure::from(login_failed());
+        let encoded = encoded(header).ok_or_else(wrong)?;
+        let group = asked.group.map_or(0, GroupId::number).to_be_bytes();
+        let memo = self.memo([b"basic", &apikey, &group, encoded]);
+        if let Some(person) = self.remembered(&memo, asked) {
+            return Ok(person);
+        }
+        let credential = Credential::of_basic(encoded).ok_or_else(wrong)?;
+        let account = match asked.group {
+            Some(group) => asked.account_of(group, &credential.email, apikey),
+            None => asked.only_account(&credential.email, apikey),
+        };
+        let candidates = asked.pro_of(&credential.email).into_iter().chain(account).collect();
+        let claim = Claim { memo, credential, candidates, tries: 2 };
+        self.verified(claim, asked).await?.ok_or_else(wrong)
     }
 
     /// The session that a request's cookies name, if it stands.
@@ -315,23 +356,21 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 429 after too many wrong ones; 503 when too many are being verified.
-    pub(super) async fn verified(&self, claim: Claim, from: IpAddr, now: Instant) -> Result<Option<Person>, Failure> {
-        let Claim { credential, mut candidates, tries } = claim;
-        let memos: Vec<[u8; 32]> = candidates.iter().map(|one| self.memo(&credential, &one.password_hash)).collect();
-        let known = || memos.iter().position(|memo| self.remembers(memo, now));
-        if let Some(place) = known() {
-            return Ok(Some(candidates.swap_remove(place).person));
+    pub(super) async fn verified(&self, claim: Claim, asked: &Asked<'_>) -> Result<Option<Person>, Failure> {
+        let Claim { memo, credential, mut candidates, tries } = claim;
+        if let Some(person) = self.remembered(&memo, asked) {
+            return Ok(Some(person));
         }
         let turn = self.verifying.turn().await?;
         // Whoever waited behind the same credential finds it verified.
-        if let Some(place) = known() {
-            return Ok(Some(candidates.swap_remove(place).person));
+        if let Some(person) = self.remembered(&memo, asked) {
+            return Ok(Some(person));
         }
-        if let Some(seconds) = self.throttle.wait(&credential.email, from, now) {
+        if let Some(seconds) = self.throttle.wait(&credential.email, asked.from, asked.now) {
             return Err(Failure::too_many("logins of this e-mail address failed", seconds));
         }
         let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
-        let given = credential.password.clone();
+        let given = credential.password;
         let right = turn.run(move || {
             let right = kept.iter().position(|kept| password::matches(kept.as_str(), &given));
             let missing = if right.is_none() { tries.saturating_sub(kept.len()) } else { 0 };
@@ -341,32 +380,36 @@ impl Doorkeeper {
             right
         });
         let Some(place) = right.await? else {
-            self.throttle.failed(&credential.email, from, now);
+            self.throttle.failed(&credential.email, asked.from, asked.now);
             return Ok(None);
         };
-        self.remember(memos[place], now);
-        Ok(Some(candidates.swap_remove(place).person))
+        let candidate = candidates.swap_remove(place);
+        let person = candidate.person.clone();
+        self.remember(memo, candidate, asked.now);
+        Ok(Some(person))
     }
 
-    /// What a credential is remembered under: nobody can make it without our secret, and a changed password changes it.
-    fn memo(&self, credential: &Credential, kept: &Text<255>) -> [u8; 32] {
+    /// What is remembered of a credential under these parts: what it is of, and the credential itself.
+    fn memo<const N: usize>(&self, parts: [&[u8]; N]) -> Memo {
         let mut inner = Sha256::new_with_prefix(self.secret);
-        for part in [&credential.email, credential.password.as_str(), kept.as_str()] {
+        for part in parts {
             inner.update(part.len().to_be_bytes());
-            inner.update(part.as_bytes());
+            inner.update(part);
         }
         Sha256::new_with_prefix(self.secret).chain_update(inner.finalize()).finalize().into()
     }
 
-    fn remembers(&self, memo: &[u8; 32], now: Instant) -> bool {
+    /// Whose a remembered credential is, as long as their password is the one it was held against.
+    fn remembered(&self, memo: &Memo, asked: &Asked<'_>) -> Option<Person> {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.get(memo).is_some_and(|at| fresh(*at, now))
+        let verified = remembered.get(memo).filter(|verified| fresh(verified.at, asked.now))?;
+        asked.still(&verified.candidate)
     }
 
-    fn remember(&self, memo: [u8; 32], now: Instant) {
+    fn remember(&self, memo: Memo, candidate: Candidate, now: Instant) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.retain(|_, at| fresh(*at, now));
-        remembered.insert(memo, now);
+        remembered.retain(|_, verified| fresh(verified.at, now));
+        remembered.insert(memo, Verified { candidate, at: now });
     }
 }
 
@@ -385,17 +428,24 @@ impl Credential {
         Self { email: email.to_lowercase().into(), password: sha1_hex.to_ascii_lowercase() }
     }
 
-    /// The credential of an Authorization header; `None` where it is not that of HTTP Basic.
-    fn of_basic(header: &[u8]) -> Option<Self> {
-        let header = std::str::from_utf8(header).ok()?;
-        let (scheme, encoded) = header.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("basic") {
-            return None;
-        }
-        let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    /// What a login is remembered under; `role` says whom it may be of.
+    pub(super) fn memo(&self, doorkeeper: &Doorkeeper, [role, apikey, group]: [&[u8]; 3]) -> Memo {
+        doorkeeper.memo([b"login", role, apikey, group, self.email.as_bytes(), self.password.as_bytes()])
+    }
+
+    /// What HTTP Basic carries, in base64; `None` where it is none.
+    fn of_basic(encoded: &[u8]) -> Option<Self> {
+        let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
         let (email, password) = decoded.split_once(':')?;
         Some(Self::new(email, &password::sha1_hex(password)))
     }
+}
+
+/// What an Authorization header carries in base64; `None` where it is not that of HTTP Basic.
+fn encoded(header: &[u8]) -> Option<&[u8]> {
+    let space = header.iter().position(|byte| *byte == b' ')?;
+    let (scheme, encoded) = header.split_at(space);
+    scheme.eq_ignore_ascii_case(b"basic").then(|| encoded.trim_ascii())
 }
 
 #[cfg(test)]
@@ -404,26 +454,29 @@ mod tests {
 
     #[test]
     fn basic_carries_the_plain_password_which_may_hold_colons() {
-        let credential = Credential::of_basic(b"basic QW5uQFguT3JnOmE6Yg==").expect("Ann@X.Org:a:b");
+        let of_basic = |header: &str| Credential::of_basic(encoded(header.as_bytes())?);
+        let credential = of_basic("basic  QW5uQFguT3JnOmE6Yg== ").expect("Ann@X.Org:a:b");
         assert_eq!(&*credential.email, "ann@x.org");
         assert_eq!(credential.password, password::sha1_hex("a:b"));
         for bad in ["Bearer QW5uOmI=", "Basic", "Basic !", "Basic QW5u", ""] {
-            assert!(Credential::of_basic(bad.as_bytes()).is_none(), "{bad}");
+            assert!(of_basic(bad).is_none(), "{bad}");
         }
     }
 
     #[test]
-    fn a_credential_is_remembered_for_a_minute_and_never_under_another_password() {
-        let doorkeeper = Doorkeeper::new(1);
-        let credential = Credential { email: "ann@x.org".into(), password: "a".into() };
-        let [kept, changed] = ["kept", "changed"].map(|text| Text::new(text).expect("a text"));
-        let memo = doorkeeper.memo(&credential, &kept);
-        doorkeeper.remember(memo, Instant(1_000));
-        assert!(doorkeeper.remembers(&memo, Instant(1_059)));
-        assert!(!doorkeeper.remembers(&memo, Instant(1_060)));
-        assert!(!doorkeeper.remembers(&memo, Instant(999)));
-        assert_ne!(doorkeeper.memo(&credential, &changed), memo);
-        let shifted = Credential { email: "ann@x.or".into(), password: "ga".into() };
-        assert_ne!(doorkeeper.memo(&shifted, &kept), memo);
+    fn a_memo_tells_its_parts_and_secrets_apart() {
+        let [one, other] = [Doorkeeper::new(1), Doorkeeper::new(1)];
+        let memo = one.memo([b"ann", b"a"]);
+        assert_eq!(one.memo([b"ann", b"a"]), memo);
+        assert_ne!(one.memo([b"an", b"na"]), memo);
+        assert_ne!(one.memo([b"ann", b"b"]), memo);
+        assert_ne!(other.memo([b"ann", b"a"]), memo);
+    }
+
+    #[test]
+    fn a_credential_is_remembered_for_a_minute() {
+        assert!(fresh(Instant(1_000), Instant(1_059)));
+        assert!(!fresh(Instant(1_000), Instant(1_060)));
+        assert!(!fresh(Instant(1_000), Instant(999)));
     }
 }

@@ -5,7 +5,7 @@ use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::auth::{Asked, Claim, Credential, Person, login_failed};
+use super::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
 use super::body::{Form, Incoming};
 use super::call::{Outcome, json as answer, ok};
 use super::failure::Failure;
@@ -39,8 +39,8 @@ pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
         doorkeeper.refuse_foreign(&asked)?;
     }
     let params = asked.params.clone().followed_by(form.params);
-    let (role, claim) = claim(&params, &asked, apikey)?;
-    let Some(person) = doorkeeper.verified(claim, asked.from, asked.now).await? else { return Ok(failed(role)) };
+    let (role, claim) = claim(doorkeeper, &params, &asked, apikey)?;
+    let Some(person) = doorkeeper.verified(claim, &asked).await? else { return Ok(failed(role)) };
     let states = (asked.published, asked.directory.as_ref());
     let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else { return Ok(failed(role)) };
     if session.is_some() {
@@ -65,7 +65,12 @@ pub(super) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
 ///
 /// # Errors
 /// 403 for parameters that claim nothing.
-fn claim(params: &Params, asked: &Asked<'_>, apikey: [u8; 32]) -> Result<(&'static str, Claim), Failure> {
+fn claim(
+    doorkeeper: &Doorkeeper,
+    params: &Params,
+    asked: &Asked<'_>,
+    apikey: [u8; 32],
+) -> Result<(&'static str, Claim), Failure> {
     let given = |role: &str| {
         let [email, password] = ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
         (email.is_some() || password.is_some())
@@ -73,21 +78,24 @@ fn claim(params: &Params, asked: &Asked<'_>, apikey: [u8; 32]) -> Result<(&'stat
     };
     if let Some(credential) = given("pro") {
         let candidates = asked.pro_of(&credential.email).into_iter().collect();
-        return Ok(("pro", Claim { credential, candidates, tries: 1 }));
+        let memo = credential.memo(doorkeeper, [b"pro", b"", b""]);
+        return Ok(("pro", Claim { memo, credential, candidates, tries: 1 }));
     }
     let Some(credential) = given("account") else {
         return Err(Failure::unauthorized(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };
-    let account = match params.one("account[group_id]") {
+    let group = params.one("account[group_id]");
+    let memo = credential.memo(doorkeeper, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+    let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
             group.and_then(|group| asked.account_of(group, &credential.email, apikey))
         }
         None => asked.only_account(&credential.email, apikey),
     };
-    Ok(("account", Claim { credential, candidates: account.into_iter().collect(), tries: 1 }))
+    Ok(("account", Claim { memo, credential, candidates: account.into_iter().collect(), tries: 1 }))
 }
 
 /// 401, in the shape of a login's answer.

@@ -52,7 +52,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
 /// a client that sends a deleted fiche back as it was shown restores it under its own name.
 fn lastname() -> Field<Fiche> {
     Field::derived("lastname", Name::<64>::KIND, Audience::Application, |fiche: &Fiche, _| {
-        Cell::Text(fiche.shown_lastname().into())
+        Cell::Text(fiche.shown_lastname())
     })
     .written(Audience::Application, |given, _, _, patch| {
         let given = value::text(given)?;

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::field::{Audience, Cell, Column, Kind, Scope, Table};
 use super::params::{Object, Params};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, push_folded};
 use super::{datetime, value};
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
@@ -149,7 +150,9 @@ impl<'t, R: 'static> Condition<'t, R> {
                 key != Cell::Null && how(key.compare(bound))
             }
             Test::Shown(pattern, wanted) => {
-                pattern.matches(&shown(self.column.cell(record, scope), scope.zone), room) == *wanted
+                room.clear();
+                push_shown(&self.column.cell(record, scope), scope.zone, room);
+                pattern.matches(room) == *wanted
             }
         }
     }
@@ -217,18 +220,19 @@ fn cell<R: 'static>(column: &Column<'_, R>, text: &str, zone: Zone) -> Result<Ce
     Ok(cell.comparable(kind, zone))
 }
 
-/// A value as clients are shown it; null as the empty text.
-fn shown(cell: Cell<'_>, zone: Zone) -> Cow<'_, str> {
-    match cell {
-        Cell::Text(text) => text,
-        Cell::Null | Cell::Moment(None) | Cell::Civil(None) | Cell::Reference(None) => Cow::Borrowed(""),
-        Cell::Moment(Some(moment)) => datetime::local_text(zone, moment).into(),
-        Cell::Civil(Some(civil)) => datetime::text(civil).into(),
-        Cell::Reference(Some(id)) => id.to_string().into(),
-        Cell::Integer(number) => number.to_string().into(),
-        Cell::Number(number) => number.to_string().into(),
-        Cell::Boolean(flag) => flag.to_string().into(),
-    }
+/// Appends a value as clients are shown it, folded; nothing where it is null.
+fn push_shown(cell: &Cell<'_>, zone: Zone, out: &mut String) {
+    let written = match cell {
+        Cell::Text(text) => return push_folded(text, out),
+        Cell::Null | Cell::Moment(None) | Cell::Civil(None) | Cell::Reference(None) => return,
+        Cell::Moment(Some(moment)) => return datetime::push(datetime::local(zone, *moment), out),
+        Cell::Civil(Some(civil)) => return datetime::push(*civil, out),
+        Cell::Reference(Some(id)) => write!(out, "{id}"),
+        Cell::Integer(number) => write!(out, "{number}"),
+        Cell::Number(number) => write!(out, "{number}"),
+        Cell::Boolean(flag) => write!(out, "{flag}"),
+    };
+    written.expect("memory takes all that is written");
 }
 
 #[cfg(test)]

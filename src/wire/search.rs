@@ -1,8 +1,10 @@
 //! `search=`: records whose name holds some words; of people also e-mail address and telephone number. Contract 1.
 
+use memchr::memmem::Finder;
+
 use super::field::{Audience, Cell, Field, Scope, Table};
 use super::params::Params;
-use super::pattern::{folded, push_folded};
+use super::pattern::{finder, folded, push_folded};
 use crate::domain::refusal::Fault;
 
 /// Most characters that are searched for.
@@ -26,9 +28,9 @@ impl<R: 'static> Table<R> {
 /// What is searched for, and where.
 pub struct Search<'t, R> {
     /// Folded; each must stand somewhere in the names.
-    words: Vec<String>,
+    words: Vec<Finder<'static>>,
     /// What is left of a telephone number without its separators; `None` where it is none.
-    digits: Option<String>,
+    digits: Option<Finder<'static>>,
     names: Vec<&'t Field<R>>,
     phones: Vec<&'t Field<R>>,
 }
@@ -43,9 +45,9 @@ impl<'t, R: 'static> Search<'t, R> {
         if text.chars().count() > LENGTH_MAX {
             return Err(Fault::new("search", format!("must have at most {LENGTH_MAX} characters")));
         }
-        let words = folded(text).split_whitespace().map(str::to_owned).collect();
+        let words = folded(text).split_whitespace().map(finder).collect();
         let (names, phones) = table.searched(audience);
-        Ok(Some(Self { words, digits: digits(text), names, phones }))
+        Ok(Some(Self { words, digits: digits(text).as_deref().map(finder), names, phones }))
     }
 
     /// Whether a record is found. Its names are written into `room`, whatever stood there.
@@ -59,7 +61,7 @@ impl<'t, R: 'static> Search<'t, R> {
                 room.push('\n');
             }
         }
-        if self.words.iter().all(|word| room.contains(word.as_str())) {
+        if self.words.iter().all(|word| word.find(room.as_bytes()).is_some()) {
             return true;
         }
         let Some(wanted) = &self.digits else { return false };
@@ -67,7 +69,7 @@ impl<'t, R: 'static> Search<'t, R> {
             Cell::Text(phone) => {
                 room.clear();
                 room.extend(phone.chars().filter(char::is_ascii_digit));
-                room.contains(wanted.as_str())
+                wanted.find(room.as_bytes()).is_some()
             }
             Cell::Null
             | Cell::Integer(_)
