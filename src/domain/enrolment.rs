@@ -13,8 +13,8 @@ use super::root::Root;
 use super::text::{Email, Name};
 use super::time::Instant;
 
-/// Decides whether somebody is sent a link; `None` where nobody is, and nothing else changes. Whoever asks is told the
-/// same either way.
+/// Decides whether somebody is sent a link; `None` where nobody is, and nothing else changes. Whoever asks for an account is
+/// told the same either way, and no sooner: where nobody is mailed, [nothing](Event::nothing) goes to disk.
 ///
 /// # Errors
 /// NoResult and InvalidParameter of the fiche that is changed along with it.
@@ -23,7 +23,7 @@ pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> R
     let folded = command.email.folded();
     let (aim, purpose, change) = match &command.wish {
         LinkWish::Account { pending_rdv } => {
-            let Some(purpose) = wanted(root, &folded) else { return Ok(None) };
+            let Some(purpose) = wanted(root, &folded) else { return Ok(Some(Event::nothing(at))) };
             (Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
         LinkWish::Email { account, put } => {
@@ -33,7 +33,10 @@ pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> R
         }
     };
     if !root.links.has_room(&folded, now) {
-        return Ok(change);
+        return Ok(match command.wish {
+            LinkWish::Account { .. } => Some(Event::nothing(at)),
+            LinkWish::Email { .. } => change,
+        });
     }
     let expires = at.plus_seconds(LINK_SECONDS);
     let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };

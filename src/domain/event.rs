@@ -167,12 +167,19 @@ pub enum Event {
     VeventsRemoved {
         /// The group's stamp of it.
         at: Instant,
-        /// Which; at least one.
+        /// Which; none in [`Event::nothing`] alone.
         ids: Vec<VeventId>,
     },
 }
 
 impl Event {
+    /// Nothing has happened, and takes its place in the history, its stamp and its time on the way to the disk as if
+    /// something had: for what must not be told from something.
+    #[must_use]
+    pub fn nothing(at: Instant) -> Self {
+        Self::VeventsRemoved { at, ids: Vec::new() }
+    }
+
     /// The same event, of which clients are told by these messages; itself where there are none.
     #[must_use]
     pub fn announced_by(self, messages: Vec<Message>) -> Self {

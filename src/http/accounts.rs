@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::call::{Call, Outcome, json as answer, ok, wrapped};
+use super::call::{Call, Outcome, make, ok, wrapped};
 use super::failure::Failure;
 use super::window::source;
 use crate::domain::account_link::{Aim, PendingRdv};
@@ -38,7 +37,8 @@ fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<Root>> {
     call.server.engine.published().root(group)
 }
 
-/// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks.
+/// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks, once for every
+/// Idempotency-Key.
 pub(super) async fn ask(call: Call) -> Outcome {
     let object = wrapped(&call.body, "account")?;
     let text = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
@@ -66,6 +66,10 @@ pub(super) async fn ask(call: Call) -> Outcome {
     let root = root.map_err(|fault| faults.push(fault));
     let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
     let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else { return Err(faults.into()) };
+    let once = call.once(&root)?;
+    if let Some(answer) = once.and_then(|key| key.answered_before(&root, call.now)) {
+        return answer;
+    }
     let source = source(call.from);
     if let Some(seconds) = call.server.links_asked.wait(&source, call.now) {
         return Err(Failure::too_many("accounts were asked for from this address", seconds));
@@ -73,12 +77,14 @@ pub(super) async fn ask(call: Call) -> Outcome {
     call.server.links_asked.add(source, call.now);
     let answered = json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
-    write(&call, &root, Command::AskLink(Box::new(AskLink { email, wish }))).await?;
-    Ok(answer(StatusCode::CREATED, answered.to_string().into_bytes()))
+    let command = Command::AskLink(Box::new(AskLink { email, wish }));
+    let render = move |_: &Done| answered.to_string().into_bytes();
+    make(&call.server, &root, command, once, Audience::Application, render).await
 }
 
 /// POST /api/v1/accounts/confirm: what the link of a token is for is done; the only place where an account's password is
-/// set. It comes plain or as its SHA-1, 40 hexadecimal digits. A link that gives an account another address needs none.
+/// set. It comes plain or as its SHA-1, 40 hexadecimal digits. A link that gives an account another address needs none. A
+/// token works once by itself; no Idempotency-Key is looked at, since nothing of a password may be kept with it.
 pub(super) async fn confirm(call: Call) -> Outcome {
     let token = call.body.get("token").and_then(Value::as_str).unwrap_or_default().trim();
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();

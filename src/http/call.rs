@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
@@ -48,8 +48,21 @@ pub(super) struct Call {
     pub(super) from: IpAddr,
     /// The moment of the request: no clock is read again.
     pub(super) now: Instant,
+    /// The line of the table that took it.
+    row: &'static Row,
+    headers: HeaderMap,
     /// The object of the body; empty where none is read.
     pub(super) body: Map<String, Value>,
+}
+
+impl Call {
+    /// The key under which a POST about a group is carried out once, if it has one.
+    ///
+    /// # Errors
+    /// A key that is no key.
+    pub(super) fn once(&self, root: &Root) -> Result<Option<Key>, Fault> {
+        Key::of(&self.headers, self.row.path, &self.identity, root, &self.body)
+    }
 }
 
 /// A request about one group that the caller sees.
@@ -67,8 +80,8 @@ pub(super) struct GroupCall {
     id: Option<u64>,
     /// The object of the body; empty where none is read.
     pub(super) body: Map<String, Value>,
-    /// The key under which a POST is carried out once.
-    once: Option<Key>,
+    /// The key under which a POST is carried out once, or why it is none: what the caller may not do is told before.
+    once: Result<Option<Key>, Fault>,
 }
 
 impl GroupCall {
@@ -102,18 +115,14 @@ impl GroupCall {
     /// Has the group carry out a POST: 201 with what `render` makes of it, once for every Idempotency-Key.
     ///
     /// # Errors
-    /// What refuses it, in words for the caller.
+    /// A key that is no key; what refuses it, in words for the caller.
     pub(super) async fn make(
         &self,
         command: Command,
         render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
     ) -> Outcome {
-        let render = Arc::new(move |done: &Done| Value::Object(render(done)).to_string().into_bytes());
-        let once = self.once.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
-        let answer = self.server.engine.write_once(self.root.catalogue.group.id, command, once).await;
-        let done = answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))?;
-        let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
-        Ok(json(StatusCode::CREATED, bytes))
+        let render = move |done: &Done| Value::Object(render(done)).to_string().into_bytes();
+        make(&self.server, &self.root, command, self.once.clone()?, self.audience(), render).await
     }
 
     /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
@@ -134,6 +143,26 @@ impl GroupCall {
     pub(super) fn scope(&self) -> Scope<'_> {
         Scope::of(&self.root)
     }
+}
+
+/// Has a group carry out a POST: 201 with what `render` makes of it, once for every key.
+///
+/// # Errors
+/// What refuses it, in words for the audience.
+pub(super) async fn make(
+    server: &Server,
+    root: &Root,
+    command: Command,
+    key: Option<Key>,
+    audience: Audience,
+    render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
+) -> Outcome {
+    let render = Arc::new(render);
+    let once = key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
+    let answer = server.engine.write_once(root.catalogue.group.id, command, once).await;
+    let done = answer.map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), audience))?;
+    let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
+    Ok(json(StatusCode::CREATED, bytes))
 }
 
 /// Answers a request that a line of the table takes.
@@ -186,7 +215,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
             let identity = server.doorkeeper.identify(&asked).await?;
             let body = if row.takes_body() { body.object().await? } else { Map::new() };
             may(row, &identity, &params)?;
-            return at_large(operation, Call { server, identity, params, from, now, body }).await;
+            let call = Call { server, identity, params, from, now, row, headers: parts.headers, body };
+            return at_large(operation, call).await;
         }
         Keyed::InGroup(operation) => (operation, None),
         Keyed::Older(operation, sort) => (operation, Some(sort)),
@@ -201,8 +231,10 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
     may(row, &identity, &params)?;
     let root = root?;
-    let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body)? } else { None };
-    if let Some(answer) = once.and_then(|key| key.answered_before(&root, now)) {
+    let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body) } else { Ok(None) };
+    if let Ok(Some(key)) = once
+        && let Some(answer) = key.answered_before(&root, now)
+    {
         return answer;
     }
     dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await

@@ -37,7 +37,7 @@ impl Key {
         identity: &Identity,
         root: &Root,
         body: &Map<String, Value>,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, Fault> {
         let Some(key) = text(headers)? else { return Ok(None) };
         let (role, person) = match &identity.caller {
             Caller::Application => (0_u8, 0),
@@ -65,14 +65,14 @@ impl Key {
     }
 }
 
-fn text(headers: &HeaderMap) -> Result<Option<&[u8]>, Failure> {
+fn text(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let key = value.as_bytes();
     let printable = key.iter().all(|byte| (b' '..=b'~').contains(byte));
     if values.next().is_some() || key.is_empty() || key.len() > KEY_MAX || !printable {
         let rule = format!("the header must be given once, with 1 to {KEY_MAX} printable ASCII characters");
-        return Err(Fault::new(IDEMPOTENCY_KEY, rule).into());
+        return Err(Fault::new(IDEMPOTENCY_KEY, rule));
     }
     Ok(Some(key))
 }

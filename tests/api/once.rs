@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::ids::GroupId;
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{CALENDAR, CUT, KEY_OF_ALL, OTHER_CALENDAR, clock};
@@ -172,6 +173,72 @@ async fn everything_that_is_made_in_a_group_is_made_once() {
         let after = server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
         assert_eq!(after, before.map(|before| before + 1), "{resource}");
     }
+}
+
+async fn ask(server: &TestServer, key: &str, email: &str) -> Answer {
+    let body = json!({"account": {"email": email, "group_id": 4}});
+    answer(server.by_key(Method::POST, "/accounts").header(HEADER, key).json(&body)).await
+}
+
+#[tokio::test]
+async fn a_link_that_is_asked_for_twice_under_one_key_is_mailed_once() {
+    let server = TestServer::start().await;
+    let mailed = || {
+        let root = server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
+        root.outbox.messages().count()
+    };
+    let first = ask(&server, "a", "new@example.org").await;
+    assert_eq!(first.is(201), json!({"account": {"email": "new@example.org", "group_id": 4}}));
+    for again in [ask(&server, "a", "new@example.org").await, ask(&server, "a", "new@example.org").await] {
+        assert_eq!((again.status, &again.text), (first.status, &first.text));
+    }
+    assert_eq!(mailed(), 1);
+    ask(&server, "b", "new@example.org").await.is(201);
+    answer(server.by_key(Method::POST, "/accounts").json(&json!({"account": {"email": "new@example.org"}})))
+        .await
+        .is(201);
+    assert_eq!(mailed(), 3);
+    let by_pro = server.by_pro(Method::POST, "/accounts").header(HEADER, "a");
+    answer(by_pro.json(&json!({"account": {"email": "new@example.org", "group_id": 4}}))).await.is(201);
+    assert_eq!(mailed(), 4, "a key is the caller's own");
+    ask(&server, "a", "other@example.org").await.refused(409, 2, Some(HEADER));
+    book(&server, "a", &booking("09:30")).await.refused(409, 2, Some(HEADER));
+    ask(&server, "\u{e9}", "new@example.org").await.refused(400, 2, Some(HEADER));
+    assert_eq!(mailed(), 4);
+}
+
+#[tokio::test]
+async fn what_is_told_under_a_key_does_not_tell_whether_an_address_is_known() {
+    let server = TestServer::with(|catalogue| catalogue.group.open = false).await;
+    let sequence = || server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4").sequence;
+    for (number, email) in ["known@example.org", "nobody@example.org"].into_iter().enumerate() {
+        let before = sequence();
+        let first = ask(&server, email, email).await;
+        assert_eq!(first.is(201), json!({"account": {"email": email, "group_id": 4}}));
+        assert_eq!(sequence(), before + 1, "either takes its way to the disk");
+        assert_eq!(ask(&server, email, email).await.text, first.text);
+        ask(&server, email, "third@example.org").await.refused(409, 2, Some(HEADER));
+        let other = json!({"account": {"email": email, "group_id": 4, "pendingRdv": number}});
+        answer(server.by_key(Method::POST, "/accounts").header(HEADER, email).json(&other)).await.refused(
+            409,
+            2,
+            Some(HEADER),
+        );
+        assert_eq!(sequence(), before + 1);
+        answer(server.by_key(Method::POST, "/accounts").json(&json!({"account": {"email": email}}))).await.is(201);
+        assert_eq!(sequence(), before + 2);
+    }
+}
+
+#[tokio::test]
+async fn what_the_caller_may_not_do_is_told_before_what_is_no_key() {
+    let server = TestServer::start().await;
+    let mut by_hand = booking("09:30");
+    by_hand["appointment"]["from_web"] = json!(0);
+    book(&server, "", &by_hand).await.refused(403, 1, None);
+    let by_key = server.by_key(Method::POST, "/groups/4/calendars").header(HEADER, "");
+    answer(by_key.json(&json!({"calendar": {"name": "a"}}))).await.refused(403, 1, None);
+    pro_makes(&server, "calendars", "", &json!({"calendar": {"name": "a"}})).await.refused(400, 2, Some(HEADER));
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, ServerBuilder};
 
 use self::operations::{Answer, Told, told};
-use super::routes::{Keyed, Operation, Row, TABLE};
+use super::routes::{AtLarge, Keyed, Operation, Row, TABLE};
 use crate::http::rights::{self, Extent, Right};
 
 /// What a reader must know of every path.
@@ -137,7 +137,11 @@ fn operation(row: &Row) -> OperationBuilder {
 
 /// Whether it makes something in a group, which an Idempotency-Key keeps from being made twice.
 fn makes_once(row: &Row) -> bool {
-    row.makes() && matches!(row.operation, Operation::Keyed(Keyed::InGroup(_) | Keyed::Older(..)))
+    row.makes()
+        && matches!(
+            row.operation,
+            Operation::Keyed(Keyed::InGroup(_) | Keyed::Older(..) | Keyed::AtLarge(AtLarge::AskLink))
+        )
 }
 
 /// The statuses with which an operation may say no.
