@@ -1,10 +1,11 @@
 //! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Contract 11.
 
 use std::fmt::Write as _;
-use std::net::{AddrParseError, SocketAddr};
+use std::net::{AddrParseError, IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -108,6 +109,42 @@ impl From<MaybeAddress> for String {
     }
 }
 
+/// Networks, written with commas between: `10.0.0.0/8,2001:db8::1`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Networks(pub Vec<IpNet>);
+
+/// What is no network.
+#[derive(Debug, Error)]
+#[error("{0:?} is neither an IP address nor a network such as 10.0.0.0/8")]
+pub struct NoNetwork(String);
+
+impl FromStr for Networks {
+    type Err = NoNetwork;
+
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let network = |entry: &str| {
+            let alone = || entry.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
+            entry.parse().ok().or_else(alone).ok_or_else(|| NoNetwork(entry.to_owned()))
+        };
+        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(network).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl TryFrom<String> for Networks {
+    type Error = NoNetwork;
+
+    fn try_from(text: String) -> Result<Self, NoNetwork> {
+        text.parse()
+    }
+}
+
+impl From<Networks> for String {
+    fn from(networks: Networks) -> Self {
+        networks.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
 /// Makes, from one line per option: what the command line and the environment gave, what the file gave, what holds,
 /// and the list of all options.
 macro_rules! options {
@@ -178,6 +215,8 @@ options! {
         "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
     behind_tls: bool = false, "SLOTBOOK_BEHIND_TLS",
         "Browsers reach the server over TLS alone, so that they keep sessions to it", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
+    trusted_proxies: Networks = Networks::default(), "SLOTBOOK_TRUSTED_PROXIES",
+        "Addresses and networks, with commas between, of proxies that are believed about whom they serve";
     public_url: String = "http://127.0.0.1:8080".to_owned(), "SLOTBOOK_PUBLIC_URL",
         "What links in messages begin with: where the world reaches this server";
     smtp_host: String = String::new(), "SLOTBOOK_SMTP_HOST",
@@ -253,6 +292,18 @@ mod tests {
         assert!(wrong.contains("lissen"), "{wrong}");
         let missing = Given { config: Some("/nonexistent.toml".into()), ..Given::default() };
         assert!(missing.resolve().unwrap_err().to_string().contains("/nonexistent.toml"));
+    }
+
+    #[test]
+    fn networks_are_addresses_or_prefixes() {
+        let networks: Networks = " 10.0.0.0/8, 127.0.0.1 ,,2001:db8::/32,::ffff:192.0.2.1".parse().unwrap();
+        let written = "10.0.0.0/8,127.0.0.1/32,2001:db8::/32,192.0.2.1/32";
+        assert_eq!(String::from(networks.clone()), written);
+        assert_eq!(with_file(&format!("trusted_proxies = '{written}'"), Given::default()).unwrap().trusted_proxies, networks);
+        for bad in ["10.0.0.0/33", "proxy.example.org", "10.0.0", "10.0.0.1:80"] {
+            let told = bad.parse::<Networks>().unwrap_err().to_string();
+            assert!(told.contains(bad), "{told}");
+        }
     }
 
     #[test]

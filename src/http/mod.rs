@@ -28,6 +28,7 @@ mod once;
 mod openapi;
 mod patience;
 mod pros;
+mod proxies;
 mod records;
 pub mod rights;
 mod routes;

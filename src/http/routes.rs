@@ -20,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
+use ipnet::IpNet;
 
 use super::accounts::ASKED_MAX;
 use super::auth::Doorkeeper;
@@ -30,6 +31,7 @@ use super::guesses::Guesses;
 use super::links;
 use super::meters::Meters;
 use super::older::Sort;
+use super::proxies::Proxies;
 use super::session::tokens_of;
 use super::window::Window;
 use crate::engine::Engine;
@@ -278,6 +280,8 @@ pub struct Server {
     pub(super) computing: Computing,
     /// What messages say, for those who may read them.
     pub(super) carriers: Arc<Carriers>,
+    /// Who is believed about where requests come from.
+    proxies: Proxies,
     /// Where figures go.
     meters: Arc<Meters>,
 }
@@ -293,6 +297,7 @@ impl Server {
             links_asked: Window::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
+            proxies: Proxies::default(),
             meters: Arc::default(),
         }
     }
@@ -311,6 +316,12 @@ impl Server {
         Self { meters: Arc::new(meters), ..self }
     }
 
+    /// The same behind proxies, which are believed about whom they serve.
+    #[must_use]
+    pub fn behind(self, proxies: Vec<IpNet>) -> Self {
+        Self { proxies: Proxies(proxies), ..self }
+    }
+
     /// The same behind TLS: browsers are told to keep sessions to it.
     #[must_use]
     pub fn behind_tls(mut self, behind_tls: bool) -> Self {
@@ -323,10 +334,11 @@ impl Server {
 #[derive(Clone)]
 pub struct Routes {
     service: TowerToHyperService<Router>,
+    server: Arc<Server>,
     pub(super) meters: Arc<Meters>,
 }
 
-/// Where a request comes from.
+/// Where a request comes from, as far as it is known.
 #[derive(Clone, Copy)]
 pub(super) struct Source(pub(super) IpAddr);
 
@@ -348,8 +360,8 @@ impl Routes {
         }
         // Pages for people, beside the API.
         router = router.route("/m/{token}", get(links::show).post(links::act));
-        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(server);
-        Self { service: TowerToHyperService::new(router), meters }
+        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(Arc::clone(&server));
+        Self { service: TowerToHyperService::new(router), server, meters }
     }
 
     /// The answer to a request. A panic is a bug of ours, whose caller alone pays.
@@ -361,6 +373,7 @@ impl Routes {
         let began = tokio::time::Instant::now();
         let method = request.method().clone();
         let headers = request.headers();
+        let source = self.server.proxies.source(peer.ip(), headers);
         // What a login answers is for who logs in.
         let by_key_alone = !headers.contains_key(AUTHORIZATION)
             && tokens_of(headers).next().is_none()
@@ -369,7 +382,7 @@ impl Routes {
             preflight()
         } else {
             let mut request = without_suffix(request.map(Body::new));
-            request.extensions_mut().insert(Source(peer.ip()));
+            request.extensions_mut().insert(Source(source));
             match Guarded(Box::pin(self.service.call(request))).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(impossible)) => match impossible {},
@@ -382,7 +395,7 @@ impl Routes {
         }
         let micros = began.elapsed().as_micros();
         self.meters.answered(&method, &response, began.elapsed());
-        tracing::debug!(%peer, %method, status = response.status().as_u16(), micros, "answered");
+        tracing::debug!(%peer, %source, %method, status = response.status().as_u16(), micros, "answered");
         response
     }
 }
