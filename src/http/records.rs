@@ -18,6 +18,11 @@ pub(super) trait Resource: Record + Listed {
     /// Its fields.
     fn table() -> &'static Table<Self>;
 
+    /// Its fields as an audience is shown them.
+    fn table_for(_audience: Audience) -> &'static Table<Self> {
+        Self::table()
+    }
+
     /// The command that puts one.
     fn change(put: Put<Self>) -> RecordChange;
 
@@ -34,7 +39,7 @@ pub(super) trait Resource: Record + Listed {
 
     /// The object as an audience is shown it.
     fn render(row: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-        Self::table().render(row, scope, audience)
+        Self::table_for(audience).render(row, scope, audience)
     }
 }
 
@@ -64,7 +69,7 @@ pub(super) async fn list<R: Resource>(
     wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
 ) -> Outcome {
     let audience = call.audience();
-    let query = Query::parse(&call.params, R::table(), &call.scope(), audience)?;
+    let query = Query::parse(&call.params, R::table_for(audience), &call.scope(), audience)?;
     let deleted_too = query.names("deleted");
     let wanted = move |row: &R, root: &Root| {
         R::shown(row, root, audience) && (deleted_too || !R::left_out(row)) && wanted(row, root)

@@ -1,7 +1,5 @@
 //! Categories of calendars and of interventions, and what a category of calendars offers. Spec 4.3, 4.5, contract 3, 4.
 
-use serde_json::{Map, Value};
-
 use super::call::{GroupCall, Outcome};
 use super::failure::Failure;
 use super::interventions::all_interventions;
@@ -12,13 +10,17 @@ use crate::domain::ids::CalendarsetId;
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::wire::calendar::CALENDARSET;
-use crate::wire::field::{Audience, Scope, Table};
+use crate::wire::calendar::{CALENDARSET, SHOWN_CALENDARSET};
+use crate::wire::field::{Audience, Table};
 use crate::wire::intervention::INTERVENTIONSET;
 
 impl Resource for Calendarset {
     fn table() -> &'static Table<Self> {
         &CALENDARSET
+    }
+
+    fn table_for(audience: Audience) -> &'static Table<Self> {
+        if audience >= Audience::Pro { &CALENDARSET } else { &SHOWN_CALENDARSET }
     }
 
     fn change(put: Put<Self>) -> RecordChange {
@@ -27,15 +29,6 @@ impl Resource for Calendarset {
 
     fn shown(set: &Self, _: &Root, audience: Audience) -> bool {
         audience >= Audience::Pro || !set.hidden
-    }
-
-    /// To the module's callers a set goes by its public name, else its name.
-    fn render(set: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-        let mut object = CALENDARSET.render(set, scope, audience);
-        if audience < Audience::Pro {
-            object.insert("publicname".into(), set.shown_name().into());
-        }
-        object
     }
 }
 

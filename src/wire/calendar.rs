@@ -2,9 +2,11 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Audience, Table, fields, plain};
+use super::field::{Audience, Cell, Field, Table, fields, plain};
+use super::legal::Legal as _;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::ids::{CalendarId, CalendarsetId};
+use crate::domain::text::Name;
 use crate::domain::time::Instant;
 
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
@@ -39,26 +41,39 @@ pub static CALENDAR: LazyLock<Table<Calendar>> = LazyLock::new(|| Table {
 });
 
 /// Every field of a category of calendars.
-pub static CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| Table {
-    resource: "calendarset",
-    fields: fields!(
-        Calendarset,
-        Audience::Application,
-        [
-            plain!("name", name, PRO),
-            plain!("preposition", preposition, OPEN),
-            plain!("address", address, OPEN),
-            plain!("zipcode", zipcode, OPEN),
-            plain!("city", city, OPEN),
-            plain!("sort", sort, OPEN),
-            plain!("externid", externid, PRO),
-            plain!("hidden", hidden, PRO),
-            plain!("publicname", publicname, OPEN),
-        ]
-    ),
-    required: &[&["name"]],
-    customs: None,
-    id: |set| set.id.number(),
-    order: |a, b, _| a.sort.cmp(&b.sort),
-    blank: Calendarset::new(CalendarsetId::new(1).expect("1 is an id"), Instant(0)),
+pub static CALENDARSET: LazyLock<Table<Calendarset>> =
+    LazyLock::new(|| calendarset(plain!("publicname", publicname, OPEN)));
+
+/// The same as the module's callers are shown it: a category goes by its public name, else by its name, and under that it
+/// is found and put in order.
+pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
+    calendarset(Field::derived("publicname", Name::<255>::KIND, Audience::Application, |set: &Calendarset, _| {
+        Cell::Text(set.shown_name().into())
+    }))
 });
+
+fn calendarset(publicname: Field<Calendarset>) -> Table<Calendarset> {
+    Table {
+        resource: "calendarset",
+        fields: fields!(
+            Calendarset,
+            Audience::Application,
+            [
+                plain!("name", name, PRO),
+                plain!("preposition", preposition, OPEN),
+                plain!("address", address, OPEN),
+                plain!("zipcode", zipcode, OPEN),
+                plain!("city", city, OPEN),
+                plain!("sort", sort, OPEN),
+                plain!("externid", externid, PRO),
+                plain!("hidden", hidden, PRO),
+                publicname,
+            ]
+        ),
+        required: &[&["name"]],
+        customs: None,
+        id: |set| set.id.number(),
+        order: |a, b, _| a.sort.cmp(&b.sort),
+        blank: Calendarset::new(CalendarsetId::new(1).expect("1 is an id"), Instant(0)),
+    }
+}

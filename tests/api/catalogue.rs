@@ -161,3 +161,26 @@ async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
     let by_key = server.by_key(Method::PUT, "/groups/4").json(&json!({"group": {"name": "x"}}));
     answer(by_key).await.refused(403, 1, None);
 }
+
+#[tokio::test]
+async fn a_category_of_calendars_is_found_under_the_name_that_the_caller_is_shown() {
+    let server = TestServer::start().await;
+    for set in [json!({"name": "Alpha", "publicname": "Zulu"}), json!({"name": "Mike"})] {
+        post(&server, "calendarsets", json!({ "calendarset": set })).await.is(201);
+    }
+    let shown = async |query: &str, by_pro: bool| {
+        let path = format!("/groups/4/calendarsets?{query}");
+        let list = if by_pro { server.pro_get(&path).await } else { server.get(&path).await }.is(200);
+        let name = |record: &Value| record["publicname"].as_str().expect("a text").to_owned();
+        list["records"].as_array().expect("records").iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("sort=publicname&dir=desc", false).await, ["Zulu", "Mike", "Hair"]);
+    assert_eq!(shown("sort=publicname&dir=desc", true).await, ["Zulu", "", ""]);
+    assert_eq!(shown("search=mik", false).await, ["Mike"]);
+    assert_eq!(shown("search=alp", false).await, [""; 0], "a name that is not shown");
+    let condition = "conditions[0][field]=publicname&conditions[0]";
+    assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]=Hair"), false).await, ["Hair"]);
+    assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]="), false).await, [""; 0]);
+    assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]="), true).await, ["", ""]);
+    assert_eq!(shown(&format!("{condition}[op]=like&conditions[0][value]=%25i%25"), false).await, ["Hair", "Mike"]);
+}
