@@ -127,7 +127,12 @@ impl FromStr for Networks {
             let alone = || entry.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
             entry.parse().ok().or_else(alone).ok_or_else(|| NoNetwork(entry.to_owned()))
         };
-        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(network).collect::<Result<_, _>>().map(Self)
+        text.split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+            .map(network)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 
@@ -299,7 +304,10 @@ mod tests {
         let networks: Networks = " 10.0.0.0/8, 127.0.0.1 ,,2001:db8::/32,::ffff:192.0.2.1".parse().unwrap();
         let written = "10.0.0.0/8,127.0.0.1/32,2001:db8::/32,192.0.2.1/32";
         assert_eq!(String::from(networks.clone()), written);
-        assert_eq!(with_file(&format!("trusted_proxies = '{written}'"), Given::default()).unwrap().trusted_proxies, networks);
+        assert_eq!(
+            with_file(&format!("trusted_proxies = '{written}'"), Given::default()).unwrap().trusted_proxies,
+            networks
+        );
         for bad in ["10.0.0.0/33", "proxy.example.org", "10.0.0", "10.0.0.1:80"] {
             let told = bad.parse::<Networks>().unwrap_err().to_string();
             assert!(told.contains(bad), "{told}");

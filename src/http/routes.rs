@@ -360,7 +360,8 @@ impl Routes {
         }
         // Pages for people, beside the API.
         router = router.route("/m/{token}", get(links::show).post(links::act));
-        let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(Arc::clone(&server));
+        let router =
+            router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(Arc::clone(&server));
         Self { service: TowerToHyperService::new(router), server, meters }
     }
 

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_text_folds_alike_alone_and_within_another() {
-        for (text, lower) in [("DURAND", "durand"), ("ÉRIC", "éric"), ("İ", "i\u{307}"), ("ΣΑΣ", "σασ"), ("", "")] {
+        for (text, lower) in [("DURAND", "durand"), ("ÉRIC", "éric"), ("İ", "i\u{307}"), ("ΣΑΣ", "σασ"), ("", "")]
+        {
             assert_eq!(folded(text), lower);
             let mut out = "A".to_owned();
             push_folded(text, &mut out);

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use reqwest::Method;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::server::{TestServer, answer};
@@ -16,6 +17,17 @@ async fn the_document_needs_no_key_and_says_who_may_do_what() {
         assert!(booking["responses"][status].is_object(), "{status}");
     }
     assert_eq!(booking["security"].as_array().map(Vec::len), Some(3), "credentials, a session, or a key alone");
+    let page = &document["paths"]["/m/{token}"];
+    assert!(page["get"]["responses"]["404"]["content"]["text/html"].is_object());
+    assert_eq!((&page["get"]["security"], &page["post"]["security"]), (&json!([{}]), &json!([{}])));
+    let accounts = &document["paths"]["/api/v1/accounts"]["post"];
+    assert_eq!(
+        (&accounts["parameters"][0]["name"], &accounts["parameters"][0]["in"]),
+        (&json!("Idempotency-Key"), &json!("header"))
+    );
+    let login = &document["paths"]["/api/v1/sessions/login"]["post"]["requestBody"]["content"];
+    assert!(login["application/json"]["schema"]["properties"]["pro"]["properties"]["password"].is_object());
+    assert!(login["application/x-www-form-urlencoded"]["schema"]["properties"]["pro[password]"].is_object());
     let name = &document["components"]["schemas"]["CalendarFields"]["properties"]["publicname"];
     assert_eq!((&name["maxLength"], &name["default"]), (&255.into(), &"".into()));
     let interval = &document["components"]["schemas"]["CalendarFields"]["properties"]["generate_interval"];

@@ -282,13 +282,18 @@ fn booking() -> RefOr<Schema> {
     AllOfBuilder::new().item(own.build()).item(named("CustomsGiven")).into()
 }
 
-/// The form of a login.
+/// A login's body: a form, or the same as JSON, flat or nested.
 fn login() -> RequestBody {
-    let form = || LOGIN.into_iter().fold(object(), |object, name| object.property(name, text())).build();
+    let flat = || LOGIN.into_iter().fold(object(), |object, name| object.property(name, text()));
+    let form = flat().property("apikey", text().description(Some("counts where the query has none")));
+    let who = || object().property("email", text()).property("password", text());
+    let group = any_of([id().into(), text().into()]);
+    let json = flat().property("pro", who()).property("account", who().property("group_id", group));
     RequestBodyBuilder::new()
-        .description(Some("what the query does not say; the form may carry the apikey too"))
+        .description(Some("what the query does not say"))
         .required(Some(Required::False))
-        .content("application/x-www-form-urlencoded", Content::new(Some(form())))
+        .content("application/x-www-form-urlencoded", Content::new(Some(form.build())))
+        .content("application/json", Content::new(Some(json.build())))
         .build()
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod operations;
+mod pages;
 mod parameters;
 mod resources;
 mod schema;
@@ -64,7 +65,9 @@ fn document() -> OpenApi {
     let paths = TABLE
         .iter()
         .fold(PathsBuilder::new(), |paths, row| paths.path(row.path, PathItem::new(http_method(row), operation(row))));
+    let paths = pages::all(paths);
     let mut tags: Vec<&str> = TABLE.iter().map(|row| told(row.operation).tag).collect();
+    tags.push(pages::TAG);
     tags.sort_unstable();
     tags.dedup();
     OpenApiBuilder::new()
@@ -175,7 +178,7 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
 fn who(right: Option<&Right>) -> (String, Vec<SecurityRequirement>) {
     let needs = |scheme: &str| SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []);
     let Some(right) = right else {
-        return ("For everybody, without an apikey.".to_owned(), vec![SecurityRequirement::default()]);
+        return ("For everybody, without an apikey.".to_owned(), vec![for_everybody()]);
     };
     let mut words = String::from("For professionals of the group");
     words += match right.account {
@@ -194,6 +197,10 @@ fn who(right: Option<&Right>) -> (String, Vec<SecurityRequirement>) {
         securities.push(needs("apikey"));
     }
     (words, securities)
+}
+
+fn for_everybody() -> SecurityRequirement {
+    SecurityRequirement::default()
 }
 
 #[cfg(test)]
@@ -216,6 +223,8 @@ mod tests {
         }
         let mut routed: Vec<(String, String)> =
             TABLE.iter().map(|row| (row.path.to_owned(), row.http_method().to_string())).collect();
+        // Pages for people stand beside the table.
+        routed.extend(["GET", "POST"].map(|method| (pages::PATH.to_owned(), method.to_owned())));
         told.sort();
         routed.sort();
         assert_eq!(told, routed);
