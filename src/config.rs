@@ -230,6 +230,8 @@ options! {
         "Its port";
     smtp_tls: SmtpTls = SmtpTls::Starttls, "SLOTBOOK_SMTP_TLS",
         "How its connection is kept secret: starttls, tls or none";
+    smtp_ca_file: PathBuf = PathBuf::new(), "SLOTBOOK_SMTP_CA_FILE",
+        "A PEM file of authorities that may vouch for it beside those of the machine";
     smtp_user: String = String::new(), "SLOTBOOK_SMTP_USER",
         "Whom to log in there as; nobody where empty";
     smtp_password: Secret = Secret::default(), "SLOTBOOK_SMTP_PASSWORD",

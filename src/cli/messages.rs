@@ -1,6 +1,7 @@
 //! How messages leave, by the options that hold. Contract 7, 11.
 
 use std::io::BufWriter;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
     let mut carriers = Carriers::nobody(&config.public_url);
     if !config.smtp_host.is_empty() {
         let password = config.smtp_password.reveal(&config.smtp_password_file)?;
+        let authorities =
+            (!config.smtp_ca_file.as_os_str().is_empty()).then(|| read(&config.smtp_ca_file)).transpose()?;
         let server = Server {
             host: config.smtp_host.clone(),
             port: config.smtp_port,
@@ -38,6 +41,7 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
                 SmtpTls::Tls => Secrecy::Tls,
                 SmtpTls::None => Secrecy::None,
             },
+            authorities,
             login: (!config.smtp_user.is_empty()).then(|| (config.smtp_user.clone(), password)),
             from: config.mail_from.clone(),
             timeout,
@@ -50,6 +54,10 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
         carriers.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
     }
     Ok(carriers)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failed> {
+    std::fs::read(path).map_err(|reason| Failed::File { path: path.to_owned(), reason })
 }
 
 /// How a server sends messages.

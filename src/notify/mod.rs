@@ -132,6 +132,20 @@ fn deferred(reason: &str) -> Outcome {
     Outcome::Deferred { reason: said(reason), draw: 0 }
 }
 
+/// An error with all that led to it, of which it often says only that something did.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
 /// What somebody else's server said, in one line that can be kept.
 fn said(reason: &str) -> Text<255> {
     let line: String = words::one_line(reason).chars().take(200).collect();

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use super::{deferred, refused};
+use super::{deferred, refused, whole};
 use crate::domain::delivery::Outcome;
 
 /// Bytes of an answer that are read; of them a line is kept.
@@ -78,7 +78,7 @@ impl Gateway {
     async fn answer(&self, request: Request<Full<Bytes>>) -> Outcome {
         let answer = match self.client.request(request).await {
             Ok(answer) => answer,
-            Err(error) => return deferred(&format!("the SMS gateway cannot be reached: {error}")),
+            Err(error) => return deferred(&format!("the SMS gateway cannot be reached: {}", whole(&error))),
         };
         let status = answer.status();
         if status.is_success() {

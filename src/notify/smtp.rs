@@ -6,12 +6,12 @@ use lettre::address::AddressError;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use super::letter::Letter;
-use super::{deferred, refused};
+use super::{deferred, refused, whole};
 use crate::clock;
 use crate::domain::delivery::Outcome;
 use crate::domain::time::Instant;
@@ -39,6 +39,8 @@ pub struct Server {
     pub port: u16,
     /// How the connection is kept secret.
     pub secrecy: Secrecy,
+    /// Authorities that are trusted with its certificate beside the machine's own, as PEM.
+    pub authorities: Option<Vec<u8>>,
     /// User and password, where it demands them.
     pub login: Option<(String, String)>,
     /// The address that mails come from.
@@ -53,6 +55,9 @@ pub enum Unusable {
     /// The address that mails come from is none.
     #[error("the address that mails come from is none: {0}")]
     From(AddressError),
+    /// The authorities to trust are none.
+    #[error("the file of authorities that vouch for the SMTP server holds no certificate in PEM")]
+    Authorities,
     /// There is no TLS for that host.
     #[error("no secret connection can be made to the SMTP host: {0}")]
     Tls(lettre::transport::smtp::Error),
@@ -73,7 +78,7 @@ impl Smtp {
     /// Settings that cannot work.
     pub fn new(server: &Server) -> Result<Self, Unusable> {
         let from: Address = server.from.parse().map_err(Unusable::From)?;
-        let parameters = || TlsParameters::new(server.host.clone()).map_err(Unusable::Tls);
+        let parameters = || parameters(server);
         let tls = match server.secrecy {
             Secrecy::None => Tls::None,
             Secrecy::Starttls => Tls::Required(parameters()?),
@@ -105,11 +110,11 @@ impl Smtp {
         match tokio::time::timeout(self.timeout, self.transport.send(mail)).await {
             Err(_) => deferred("the SMTP server did not answer in time"),
             Ok(Ok(_)) => Outcome::Taken,
-            Ok(Err(error)) if error.is_permanent() => refused(&error.to_string()),
+            Ok(Err(error)) if error.is_permanent() => refused(&whole(&error)),
             // An address that this server cannot take will not become another. All else that our own side misses, such as
             // encryption or a way to log in, the server may offer again.
-            Ok(Err(error)) if error.is_client() && !letter.to.is_ascii() => refused(&error.to_string()),
-            Ok(Err(error)) => deferred(&error.to_string()),
+            Ok(Err(error)) if error.is_client() && !letter.to.is_ascii() => refused(&whole(&error)),
+            Ok(Err(error)) => deferred(&whole(&error)),
         }
     }
 
@@ -150,6 +155,19 @@ impl Smtp {
         }
         builder.multipart(bodies).map_err(|error| error.to_string())
     }
+}
+
+/// How the connection to a server is kept secret, and who vouches for it.
+fn parameters(server: &Server) -> Result<TlsParameters, Unusable> {
+    const FIRST: &[u8] = b"-----BEGIN CERTIFICATE-----";
+    let mut builder = TlsParameters::builder(server.host.clone());
+    if let Some(pem) = &server.authorities {
+        if !pem.windows(FIRST.len()).any(|window| window == FIRST) {
+            return Err(Unusable::Authorities);
+        }
+        builder = builder.add_root_certificate(Certificate::from_pem(pem).map_err(Unusable::Tls)?);
+    }
+    builder.build().map_err(Unusable::Tls)
 }
 
 fn header(name: &'static str, value: &str) -> HeaderValue {

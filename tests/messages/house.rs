@@ -1,6 +1,7 @@
 //! A server without its HTTP: a group, an engine over a disk that outlives it, and the timer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use slotbook::clock::{Clock, ManualClock};
@@ -48,11 +49,27 @@ pub(crate) fn civil(text: &str) -> Civil {
     Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0).expect("a civil time")
 }
 
+/// The clock of a house, which breaks whoever reads it as often as a test wants.
+pub(crate) struct Breaking {
+    clock: Arc<ManualClock>,
+    /// How many readings are still to break.
+    left: AtomicU32,
+}
+
+impl Clock for Breaking {
+    fn now(&self) -> Instant {
+        let broken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        assert!(!broken, "a bug, as a test wants it");
+        self.clock.now()
+    }
+}
+
 /// The group, its disk, its clock, and the other side.
 pub(crate) struct House {
     first: Root,
     disk: SimulatedDisk,
     pub(crate) clock: Arc<ManualClock>,
+    breaking: Arc<Breaking>,
     pub(crate) post: Post,
     /// Whether anybody carries messages.
     pub(crate) carried: bool,
@@ -79,7 +96,16 @@ impl House {
         catalogue.interventions.insert(intervention.id, intervention.into());
         let clock = Arc::new(ManualClock::at(now));
         let post = Post::open(&clock);
-        Self { first: Root::new(catalogue), disk: SimulatedDisk::new(), clock, post, carried: true }
+        let breaking = Arc::new(Breaking { clock: Arc::clone(&clock), left: AtomicU32::new(0) });
+        Self { first: Root::new(catalogue), disk: SimulatedDisk::new(), clock, breaking, post, carried: true }
+    }
+
+    /// Breaks whoever reads the clock next, so often: while nothing is written, that is the timer. Returns once all broke.
+    pub(crate) async fn breaks_the_timer(&self, times: u32) {
+        self.breaking.left.store(times, Ordering::SeqCst);
+        while self.breaking.left.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// A client of that number.
@@ -149,6 +175,7 @@ impl House {
                     host: "127.0.0.1".to_owned(),
                     port: self.post.smtp.port(),
                     secrecy: Secrecy::None,
+                    authorities: None,
                     login: None,
                     from: "rdv@shop.example".to_owned(),
                     timeout: PATIENCE,
@@ -171,7 +198,7 @@ impl House {
             let parts = Parts {
                 directory,
                 roots: vec![root],
-                clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+                clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
                 draws: Draws::seeded([7; 32]),
                 wiring: Wiring::direct(),
                 bounds: Bounds::default(),

@@ -7,6 +7,7 @@ mod house;
 mod kills;
 mod letters;
 mod post;
+mod secrecy;
 #[path = "../binary/server.rs"]
 #[expect(dead_code, reason = "it is shared with tests that ask more of the program")]
 mod server;

@@ -6,7 +6,8 @@ use slotbook::domain::outbox::Progress;
 use slotbook::domain::text::ReminderLead;
 use slotbook::domain::vevent::Settled;
 
-use super::house::{House, settled, until};
+use super::house::{House, settled, until, until_later};
+use super::post::Mood;
 
 /// How many reminders are due within a minute.
 fn how_many() -> u64 {
@@ -82,4 +83,58 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     let copies: usize = arrived.values().sum();
     let most = usize::try_from(kills).expect("small") * 32;
     assert!(copies - arrived.len() <= most, "{copies} copies of {} mails", arrived.len());
+}
+
+#[test]
+fn a_timer_that_a_bug_has_ended_is_started_anew() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(60).expect("a lead");
+    });
+    for (id, start) in [(1, "2026-03-03 12:00"), (2, "2026-03-03 13:00")] {
+        house.knows(id, |_| {});
+        let start = house.local(start);
+        house.holds(id, id, start, 30);
+    }
+    house.live(async |engine| {
+        house.at("2026-03-03 11:00");
+        until(engine, "the first is sent", |root| settled(root) == 1).await;
+        // The timer, and the two that are started after it.
+        house.breaks_the_timer(3).await;
+        house.at("2026-03-03 12:00");
+        until(engine, "the second is sent", |root| settled(root) == 2).await;
+        // It hears of what is booked since.
+        super::house::cancel(engine, 2).await;
+        until(engine, "the cancellation is told", |root| settled(root) == 3).await;
+    });
+    assert_eq!(house.post.taken().len(), 3);
+}
+
+#[test]
+fn what_a_timer_has_begun_is_not_begun_again_beside_it() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(60).expect("a lead");
+    });
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-03 12:00");
+    house.holds(1, 1, start, 30);
+    house.post.is(Mood::Hangs);
+    house.live(async |engine| {
+        house.at("2026-03-03 11:00");
+        let waits_for = |attempt: u32| {
+            move |root: &slotbook::domain::root::Root| {
+                let stands = |it: &Progress| matches!(it, Progress::Claimed { attempt: of, .. } if *of == attempt);
+                root.outbox.messages().any(|message| stands(&message.progress))
+            }
+        };
+        until(engine, "it is being sent", waits_for(1)).await;
+        house.breaks_the_timer(1).await;
+        house.post.is(Mood::Takes);
+        until(engine, "the attempt has ended", |root| {
+            let ended = |it: &Progress| matches!(it, Progress::Waiting { attempts: 1, .. });
+            root.outbox.messages().any(|message| ended(&message.progress))
+        })
+        .await;
+        until_later(&house, engine, "it is sent", |root| settled(root) == 1).await;
+    });
+    assert_eq!(house.post.taken().len(), 1);
 }
