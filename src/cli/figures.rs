@@ -12,8 +12,10 @@ use tokio::net::TcpListener;
 
 use super::{Failed, listen};
 use crate::config::MaybeAddress;
+use crate::domain::outbox::{Channel, Kind};
 use crate::engine::Engine;
 use crate::http::serve_metrics;
+use crate::wire::message::PLANNED_SECONDS;
 
 /// Upper bounds of what is counted together, in seconds: 50 µs to 10 s.
 const SECONDS: [f64; 16] =
@@ -86,6 +88,9 @@ struct LookedUp {
     memory: Gauge,
     snapshots: Gauge,
     journals: Gauge,
+    aside: Gauge,
+    planned: Vec<(Kind, Gauge)>,
+    oldest: [(Channel, Gauge); 2],
     engine: Engine,
     data: PathBuf,
     handle: PrometheusHandle,
@@ -105,6 +110,9 @@ impl LookedUp {
             memory: of("slotbook_resident_bytes", "Memory that the process holds."),
             snapshots: part("snapshots"),
             journals: part("journals"),
+            aside: of("slotbook_groups_set_aside", "Groups that nobody is let into, after a bug."),
+            planned: Kind::ALL.map(|kind| (kind, planned(recorder, kind))).to_vec(),
+            oldest: Channel::ALL.map(|channel| (channel, oldest(recorder, channel))),
             engine,
             data,
             handle: recorder.handle(),
@@ -122,8 +130,32 @@ impl LookedUp {
         }
         self.snapshots.set(float(bytes_below(&self.data, "snapshots-")));
         self.journals.set(float(bytes_below(&self.data, "journal-")));
+        self.aside.set(float(self.engine.published().aside().len() as u64));
+        self.read_unsent();
         self.handle.render()
     }
+
+    fn read_unsent(&self) {
+        let (unsent, now) = (self.engine.unsent(PLANNED_SECONDS), self.engine.clock().now());
+        for (kind, gauge) in &self.planned {
+            gauge.set(float(unsent.planned.get(kind).copied().unwrap_or(0)));
+        }
+        for (channel, gauge) in &self.oldest {
+            let age = unsent.oldest.get(channel).map_or(0, |since| now.seconds_since(*since));
+            gauge.set(float(u64::try_from(age).unwrap_or(0)));
+        }
+    }
+}
+
+fn planned(recorder: &PrometheusRecorder, kind: Kind) -> Gauge {
+    let labels = [("channel", kind.channel().name()), ("kind", kind.name())];
+    let labels = labels.map(|(name, value)| Label::new(name, value)).to_vec();
+    gauge(recorder, "slotbook_messages_planned", "Messages to be sent within seven days.", labels)
+}
+
+fn oldest(recorder: &PrometheusRecorder, channel: Channel) -> Gauge {
+    let about = "How long the oldest message has waited whose time has come.";
+    gauge(recorder, "slotbook_message_oldest_seconds", about, vec![Label::new("channel", channel.name())])
 }
 
 /// Exact up to 2^53, which no figure reaches.

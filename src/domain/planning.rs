@@ -9,6 +9,7 @@ use super::fiche::Fiche;
 use super::group::Group;
 use super::ids::VeventId;
 use super::interval_set::Interval;
+use super::open_time::CalendarView;
 use super::outbox::{Channel, Standing};
 use super::reminder;
 use super::root::Root;
@@ -112,12 +113,20 @@ pub fn of_row<'a>(root: &'a Root, zone: Zone, row: &'a Vevent) -> impl Iterator<
 /// Every reminder of the group due before `until` whose appointment began at most a week before `now` or has not begun, in
 /// no order: what has begun is to be told missed. Looks at the appointments of those days only.
 pub fn due_before(root: &Root, now: Instant, until: Instant) -> impl Iterator<Item = Planned> + '_ {
+    root.calendars.values().flat_map(move |view| due_of(root, view, now, until))
+}
+
+/// The same of one of the group's calendars.
+pub fn due_of<'a>(
+    root: &'a Root,
+    view: &'a CalendarView,
+    now: Instant,
+    until: Instant,
+) -> impl Iterator<Item = Planned> + 'a {
     let zone = root.catalogue.zone();
     let window = Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
-    let rows = root.calendars.values().flat_map(move |view| view.taken.meeting(window));
-    rows.filter_map(|taken| root.rows.get(&taken.id))
-        .flat_map(move |row| of_row(root, zone, row))
-        .filter(move |planned| planned.due < until)
+    let rows = view.taken.meeting(window).filter_map(|taken| root.rows.get(&taken.id));
+    rows.flat_map(move |row| of_row(root, zone, row)).filter(move |planned| planned.due < until)
 }
 
 /// The appointment as it stands.

@@ -1,11 +1,14 @@
 //! What the engine measures for whoever operates it: how long writes wait and take, and what a batch holds.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use metrics::{Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
 use crate::domain::command::Command;
+use crate::domain::outbox::{Channel, Kind, Message, Progress};
 
 /// Where figures go; nowhere by default.
 #[derive(Clone, Debug)]
@@ -18,6 +21,27 @@ pub struct Meters {
     batch_entries: Histogram,
     /// Seconds from a batch's first byte to the end of its sync.
     batch_seconds: Histogram,
+    /// Of messages.
+    pub(super) post: Post,
+}
+
+/// What is measured of messages.
+#[derive(Clone, Debug)]
+pub(super) struct Post {
+    /// Messages by what they are and what became of them.
+    settled: BTreeMap<(Kind, &'static str), Counter>,
+    lanes: BTreeMap<Channel, Lane>,
+    /// Timers that a bug has ended.
+    timers_ended: Counter,
+}
+
+/// Of one channel.
+#[derive(Clone, Debug)]
+struct Lane {
+    /// Attempts under way.
+    under_way: Gauge,
+    /// From when something is due to the beginning of its attempt.
+    lateness: Histogram,
 }
 
 /// Seconds of the parts of a write.
@@ -35,7 +59,8 @@ impl Default for Meters {
     fn default() -> Self {
         let noop = Histogram::noop;
         let write = || Write { queue: noop(), decide: noop(), whole: noop() };
-        Self { bookings: write(), others: write(), batch_entries: noop(), batch_seconds: noop() }
+        let post = Post { settled: BTreeMap::new(), lanes: BTreeMap::new(), timers_ended: Counter::noop() };
+        Self { bookings: write(), others: write(), batch_entries: noop(), batch_seconds: noop(), post }
     }
 }
 
@@ -67,6 +92,7 @@ impl Meters {
                 "Writing and syncing a batch of the journal.",
                 Vec::new(),
             ),
+            post: Post::of(recorder),
         }
     }
 
@@ -78,6 +104,77 @@ impl Meters {
     pub(super) fn batch(&self, entries: usize, since: Stopwatch) {
         self.batch_entries.record(f64::from(u32::try_from(entries).unwrap_or(u32::MAX)));
         self.batch_seconds.record(since.elapsed());
+    }
+}
+
+/// What can become of a message.
+const ENDS: [&str; 5] = ["sent", "kept", "failed", "missed", "suppressed"];
+
+impl Post {
+    fn of(recorder: &dyn Recorder) -> Self {
+        const UNDER_WAY: &str = "slotbook_messages_under_way";
+        const LATENESS: &str = "slotbook_message_lateness_seconds";
+        const ENDED: &str = "slotbook_timers_ended_total";
+        const SETTLED: &str = "slotbook_messages_total";
+        let here = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+        recorder.describe_gauge(UNDER_WAY.into(), None, "Attempts to send a message under way.".into());
+        let late = "From when a message is due to the beginning of its attempt.";
+        recorder.describe_histogram(LATENESS.into(), Some(Unit::Seconds), late.into());
+        recorder.describe_counter(ENDED.into(), None, "Timers of messages that a bug has ended.".into());
+        recorder.describe_counter(SETTLED.into(), None, "Messages that nothing more is to be done about.".into());
+        let lane = |channel: Channel| {
+            let labels = || vec![Label::new("channel", channel.name())];
+            let under_way = recorder.register_gauge(&Key::from_parts(UNDER_WAY, labels()), &here);
+            let lateness = recorder.register_histogram(&Key::from_parts(LATENESS, labels()), &here);
+            (channel, Lane { under_way, lateness })
+        };
+        let settled = |kind: Kind, state: &'static str| {
+            let channel = kind.channel().name();
+            let labels = [("channel", channel), ("kind", kind.name()), ("state", state)];
+            let labels = labels.map(|(name, value)| Label::new(name, value)).to_vec();
+            ((kind, state), recorder.register_counter(&Key::from_parts(SETTLED, labels), &here))
+        };
+        Self {
+            settled: Kind::ALL.into_iter().flat_map(|kind| ENDS.map(|state| settled(kind, state))).collect(),
+            lanes: Channel::ALL.map(lane).into(),
+            timers_ended: recorder.register_counter(&Key::from_name(ENDED), &here),
+        }
+    }
+
+    /// Notes an attempt that begins, and how late, where it had its time.
+    pub(super) fn begins(&self, channel: Channel, lateness: Option<Duration>) {
+        let Some(lane) = self.lanes.get(&channel) else { return };
+        lane.under_way.increment(1.0);
+        if let Some(lateness) = lateness {
+            lane.lateness.record(lateness);
+        }
+    }
+
+    /// Notes the end of an attempt.
+    pub(super) fn ends(&self, channel: Channel) {
+        if let Some(lane) = self.lanes.get(&channel) {
+            lane.under_way.decrement(1.0);
+        }
+    }
+
+    /// Notes what became of a message; nothing where it is still open.
+    pub(super) fn settled(&self, message: &Message) {
+        let state = match &message.progress {
+            Progress::Waiting { .. } | Progress::Claimed { .. } => return,
+            Progress::Sent { .. } => "sent",
+            Progress::Kept { .. } => "kept",
+            Progress::Failed { .. } => "failed",
+            Progress::Missed { .. } => "missed",
+            Progress::Suppressed { .. } => "suppressed",
+        };
+        if let Some(counter) = self.settled.get(&(message.kind(), state)) {
+            counter.increment(1);
+        }
+    }
+
+    /// Notes a timer that a bug has ended.
+    pub(super) fn timer_ended(&self) {
+        self.timers_ended.increment(1);
     }
 }
 

@@ -16,10 +16,12 @@ pub mod journal;
 pub mod link;
 pub mod meters;
 pub mod published;
+pub mod queue;
 pub mod recovery;
 mod reminders;
 mod sending;
 mod supervisor;
+pub mod unsent;
 mod upkeep;
 
 use std::path::Path;
@@ -160,15 +162,17 @@ pub struct Sending {
 
 /// The sending of messages, to be stopped.
 pub struct Messages {
-    timer: Link<reminders::Message>,
+    published: Arc<Published>,
 }
 
 impl Messages {
     /// Begins no more attempts, and waits until those under way have ended.
     pub async fn stop(self) {
         let (answer, ended) = oneshot::channel();
-        self.timer.send(reminders::Message::Stop(answer));
-        // A timer that is gone has nothing under way.
+        if let Some(timer) = self.published.timer() {
+            timer.send(reminders::Message::Stop(answer));
+        }
+        // A timer that has just ended answers nothing: what it had begun is begun once more after the next start.
         drop(ended.await);
     }
 }
@@ -338,19 +342,18 @@ impl Engine {
             carriers: sending.carriers,
             daily_max: sending.daily_max,
             draws: std::sync::Mutex::new(sending.draws),
+            meters: self.meters.post.clone(),
         });
-        let timer = reminders::start(reminders::Parts {
+        reminders::start(reminders::Parts {
             engine: self.clone(),
             post,
             wiring: sending.wiring,
             doze: sending.doze,
             lane: sending.lane,
+            stopped: Arc::default(),
         })
         .await;
-        self.published.tell(timer.clone());
-        // What was committed before anybody was told is found by looking anew.
-        timer.send(reminders::Message::Refill);
-        Messages { timer }
+        Messages { published: Arc::clone(&self.published) }
     }
 
     /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends

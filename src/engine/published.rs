@@ -1,9 +1,9 @@
 //! What readers see: nothing that is not durable, and everything that has been answered. Invariants 4 and 5.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::aside::Aside;
 use super::link::Link;
@@ -19,8 +19,8 @@ pub struct Published {
     directory: ArcSwap<Directory>,
     /// Every group of the store that has a state.
     groups: BTreeMap<GroupId, ArcSwap<Root>>,
-    /// Who is told of every change, once the timer runs.
-    timer: OnceLock<Link<reminders::Message>>,
+    /// Who is told of every change, once a timer runs.
+    timer: ArcSwapOption<Link<reminders::Message>>,
     /// Groups that nobody is let into.
     aside: BTreeMap<GroupId, Aside>,
 }
@@ -37,7 +37,7 @@ impl Published {
         Self {
             directory: ArcSwap::from_pointee(directory),
             groups: roots.into_iter().map(slot).collect(),
-            timer: OnceLock::new(),
+            timer: ArcSwapOption::empty(),
             aside: aside.into_iter().map(|aside| (aside.group, aside)).collect(),
         }
     }
@@ -68,15 +68,20 @@ impl Published {
     pub(super) fn show(&self, group: GroupId, root: Arc<Root>) {
         if let Some(slot) = self.groups.get(&group) {
             let before = slot.swap(Arc::clone(&root));
-            if let Some(timer) = self.timer.get() {
+            if let Some(timer) = self.timer.load().as_ref() {
                 timer.send(reminders::Message::Committed { before, after: root });
             }
         }
     }
 
-    /// Has the timer told of every change from now on.
+    /// Has a timer told of every change from now on, and no other any more.
     pub(super) fn tell(&self, timer: Link<reminders::Message>) {
-        drop(self.timer.set(timer));
+        self.timer.store(Some(Arc::new(timer)));
+    }
+
+    /// The timer that runs.
+    pub(super) fn timer(&self) -> Option<Arc<Link<reminders::Message>>> {
+        self.timer.load_full()
     }
 
     pub(super) fn show_directory(&self, directory: Arc<Directory>) {

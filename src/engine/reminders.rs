@@ -1,21 +1,25 @@
 //! The timer: knows what is due when, wakes for the next of it, and has it sent. Contract 7.
 //!
 //! It owns no state that matters. What is due follows from the published roots: those of the next four days stand in its
-//! queue, made again each hour and kept right by every commit. A restart begins with the same roots, so with the same queue.
+//! queue, made again each hour and kept right by every commit. A restart begins with the same roots, so with the same queue:
+//! that of the server, and that of the timer alone, should a bug end it.
 //! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use imbl::ordmap::DiffItem;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Engine;
 use super::link::{Link, Wiring};
+use super::queue::{Matter, Queue};
 use super::sending::{Post, attempt};
 use crate::domain::delivery::Item;
 use crate::domain::ids::GroupId;
@@ -30,6 +34,9 @@ const HORIZON_SECONDS: i64 = 4 * DAY;
 const REFILL: Duration = Duration::from_secs(3_600);
 /// An attempt that could not even be claimed is tried again after so many seconds.
 const AGAIN_SECONDS: i64 = 2;
+/// How long a timer that ended by a bug rests before the next takes its place: doubled with each that did not live long.
+const REST: Duration = Duration::from_millis(100);
+const REST_MAX: Duration = Duration::from_secs(60);
 
 /// What reaches the timer.
 #[derive(Debug)]
@@ -49,6 +56,7 @@ pub(super) enum Message {
 }
 
 /// What the timer starts from.
+#[derive(Clone)]
 pub(super) struct Parts {
     pub(super) engine: Engine,
     pub(super) post: Arc<Post>,
@@ -57,21 +65,22 @@ pub(super) struct Parts {
     pub(super) doze: Duration,
     /// Attempts of one channel under way at most.
     pub(super) lane: usize,
+    /// Nothing begins any more.
+    pub(super) stopped: Arc<AtomicBool>,
 }
 
-struct Timer;
+/// Held by a timer and by every attempt that it has begun: the next begins when all of them are gone.
+type Alive = mpsc::Sender<Infallible>;
 
-/// Something that may be due, of one group.
-type Matter = (GroupId, Item);
+struct Timer;
 
 /// What the actor owns.
 struct State {
     parts: Parts,
+    alive: Alive,
     myself: Link<Message>,
-    /// What is due before the horizon, by when. Holds a matter at most once, and none that is ready or under way.
-    queue: BTreeSet<(Instant, Matter)>,
-    /// Where each matter of the queue stands.
-    places: BTreeMap<Matter, Instant>,
+    /// What is due before the horizon. Holds none that is ready or under way.
+    queue: Queue,
     /// What is due and waits for its lane, with what is in it.
     lanes: BTreeMap<Channel, Lane>,
     /// What waits in a lane or is under way.
@@ -81,8 +90,6 @@ struct State {
     looked_at: Instant,
     /// The sleep until the next waking, and for what it was set.
     alarm: Option<(JoinHandle<()>, Option<Instant>)>,
-    /// Nothing begins any more.
-    stopped: bool,
     /// Who waits for the end of what is under way.
     stopping: Option<oneshot::Sender<()>>,
 }
@@ -90,30 +97,34 @@ struct State {
 /// Attempts of one channel: a slow gateway keeps nobody waiting but its own.
 #[derive(Default)]
 struct Lane {
-    waiting: VecDeque<Matter>,
+    /// With when each was due.
+    waiting: VecDeque<(Matter, Instant)>,
     under_way: usize,
 }
 
 impl Actor for Timer {
     type Msg = Message;
     type State = State;
-    type Arguments = Parts;
+    type Arguments = (Parts, Alive);
 
-    async fn pre_start(&self, me: ActorRef<Message>, parts: Parts) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        me: ActorRef<Message>,
+        (parts, alive): (Parts, Alive),
+    ) -> Result<State, ActorProcessingErr> {
         let myself = parts.wiring.link(me.clone());
         me.send_interval(REFILL, || Message::Refill);
         let now = parts.engine.clock().now();
         let mut state = State {
             parts,
+            alive,
             myself,
-            queue: BTreeSet::new(),
-            places: BTreeMap::new(),
-            lanes: [Channel::Mail, Channel::Sms].map(|channel| (channel, Lane::default())).into(),
+            queue: Queue::default(),
+            lanes: Channel::ALL.map(|channel| (channel, Lane::default())).into(),
             taken: BTreeSet::new(),
             horizon: now,
             looked_at: now,
             alarm: None,
-            stopped: false,
             stopping: None,
         };
         state.refill();
@@ -134,10 +145,10 @@ impl Actor for Timer {
                 state.wake();
             }
             Message::Refill => state.refill(),
-            Message::Looked { root, until, found } => state.take_over(&root, until, found),
+            Message::Looked { root, until, found } => state.take_over(&root, until, &found),
             Message::Ended(group, item, channel) => state.ended((group, item), channel),
             Message::Stop(answer) => {
-                state.stopped = true;
+                state.parts.stopped.store(true, Ordering::Relaxed);
                 state.stopping = Some(answer);
             }
         }
@@ -147,16 +158,55 @@ impl Actor for Timer {
     }
 }
 
-/// Starts the timer.
-pub(super) async fn start(parts: Parts) -> Link<Message> {
-    let wiring = parts.wiring.clone();
-    let (actor, joining) = Actor::spawn(None, Timer, parts).await.expect("an actor without a name is always started");
-    tokio::spawn(async move {
-        drop(joining.await);
-        // It ends by a bug alone, or with the process: bookings go on without it.
-        tracing::error!("the timer of messages has ended: none leaves before the next start");
-    });
-    wiring.link(actor)
+/// A timer until it ends, and what it leaves.
+struct Running {
+    joining: JoinHandle<()>,
+    /// Closed once the timer and all that it has begun have ended.
+    gone: mpsc::Receiver<Infallible>,
+}
+
+/// Starts the timer, and another in its place whenever a bug ends it.
+pub(super) async fn start(parts: Parts) {
+    let running = spawn(&parts).await;
+    tokio::spawn(keep(parts, running));
+}
+
+/// A timer that is told of every change from now on; `None` where a bug ended it before it began.
+async fn spawn(parts: &Parts) -> Option<Running> {
+    let (alive, gone) = mpsc::channel(1);
+    let (actor, joining) = Actor::spawn(None, Timer, (parts.clone(), alive)).await.ok()?;
+    let timer = parts.wiring.link(actor);
+    parts.engine.published().tell(timer.clone());
+    // What was committed before anybody was told is found by looking anew.
+    timer.send(Message::Refill);
+    Some(Running { joining, gone })
+}
+
+/// Waits for the end of a timer, which comes by a bug alone, and starts another: bookings go on, and so does the post.
+async fn keep(parts: Parts, mut running: Option<Running>) {
+    let mut rest = REST;
+    loop {
+        let begun = tokio::time::Instant::now();
+        let gone = match running {
+            None => None,
+            Some(Running { joining, gone }) => {
+                drop(joining.await);
+                Some(gone)
+            }
+        };
+        tracing::error!("a bug: the timer of messages has ended, and is started anew");
+        parts.post.meters.timer_ended();
+        if let Some(mut gone) = gone {
+            // What it has begun goes on: nobody is to attempt the same beside it.
+            while gone.recv().await.is_some() {}
+        }
+        if begun.elapsed() > REST_MAX {
+            rest = REST;
+        }
+        tokio::time::sleep(rest).await;
+        rest = (rest * 2).min(REST_MAX);
+        running = spawn(&parts).await;
+    }
 }
 
 impl State {
@@ -173,33 +223,28 @@ impl State {
         let (engine, myself, until) = (self.parts.engine.clone(), self.myself.clone(), self.horizon);
         tokio::spawn(async move {
             for root in groups.into_iter().filter_map(|group| engine.published().root(group)) {
-                // A bug met in one group is not to silence the others.
-                let look = AssertUnwindSafe(|| planning::due_before(&root, now, until).collect());
-                match std::panic::catch_unwind(look) {
-                    Ok(found) => myself.send(Message::Looked { root, until, found }),
-                    Err(_) => tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned"),
+                match due_in(&root, now, until).await {
+                    Some(found) => myself.send(Message::Looked { root, until, found }),
+                    None => tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned"),
                 }
-                tokio::task::yield_now().await;
             }
         });
     }
 
     /// Puts what was found in a state in place of what the queue held of its group, then follows what has changed since.
-    fn take_over(&mut self, root: &Arc<Root>, until: Instant, found: Vec<Planned>) {
+    fn take_over(&mut self, root: &Arc<Root>, until: Instant, found: &[Planned]) {
         let group = root.catalogue.group.id;
         if until < self.horizon {
             return;
         }
-        // No id is below the first message's.
-        let all = self.places.range((group, Item::FIRST)..).take_while(|((of, _), _)| *of == group);
-        let old: Vec<Matter> = all.map(|(matter, _)| *matter).collect();
-        old.into_iter().for_each(|matter| self.forget(matter));
-        for planned in found {
-            self.plan((group, Item::Reminder(planned.appointment, planned.channel)), Some(planned.due));
-        }
-        for message in root.outbox.open() {
-            self.plan_message(group, message, INSTANT_MIN);
-        }
+        let reminders = found.iter().map(|it| (Item::Reminder(it.appointment, it.channel), it.due));
+        let messages = root
+            .outbox
+            .open()
+            .filter_map(|message| Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?)));
+        let wanted = |(item, due): &(Item, Instant)| *due < self.horizon && !self.taken.contains(&(group, *item));
+        let matters = reminders.chain(messages).filter(wanted).collect();
+        self.queue.replace(group, matters);
         let newest = self.parts.engine.published().root(group);
         if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, root)) {
             self.follow(root, &newest);
@@ -245,11 +290,11 @@ impl State {
         items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
     }
 
-    /// Puts a message where it is due, but not before `earliest`. What is claimed and not under way was left so by a server
-    /// that ended; a time more than a day ahead was set by a clock that was ahead.
-    fn plan_message(&mut self, group: GroupId, message: &Letter, earliest: Instant) {
+    /// When a message is due, but not before `earliest`. What is claimed and not under way was left so by a server that
+    /// ended; a time more than a day ahead was set by a clock that was ahead.
+    fn due_of(&self, group: GroupId, message: &Letter, earliest: Instant) -> Option<Instant> {
         let far = self.parts.engine.clock().now().plus_seconds(DAY);
-        let due = match &message.progress {
+        match &message.progress {
             Progress::Waiting { not_before, .. } if *not_before > far => Some(earliest),
             Progress::Waiting { not_before, .. } => Some(earliest.max(*not_before)),
             Progress::Claimed { .. } => (!self.is_under_way(group, message)).then_some(earliest),
@@ -258,26 +303,19 @@ impl State {
             | Progress::Failed { .. }
             | Progress::Missed { .. }
             | Progress::Suppressed { .. } => None,
-        };
+        }
+    }
+
+    /// Puts a message where it is due.
+    fn plan_message(&mut self, group: GroupId, message: &Letter, earliest: Instant) {
+        let due = self.due_of(group, message, earliest);
         self.plan((group, Item::Message(message.id)), due);
     }
 
     /// Puts a matter where it is due, or nowhere.
     fn plan(&mut self, matter: Matter, due: Option<Instant>) {
-        self.forget(matter);
-        if let Some(due) = due
-            && due < self.horizon
-            && !self.taken.contains(&matter)
-        {
-            self.queue.insert((due, matter));
-            self.places.insert(matter, due);
-        }
-    }
-
-    fn forget(&mut self, matter: Matter) {
-        if let Some(due) = self.places.remove(&matter) {
-            self.queue.remove(&(due, matter));
-        }
+        let due = due.filter(|due| *due < self.horizon && !self.taken.contains(&matter));
+        self.queue.plan(matter, due);
     }
 
     /// Takes what is due out of the queue. A clock that has been set far makes the queue anew.
@@ -286,12 +324,10 @@ impl State {
         if now.plus_seconds(HOUR) < self.looked_at || self.horizon < now.plus_seconds(HORIZON_SECONDS / 2) {
             self.refill();
         }
-        while let Some((due, matter)) = self.queue.first().copied().filter(|(due, _)| *due <= now) {
-            self.queue.remove(&(due, matter));
-            self.places.remove(&matter);
+        while let Some((due, matter)) = self.queue.take(now) {
             let Some(channel) = self.channel(matter) else { continue };
             self.taken.insert(matter);
-            self.lanes.entry(channel).or_default().waiting.push_back(matter);
+            self.lanes.entry(channel).or_default().waiting.push_back((matter, due));
         }
     }
 
@@ -305,13 +341,15 @@ impl State {
 
     /// Begins as many attempts as the lanes have room for.
     fn begin(&mut self) {
+        let stopped = self.parts.stopped.load(Ordering::Relaxed);
         for (channel, lane) in &mut self.lanes {
-            while !self.stopped && lane.under_way < self.parts.lane {
-                let Some((group, item)) = lane.waiting.pop_front() else { break };
+            while !stopped && lane.under_way < self.parts.lane {
+                let Some(((group, item), due)) = lane.waiting.pop_front() else { break };
                 lane.under_way += 1;
                 let (engine, post) = (self.parts.engine.clone(), Arc::clone(&self.parts.post));
-                let (myself, channel) = (self.myself.clone(), *channel);
-                let ending = Ending { myself, group, item, channel };
+                post.meters.begins(*channel, lateness(&engine, due));
+                let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
+                let ending = Ending { myself, post: Arc::clone(&post), _alive: alive, group, item, channel };
                 tokio::spawn(async move {
                     attempt(&engine, &post, group, item, channel).await;
                     drop(ending);
@@ -355,7 +393,7 @@ impl State {
 
     /// Sleeps until the next is due, or for a doze.
     fn set_alarm(&mut self) {
-        let next = self.queue.first().map(|(due, _)| *due);
+        let next = self.queue.next();
         match self.alarm.take() {
             Some((alarm, set_for)) if set_for == next && !alarm.is_finished() => {
                 self.alarm = Some((alarm, set_for));
@@ -380,6 +418,25 @@ impl State {
     }
 }
 
+/// What is due in a group, calendar by calendar, so that nobody waits long for this thread; `None` after a bug, which is
+/// not to silence other groups.
+async fn due_in(root: &Arc<Root>, now: Instant, until: Instant) -> Option<Vec<Planned>> {
+    let mut found = Vec::new();
+    for view in root.calendars.values() {
+        let look = AssertUnwindSafe(|| found.extend(planning::due_of(root, view, now, until)));
+        std::panic::catch_unwind(look).ok()?;
+        tokio::task::yield_now().await;
+    }
+    Some(found)
+}
+
+/// How long ago something was due; `None` of what was due at once.
+fn lateness(engine: &Engine, due: Instant) -> Option<Duration> {
+    let clock = engine.clock();
+    let seconds = (due > INSTANT_MIN).then(|| clock.now().seconds_since(due))?;
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)) + clock.second_gone())
+}
+
 /// The key of what a map has that another had not, or had differently.
 fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
     match change {
@@ -391,6 +448,8 @@ fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
 /// Tells the timer that an attempt has ended, even where it panicked.
 struct Ending {
     myself: Link<Message>,
+    post: Arc<Post>,
+    _alive: Alive,
     group: GroupId,
     item: Item,
     channel: Channel,
@@ -398,6 +457,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        self.post.meters.ends(self.channel);
         self.myself.send(Message::Ended(self.group, self.item, self.channel));
     }
 }

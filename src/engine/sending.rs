@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::draws::Draws;
-use super::{Engine, Rejection};
+use super::{Done, Engine, Rejection, meters};
 use crate::domain::command::Command;
 use crate::domain::delivery::{self, Deliver, Item, Outcome};
 use crate::domain::ids::GroupId;
@@ -24,6 +24,20 @@ pub(super) struct Post {
     pub(super) daily_max: usize,
     /// Chance, for when to try again.
     pub(super) draws: Mutex<Draws>,
+    pub(super) meters: meters::Post,
+}
+
+impl Post {
+    /// Counts what a step has settled, and says what it settled without an attempt.
+    fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
+        let settled = done.root.outbox.changed_since(&done.before.outbox).filter(|message| !message.is_open());
+        for message in settled {
+            self.meters.settled(message);
+            if !attempted {
+                tracing::info!(%group, message = %message.id, came_to = ?message.progress, "a message is not sent");
+            }
+        }
+    }
 }
 
 /// Makes an attempt, if the newest state still wants one. What cannot be claimed now is left to the next waking.
@@ -31,9 +45,7 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
     let carried = post.carriers.carry_by(channel);
     let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
-    for settled in done.root.outbox.changed_since(&done.before.outbox).filter(|message| !message.is_open()) {
-        tracing::info!(%group, message = %settled.id, came_to = ?settled.progress, "a message is not sent");
-    }
+    post.notes(group, &done, false);
     let Some(message) = delivery::subject(&done.root, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = make(engine, post, group, message).await;
@@ -44,7 +56,8 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
     for _ in 0..TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
             Err(Rejection::Overloaded | Rejection::Expired | Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
-            Ok(_) | Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => return,
+            Ok(done) => return post.notes(group, &done, true),
+            Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => return,
         }
     }
 }

@@ -2,6 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+
+use serde_json::json;
+use slotbook::clock::{Clock as _, SystemClock};
+use slotbook::domain::zone;
+use slotbook::wire::datetime;
 
 use super::server::{Served, booking, half_hour, practice, store_of};
 
@@ -48,6 +54,8 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
         ("slotbook_groups", 1.0),
         ("slotbook_writes_under_way", 0.0),
         ("slotbook_connections", 1.0),
+        ("slotbook_groups_set_aside", 0.0),
+        ("slotbook_timers_ended_total", 0.0),
     ] {
         assert!((figure(&text, name) - value).abs() < 0.5, "{name} is {} in {text}", figure(&text, name));
     }
@@ -66,6 +74,89 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
         assert_eq!(http.get(format!("{place}{path}")).send().await.expect("an answer").status(), 404);
     }
     assert_eq!(served.terminate(), Some(0));
+}
+
+/// The practice, whose clients are reminded an hour before: of one appointment in some seconds, of one in two days.
+fn reminding(in_seconds: i64) -> serde_json::Value {
+    let mut document = practice(1);
+    let now = SystemClock.now();
+    let group = &mut document["groups"][0];
+    group["mailreminder"] = 60.into();
+    group["fiches"] = json!([{"id": 1, "lastname": "Client", "email": "client@example.org"}]);
+    let rows = group["vevents"].as_array_mut().expect("a list");
+    for (id, start) in [(11, now.plus_minutes(60).plus_seconds(in_seconds)), (12, now.plus_minutes(2 * 1_440))] {
+        let [start, end] = [start, start.plus_minutes(10)].map(|at| datetime::text(zone::utc_of(at)));
+        let row = json!({"id": id, "calendar_id": 1, "fiche_id": 1, "intervention_id": 1, "start_utc": start, "end_utc": end});
+        rows.push(row);
+    }
+    document
+}
+
+/// A server of that practice whose first reminder is still ahead; where the machine was too slow for that, another.
+fn served_in_time(folder: &Path, options: &[&str]) -> Served {
+    for in_seconds in [5, 10, 20, 40, 80] {
+        let due = SystemClock.now().plus_seconds(in_seconds);
+        let folder = folder.join(in_seconds.to_string());
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let served = Served::on(&store_of(&folder, &reminding(in_seconds)), options);
+        if SystemClock.now() < due {
+            return served;
+        }
+        served.end("KILL");
+    }
+    panic!("this machine is too slow to fill a store in time");
+}
+
+#[tokio::test]
+async fn figures_tell_what_is_to_be_sent_and_what_became_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let http = reqwest::Client::new();
+    let closed = free_address();
+    let port = closed.rsplit(':').next().expect("a port");
+    // With nobody to carry mails they are kept; with a server that is away they wait.
+    let nobody: &[&str] = &[];
+    let away = ["--smtp-host", "127.0.0.1", "--smtp-port", port, "--smtp-tls", "none"];
+    let kept = |kind| format!("slotbook_messages_total{{channel=\"mail\",kind=\"{kind}\",state=\"kept\"}}");
+    let planned = |kind| format!("slotbook_messages_planned{{channel=\"mail\",kind=\"{kind}\"}}");
+    let late = "slotbook_message_lateness_seconds_count{channel=\"mail\"}".to_owned();
+    let oldest = "slotbook_message_oldest_seconds{channel=\"mail\"}".to_owned();
+    let stories = [
+        (
+            nobody,
+            [
+                (kept("confirmation"), 1.0),
+                (kept("mail_reminder"), 1.0),
+                (planned("mail_reminder"), 1.0),
+                (late.clone(), 1.0),
+            ],
+        ),
+        (&away, [(planned("confirmation"), 1.0), (planned("mail_reminder"), 2.0), (oldest, 1.0), (late, 1.0)]),
+    ];
+    for (number, (options, figures)) in stories.into_iter().enumerate() {
+        let address = free_address();
+        let options = [options, &["--log", "error", "--metrics-listen", &address]].concat();
+        let served = served_in_time(&folder.path().join(number.to_string()), &options);
+        let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+        let booked = http.post(url).json(&booking("c1", &half_hour(0), 1, &[1])).send().await.expect("an answer");
+        assert_eq!(booked.status(), 201);
+        for (name, value) in figures {
+            let mut found = 0.0;
+            for _ in 0..6_000 {
+                let text = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+                found = figure(&text.text().await.expect("text"), &name);
+                if found >= value {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            // How long something waits grows while we look.
+            assert!(found >= value && (found <= value || name.contains("_seconds")), "{name} is {found}, not {value}");
+        }
+        let text =
+            http.get(format!("http://{address}/metrics")).send().await.expect("an answer").text().await.expect("text");
+        assert!(figure(&text, "slotbook_messages_under_way{channel=\"sms\"}").abs() < 0.5);
+        assert_eq!(served.terminate(), Some(0));
+    }
 }
 
 #[test]

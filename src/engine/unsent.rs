@@ -1,0 +1,54 @@
+//! What is still to be sent, counted for whoever operates the server.
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::domain::outbox::{Channel, Kind, Progress};
+use crate::domain::planning;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+
+/// What is still to be sent, in all groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unsent {
+    /// Messages that wait, and reminders that will be messages.
+    pub planned: BTreeMap<Kind, u64>,
+    /// Since when the oldest waits whose time has come. Text messages wait by night.
+    pub oldest: BTreeMap<Channel, Instant>,
+}
+
+impl Engine {
+    /// What is still to be sent within so many seconds. Looks at every group's appointments of that time: not for a thread
+    /// that serves connections.
+    #[must_use]
+    pub fn unsent(&self, within_seconds: i64) -> Unsent {
+        let now = self.clock().now();
+        let mut unsent = Unsent::default();
+        for root in self.published().groups().filter_map(|group| self.published().root(group)) {
+            unsent.add(&root, now, now.plus_seconds(within_seconds));
+        }
+        unsent
+    }
+}
+
+impl Unsent {
+    fn add(&mut self, root: &Root, now: Instant, until: Instant) {
+        for planned in planning::due_before(root, now, until) {
+            *self.planned.entry(Kind::of_reminder(planned.channel)).or_default() += 1;
+            if planned.due <= now {
+                self.waits(planned.channel, planned.due);
+            }
+        }
+        for message in root.outbox.open() {
+            if matches!(message.progress, Progress::Waiting { .. }) {
+                *self.planned.entry(message.kind()).or_default() += 1;
+            }
+            self.waits(message.channel(), message.created_at);
+        }
+    }
+
+    fn waits(&mut self, channel: Channel, since: Instant) {
+        let oldest = self.oldest.entry(channel).or_insert(since);
+        *oldest = since.min(*oldest);
+    }
+}
