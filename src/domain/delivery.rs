@@ -242,7 +242,9 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
         Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
         Content::Reminder(Channel::Sms, appointment) => {
             let ahead = appointment.start.plus_seconds(-TOO_LATE_SECONDS);
-            if is_sms_hour(zone.civil_of(ahead)) { ahead } else { appointment.start }
+            // At 09:00 itself what the night held back is about to leave.
+            let by_day = is_sms_hour(zone.civil_of(ahead)) && zone.civil_of(ahead).second_of_day() > SMS_DAY_BEGINS;
+            if by_day { ahead } else { appointment.start }
         }
     }
 }

@@ -291,7 +291,7 @@ pub struct Outbox {
     open: OrdSet<MessageId>,
     /// The open message of each appointment's reminder.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
-    /// First attempts by their recipient.
+    /// First attempts by their recipient, in small letters: an address has many spellings, and one mailbox.
     attempts: OrdSet<(Box<str>, Instant, MessageId)>,
     /// The last message by which each appointment was taken from a client.
     withdrawals: OrdMap<VeventId, MessageId>,
@@ -450,8 +450,9 @@ impl Outbox {
     #[must_use]
     pub fn attempted_after(&self, recipient: &str, moment: Instant) -> usize {
         let first = MessageId::new(1).expect("1 is an id");
-        let from = (Box::from(recipient), moment.plus_seconds(1), first);
-        self.attempts.range(from..).take_while(|(other, ..)| **other == *recipient).count()
+        let recipient = folded(recipient);
+        let from = (recipient.clone(), moment.plus_seconds(1), first);
+        self.attempts.range(from..).take_while(|(other, ..)| *other == recipient).count()
     }
 
     /// Highest id that ever was; 0 where none was.
@@ -494,7 +495,7 @@ impl Outbox {
             }
         }
         if let Some(at) = message.first_claimed_at {
-            self.attempts.insert((message.recipient.as_str().into(), at, message.id));
+            self.attempts.insert((folded(message.recipient.as_str()), at, message.id));
         }
         if let Content::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -510,7 +511,7 @@ impl Outbox {
             self.reminders.remove(&(appointment.id, channel));
         }
         if let Some(at) = message.first_claimed_at {
-            self.attempts.remove(&(message.recipient.as_str().into(), at, message.id));
+            self.attempts.remove(&(folded(message.recipient.as_str()), at, message.id));
         }
         if let Content::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
@@ -518,6 +519,10 @@ impl Outbox {
             self.withdrawals.remove(&withdrawn.appointment.id);
         }
     }
+}
+
+fn folded(recipient: &str) -> Box<str> {
+    recipient.to_lowercase().into()
 }
 
 #[cfg(test)]
@@ -558,6 +563,7 @@ mod tests {
         }
         let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
         assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));
+        assert_eq!(outbox.attempted_after("A@Example.org", Instant(9)), 3, "another spelling is the same mailbox");
         assert_eq!(outbox.attempted_after("b@example.org", Instant(0)), 0);
     }
 

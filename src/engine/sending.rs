@@ -53,9 +53,15 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
     let settle = Deliver::Settle { id: message.id, attempt, outcome };
-    for _ in 0..TRIES_MAX {
+    let mut tries = 0;
+    while tries < TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
-            Err(Rejection::Overloaded | Rejection::Expired | Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
+            // As long as no write is taken at all, nobody could attempt it again either.
+            Err(Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
+            Err(Rejection::Overloaded | Rejection::Expired) => {
+                tries += 1;
+                tokio::time::sleep(BREATH).await;
+            }
             Ok(done) => return post.notes(group, &done, true),
             Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => return,
         }

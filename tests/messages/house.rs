@@ -108,6 +108,17 @@ impl House {
         }
     }
 
+    /// Calls the intervention and every calendar so.
+    pub(crate) fn calls(&mut self, intervention: &str, calendar: &str) {
+        let catalogue = Arc::make_mut(&mut self.first.catalogue);
+        for row in catalogue.interventions.iter_mut().map(|(_, row)| Arc::make_mut(row)) {
+            row.publicname = Name::new(intervention).expect("a name");
+        }
+        for row in catalogue.calendars.iter_mut().map(|(_, row)| Arc::make_mut(row)) {
+            row.publicname = Name::new(calendar).expect("a name");
+        }
+    }
+
     /// A client of that number.
     pub(crate) fn knows(&mut self, number: u64, change: impl FnOnce(&mut Fiche)) {
         let mut fiche = Fiche::new(FicheId::new(number).expect("an id"), self.clock.now());

@@ -125,7 +125,7 @@ fn plan(to: &str, faults_most: u32) -> VecDeque<Mood> {
 
 /// A store whose first reminder is still ahead when the server serves it; where the machine was too slow for that, another
 /// is made with more time.
-fn served(extent: Extent, folder: &Path, options: &[&str]) -> (Served, std::path::PathBuf) {
+fn served(extent: Extent, post: &Post, folder: &Path, options: &[&str]) -> (Served, std::path::PathBuf) {
     let mut ahead_seconds = extent.ahead_seconds;
     for attempt in 0..6 {
         let due = SystemClock.now().plus_seconds(ahead_seconds);
@@ -136,6 +136,8 @@ fn served(extent: Extent, folder: &Path, options: &[&str]) -> (Served, std::path
         if SystemClock.now() < due {
             return (server, data);
         }
+        server.end("KILL");
+        post.forgets();
         ahead_seconds *= 2;
     }
     panic!("this machine is too slow to fill a store in time");
@@ -257,7 +259,7 @@ fn what_a_killed_process_sends_is_delivered_or_final_and_at_most_once_more_for_e
     ]
     .concat();
     let folder = tempfile::tempdir().expect("a folder");
-    let (server, data) = served(extent, folder.path(), &options);
+    let (server, data) = served(extent, &post, folder.path(), &options);
     let pro = Arc::new(Pro { http: reqwest::Client::new(), place: Mutex::new((server.base.clone(), 0)) });
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let cancelling = runtime.spawn(cancel_some(Arc::clone(&pro), Arc::clone(&post), extent));

@@ -200,6 +200,51 @@ fn a_name() -> impl Strategy<Value = String> {
 }
 
 #[test]
+fn what_others_are_called_is_never_taken_for_anything_but_words() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.address = Text::new("12 rue\nEND:VCALENDAR\nBcc: x@y.example").expect("short");
+        group.phone = Text::new("<b>1</b>;2,3\\n4").expect("short");
+    });
+    house.calls("X\\nBEGIN:VEVENT;A,B:<script>", "{{ said.group }}</p><a href=x>");
+    house.knows(1, |fiche| {
+        fiche.firstname = Name::new("\"><script>alert(1)</script>").expect("a name");
+        fiche.lastname = Name::new("{% if true %}\u{202e}").expect("a name");
+    });
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        moves(engine, 1, 3_600).await;
+        until(engine, "it is told", |root| settled(root) == 1).await;
+    });
+    let taken = house.post.taken();
+    let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
+    let html = parsed.body_html(0).expect("a page");
+    assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<a href=x>"), "{html}");
+    let text = parsed.body_text(0).expect("a text part");
+    for said in ["Bonjour \"><script>alert(1)</script> {% if true %},", "BEGIN:VEVENT;A,B:<script>", "{{ said.group }}"]
+    {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    assert!(!text.contains('\u{202e}'));
+    let mut seen = 0;
+    for part in &parsed.parts {
+        let PartType::Text(calendar) = &part.body else { continue };
+        if part.content_type().and_then(|kind| kind.subtype()) != Some("calendar") {
+            continue;
+        }
+        let lines = unfold(calendar);
+        for only in
+            ["BEGIN:VEVENT", "END:VCALENDAR", "ATTENDEE", "ORGANIZER", "SUMMARY", "LOCATION", "DESCRIPTION", "UID"]
+        {
+            assert_eq!(lines.lines().filter(|line| line.starts_with(only)).count(), 1, "{only} in {lines}");
+        }
+        assert!(!lines.lines().any(|line| line.starts_with("Bcc") || line.starts_with("A,B")), "{lines}");
+        seen += 1;
+    }
+    assert_eq!(seen, 2, "in the body and as a file");
+}
+
+#[test]
 fn headers_are_what_was_meant_whatever_stands_in_names() {
     let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
     house.knows(1, |_| {});

@@ -148,6 +148,21 @@ impl Post {
 
     /// A sender has died, and another begins: every connection of the first has been accepted before this returns.
     pub(crate) fn begins_another_life(&self) {
+        self.accepts_all();
+        self.desk.life.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A sender has died, and nothing of what it sent is to count.
+    pub(crate) fn forgets(&self) {
+        self.accepts_all();
+        self.desk.taken.lock().expect("nobody panicked").clear();
+        self.desk.met.lock().expect("nobody panicked").clear();
+        if let Some(plan) = self.desk.plan.lock().expect("nobody panicked").as_mut() {
+            plan.left.clear();
+        }
+    }
+
+    fn accepts_all(&self) {
         for (address, word) in [(self.smtp, "QUIT\r\n"), (self.gateway, "\r\n")] {
             let mut probe = std::net::TcpStream::connect(address).expect("it is there");
             probe.write_all(word.as_bytes()).expect("it is sent");
@@ -155,7 +170,6 @@ impl Post {
             // Whatever is said or not: connections are accepted in the order they came.
             drop(probe.read_to_end(&mut answer));
         }
-        self.desk.life.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn taken(&self) -> Vec<Taken> {

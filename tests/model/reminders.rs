@@ -8,7 +8,7 @@ use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{FicheId, VeventId};
-use slotbook::domain::outbox::{Channel, Content, Message, Progress, Why};
+use slotbook::domain::outbox::{Channel, Content, LinkPurpose, Message, Progress, Why};
 use slotbook::domain::planning;
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{ReminderLead, Text};
@@ -217,6 +217,8 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
             shop.book(&command).expect("free")[0]
         };
         let (nine, late) = (book("2026-03-03 09:00", "Ada"), book("2026-03-03 09:30", "Bob"));
+        let quarter = book("2026-03-03 11:00", "Cy");
+        shop.moves(quarter, 2, "2026-03-03 09:15").expect("free");
         let mut shop = shop.at("2026-03-02 20:00");
         let local = |shop: &Shop, text| shop.root.catalogue.zone().instant_of(civil(text));
         let waiting = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
@@ -228,6 +230,8 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
         let mut shop = shop.at("2026-03-03 09:00");
         let claimed = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("it is morning").progress;
         assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: {claimed:?}");
+        let claimed = claim(&mut shop, Item::Reminder(quarter, Channel::Sms)).expect("overdue").progress;
+        assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: 09:15 is still ahead: {claimed:?}");
     }
 }
 
@@ -252,6 +256,36 @@ fn one_recipient_gets_so_many_messages_a_day() {
     let told = step(&mut shop, &none).expect("due").progress;
     assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
     assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+}
+
+#[test]
+fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let claim_of_two = |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 2, carried: true });
+    let link = |shop: &mut Shop, to: &str| {
+        let token = Text::new("abc").expect("a text");
+        let expires = shop.now.plus_seconds(7 * 86_400);
+        let content = Content::AccountLink { purpose: LinkPurpose::Confirm, token, expires };
+        let message = shop.root.outbox.draft(0, shop.now, content, to);
+        waits(shop, &message);
+        Item::Message(message.id)
+    };
+    let mut shop = shop.at("2026-03-01 11:00");
+    let first = link(&mut shop, "Ada@Example.org");
+    let first = claim_of_two(&mut shop, first).expect("it waits");
+    settle(&mut shop, &first, deferred()).expect("claimed");
+    let mut shop = shop.at("2026-03-02 10:59");
+    let second = link(&mut shop, "ADA@example.org");
+    claim_of_two(&mut shop, second).expect("it waits");
+    let third = link(&mut shop, "ada@example.org");
+    let told = claim_of_two(&mut shop, third).expect("it waits").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
+    let again = claim_of_two(&mut shop, Item::Message(first.id)).expect("its time has come").progress;
+    assert!(matches!(again, Progress::Claimed { attempt: 2, .. }), "another attempt is no other message: {again:?}");
+    let mut shop = shop.at("2026-03-02 11:00");
+    let reminder = claim_of_two(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due").progress;
+    assert!(matches!(reminder, Progress::Claimed { .. }), "the first was a day ago: {reminder:?}");
 }
 
 #[test]
