@@ -184,24 +184,32 @@ impl Directory {
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
-        next.sequence += 1;
+        next.apply_in_place(event);
+        next
+    }
+
+    /// Makes this the state after an event, as [`Directory::apply`] does, and copies nothing.
+    ///
+    /// # Panics
+    /// As [`Directory::apply`]; what is left then is to be dropped.
+    pub fn apply_in_place(&mut self, event: &DirectoryEvent) {
+        self.sequence += 1;
         match event {
             DirectoryEvent::BlockGranted { kind, block, group } => {
-                let before = next.blocks.insert((*kind, *block), Block::Granted(*group));
+                let before = self.blocks.insert((*kind, *block), Block::Granted(*group));
                 assert!(before.is_none(), "a block is granted once");
             }
             DirectoryEvent::ApikeyAdded { hash, apikey } => {
-                let before = next.apikeys.insert(*hash, apikey.clone());
+                let before = self.apikeys.insert(*hash, apikey.clone());
                 assert!(before.is_none(), "a key is added once");
             }
             DirectoryEvent::ApikeyRevoked { hash } => {
-                next.apikeys.remove(hash).expect("only a known key is revoked");
+                self.apikeys.remove(hash).expect("only a known key is revoked");
             }
             DirectoryEvent::ProPut { pro } => {
-                next.pros.insert(pro.id, Pro::clone(pro));
+                self.pros.insert(pro.id, Pro::clone(pro));
             }
         }
-        next
     }
 }
 

@@ -11,6 +11,7 @@ pub mod booking;
 pub mod calendar;
 pub mod cancellation;
 pub mod catalogue;
+mod client_time;
 pub mod command;
 pub mod customfield;
 pub mod delivery;

@@ -11,6 +11,7 @@ use super::account_link::{AccountLink, AccountLinks};
 use super::answers::Answers;
 use super::calendar::{Calendar, Calendarset};
 use super::catalogue::Catalogue;
+use super::client_time::ClientTime;
 use super::customfield::Customfield;
 use super::directory::IdKind;
 use super::event::Event;
@@ -40,8 +41,8 @@ pub struct Root {
     pub accounts: OrdMap<Box<str>, Arc<Account>>,
     /// Live fiches that have an address, by its folded form.
     emails: OrdSet<(Box<str>, FicheId)>,
-    /// Each client's live appointments, ascending by start; a client without any is not there.
-    clients: OrdMap<FicheId, Arc<[Taken]>>,
+    /// Each client's live appointments.
+    clients: ClientTime,
     /// How many events have made this state: the sequence of the last.
     pub sequence: u64,
     /// The release of the zone database by which instants were resolved.
@@ -82,7 +83,7 @@ impl Root {
             fiches: OrdMap::new(),
             accounts: OrdMap::new(),
             emails: OrdSet::new(),
-            clients: OrdMap::new(),
+            clients: ClientTime::default(),
             sequence: 0,
             spent: Spent::default(),
             removed: BTreeMap::new(),
@@ -134,11 +135,7 @@ impl Root {
             view.rules = rules.remove(&id).unwrap_or_default().into();
             root.calendars.insert(id, Arc::new(view));
         }
-        let sorted = |(id, mut list): (FicheId, Vec<Taken>)| {
-            list.sort_unstable();
-            (id, Arc::from(list))
-        };
-        root.clients = clients.into_iter().map(sorted).collect();
+        root.clients = ClientTime::of(clients);
         root.rows = vevents.into_iter().map(|row| (row.id, row)).collect();
         root
     }
@@ -149,74 +146,89 @@ impl Root {
     /// Where the event does not fit the state: then our journal is wrong, not a user.
     #[must_use]
     pub fn apply(&self, event: &Event) -> Self {
-        if let Event::Announced { event, messages } = event {
-            let mut next = self.apply(event);
-            messages.iter().for_each(|message| next.enqueue(message));
-            return next;
-        }
-        if let Event::DoneOnce { answered, event } = event {
-            let mut next = self.apply(event);
-            assert!(next.last_stamp == answered.at, "an answer is stamped as what it answers for");
-            next.answers.keep(Arc::clone(answered));
-            return next;
-        }
         let mut next = self.clone();
-        next.sequence += 1;
+        next.apply_in_place(event);
+        next
+    }
+
+    /// Makes this the state after an event, as [`Root::apply`] does. What no other state shares is changed where it lies,
+    /// so that a state that nobody else holds costs no copy.
+    ///
+    /// # Panics
+    /// As [`Root::apply`]; what is left then is half of two states, and to be dropped.
+    pub fn apply_in_place(&mut self, event: &Event) {
         match event {
             Event::AppointmentsBooked { at, fiche, legs } => {
-                next.stamp(*at);
-                next.book(fiche.as_deref(), legs);
+                self.advance(*at);
+                self.book(fiche.as_deref(), legs);
             }
             Event::AppointmentCancelled { at, id } => {
-                next.stamp(*at);
-                next.cancel(*id, *at);
+                self.advance(*at);
+                self.cancel(*id, *at);
             }
             Event::VeventPut { at, row } => {
-                next.stamp(*at);
-                next.put_vevent(Arc::new(Vevent::clone(row)));
+                self.advance(*at);
+                self.put_vevent(Arc::new(Vevent::clone(row)));
             }
             Event::FichePut { at, fiche } => {
-                next.stamp(*at);
-                next.put_fiche(Arc::new(Fiche::clone(fiche)));
+                self.advance(*at);
+                self.put_fiche(Arc::new(Fiche::clone(fiche)));
             }
             Event::InstantsResolved { at, tzdata, resolved } => {
-                next.stamp(*at);
-                next.follow(tzdata, resolved);
+                self.advance(*at);
+                self.follow(tzdata, resolved);
             }
             Event::VeventsRemoved { at, ids } => {
-                next.stamp(*at);
-                ids.iter().for_each(|id| next.remove_vevent(*id));
+                self.advance(*at);
+                ids.iter().for_each(|id| self.remove_vevent(*id));
             }
             Event::GroupChanged { at, group, resolved } => {
-                next.stamp(*at);
-                next.change_group(group, resolved);
+                self.advance(*at);
+                self.change_group(group, resolved);
             }
             Event::MessagePut { at, message } => {
-                next.stamp(*at);
-                next.put_message(message);
-            }
-            Event::AccountLinkAsked { at, change, link, message } => {
-                next = change.as_ref().map_or(next, |change| self.apply(change));
-                next.stamp(*at);
-                next.links.put(Arc::new(AccountLink::clone(link)));
-                next.enqueue(message);
+                self.advance(*at);
+                self.put_message(message);
             }
             Event::AccountPut { at, hash, was, account, fiche } => {
-                next.stamp(*at);
-                next.links.remove(hash);
-                next.put_account(was.as_deref(), account, fiche.as_deref());
+                self.advance(*at);
+                self.links.remove(hash);
+                self.put_account(was.as_deref(), account, fiche.as_deref());
             }
-            Event::Announced { .. } => unreachable!("its own event has been applied, and its messages are put"),
             Event::CalendarPut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
             | Event::InterventionsetPut { .. }
             | Event::CustomfieldPut { .. }
             | Event::CalendarsetRemoved { .. }
-            | Event::InterventionsetRemoved { .. } => next.change_catalogue(event),
-            Event::DoneOnce { .. } => unreachable!("it was taken apart before"),
+            | Event::InterventionsetRemoved { .. } => self.change_catalogue(event),
+            Event::Announced { event, messages } => {
+                self.apply_in_place(event);
+                messages.iter().for_each(|message| self.enqueue(message));
+            }
+            Event::DoneOnce { answered, event } => {
+                self.apply_in_place(event);
+                assert!(self.last_stamp == answered.at, "an answer is stamped as what it answers for");
+                self.answers.keep(Arc::clone(answered));
+            }
+            Event::AccountLinkAsked { at, change, link, message } => {
+                match change {
+                    Some(change) => {
+                        self.apply_in_place(change);
+                        self.stamp(*at);
+                    }
+                    None => self.advance(*at),
+                }
+                self.links.put(Arc::new(AccountLink::clone(link)));
+                self.enqueue(message);
+            }
         }
-        next
+    }
+
+    /// One event further, stamped `at`.
+    fn advance(&mut self, at: Instant) {
+        self.sequence += 1;
+        self.stamp(at);
     }
 
     /// Puts the appointments of a booking, with their client where it is new or changed.
@@ -266,11 +278,9 @@ impl Root {
         let (Some((channel, standing)), Some(settled)) = (message.reminder(), message.settled_reminder()) else {
             return;
         };
-        let Some(row) = self.rows.get(&standing.id) else { return };
-        let mut row = Vevent::clone(row);
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        let Some(row) = self.rows.get_mut(&standing.id) else { return };
+        if let Kind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
             appointment.reminders.of_mut(channel).settled = settled;
-            self.rows.insert(row.id, Arc::new(row));
         }
     }
 
@@ -327,11 +337,13 @@ impl Root {
 
     /// Has every calendar's rules read anew: the clock they stand on shows something else.
     fn forget_open_time(&mut self) {
-        for (id, view) in self.calendars.clone() {
-            let mut view = CalendarView::clone(&view);
-            view.change_rules(|_| {});
-            self.calendars.insert(id, Arc::new(view));
-        }
+        let ids: Vec<CalendarId> = self.calendars.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.view(id).change_rules(|_| {}));
+    }
+
+    /// A calendar's view, to be changed.
+    fn view(&mut self, id: CalendarId) -> &mut CalendarView {
+        Arc::make_mut(self.calendars.get_mut(&id).expect("an event's calendar exists"))
     }
 
     /// Carries out what has happened to the catalogue.
@@ -384,7 +396,7 @@ impl Root {
             | Event::AccountPut { .. }
             | Event::DoneOnce { .. } => unreachable!("it does not change the catalogue"),
         };
-        self.stamp(*at);
+        self.advance(*at);
     }
 
     /// Remembers an id that no row bears any more, so that none will again.
@@ -431,7 +443,7 @@ impl Root {
     /// A client's live appointments, ascending by start.
     #[must_use]
     pub fn appointments_of(&self, client: FicheId) -> &[Taken] {
-        self.clients.get(&client).map_or(&[], Arc::as_ref)
+        self.clients.of_client(client)
     }
 
     /// Puts a fiche in place of what stood under its id.
@@ -457,21 +469,18 @@ impl Root {
         if let Some(old) = self.rows.get(&row.id).cloned() {
             self.withdraw(&old);
         }
-        let view = self.calendars.get(&row.calendar_id).expect("an event's calendar exists");
-        let mut view = CalendarView::clone(view);
         if let Some(appointment) = row.appointment() {
             assert!(self.fiches.contains_key(&appointment.fiche_id), "an appointment's client exists");
-            if !row.deleted {
+            if row.deleted {
+                assert!(self.calendars.contains_key(&row.calendar_id), "an event's calendar exists");
+            } else {
                 let taken = Taken { interval: appointment.interval(), id: row.id };
-                view.taken.add(taken);
-                self.change_client(appointment.fiche_id, |list| {
-                    list.insert(list.partition_point(|other| *other < taken), taken);
-                });
+                self.view(row.calendar_id).taken.add(taken);
+                self.clients.add(appointment.fiche_id, taken);
             }
         } else {
-            view.change_rules(|rules| rules.put(&row));
+            self.view(row.calendar_id).change_rules(|rules| rules.put(&row));
         }
-        self.calendars.insert(row.calendar_id, Arc::new(view));
         self.rows.insert(row.id, row);
     }
 
@@ -485,28 +494,14 @@ impl Root {
 
     /// Takes back what a row held: its hour, or its rule.
     fn withdraw(&mut self, old: &Vevent) {
-        let view = self.calendars.get(&old.calendar_id).expect("an event's calendar exists");
-        let mut view = CalendarView::clone(view);
-        if let Some(appointment) = old.appointment() {
-            if old.deleted {
-                return;
+        match old.appointment() {
+            Some(_) if old.deleted => {}
+            Some(appointment) => {
+                let taken = Taken { interval: appointment.interval(), id: old.id };
+                self.view(old.calendar_id).taken.remove(taken);
+                self.clients.remove(appointment.fiche_id, taken);
             }
-            let taken = Taken { interval: appointment.interval(), id: old.id };
-            view.taken.remove(taken);
-            self.change_client(appointment.fiche_id, |list| list.retain(|other| other.id != taken.id));
-        } else {
-            view.change_rules(|rules| rules.remove(old.id));
-        }
-        self.calendars.insert(old.calendar_id, Arc::new(view));
-    }
-
-    fn change_client(&mut self, client: FicheId, edit: impl FnOnce(&mut Vec<Taken>)) {
-        let mut list = self.appointments_of(client).to_vec();
-        edit(&mut list);
-        if list.is_empty() {
-            self.clients.remove(&client);
-        } else {
-            self.clients.insert(client, list.into());
+            None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old.id)),
         }
     }
 }

@@ -42,18 +42,15 @@ fn place(day: i64) -> (i64, usize) {
 }
 
 impl TakenTime {
-    fn change(&mut self, interval: Interval, mut edit: impl FnMut(&mut Vec<Taken>)) {
+    /// Gives each day that an interval meets another list.
+    fn change(&mut self, interval: Interval, edit: impl Fn(&[Taken]) -> Arc<[Taken]>) {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
             let (block, at) = place(day);
-            let mut days = self.blocks.get(&block).map_or_else(|| Arc::new(Default::default()), Arc::clone);
-            let slots: &mut Block = Arc::make_mut(&mut days);
-            let mut list = slots[at].as_deref().unwrap_or_default().to_vec();
-            edit(&mut list);
-            slots[at] = if list.is_empty() { None } else { Some(list.into()) };
-            if slots.iter().all(Option::is_none) {
+            let days = Arc::make_mut(self.blocks.entry(block).or_default());
+            let list = edit(days[at].as_deref().unwrap_or_default());
+            days[at] = if list.is_empty() { None } else { Some(list) };
+            if days[at].is_none() && days.iter().all(Option::is_none) {
                 self.blocks.remove(&block);
-            } else {
-                self.blocks.insert(block, days);
             }
         }
     }
@@ -80,8 +77,8 @@ impl TakenTime {
     pub fn add(&mut self, taken: Taken) {
         assert!(!taken.interval.is_empty(), "an appointment takes time");
         self.change(taken.interval, |day| {
-            let at = day.partition_point(|other| *other < taken);
-            day.insert(at, taken);
+            let (before, after) = day.split_at(day.partition_point(|other| *other < taken));
+            before.iter().chain([&taken]).chain(after).copied().collect()
         });
     }
 
@@ -89,7 +86,7 @@ impl TakenTime {
     pub fn remove(&mut self, taken: Taken) {
         self.change(taken.interval, |day| {
             let at = day.binary_search(&taken).expect("an appointment stands in every day it meets");
-            day.remove(at);
+            day[..at].iter().chain(&day[at + 1..]).copied().collect()
         });
     }
 

@@ -38,6 +38,54 @@ struct States {
     aside: BTreeMap<GroupId, Aside>,
     /// Where each group's snapshot stands.
     snapshots: BTreeMap<GroupId, Position>,
+    retrace: Retrace,
+}
+
+/// Bytes of events after which the states are held anew.
+const RETRACED_BYTES: usize = 8 << 20;
+
+/// The way back to a state that an event has left half changed: events are carried out in place.
+#[derive(Debug, Default)]
+struct Retrace {
+    /// Groups as they stood before the first of `events` that is theirs.
+    held: BTreeMap<GroupId, Root>,
+    /// What has been carried out since, in order.
+    events: Vec<(GroupId, Vec<u8>)>,
+    /// Bytes of `events`, [`RETRACED_BYTES`] and one event at most.
+    bytes: usize,
+}
+
+impl Retrace {
+    /// Holds a state before it is changed. What it shares with the one that goes on is copied once, so the longer states
+    /// are held the less is.
+    fn hold(&mut self, group: GroupId, root: &Root) {
+        self.held.entry(group).or_insert_with(|| root.clone());
+    }
+
+    /// Notes an event that has been carried out.
+    fn done(&mut self, group: GroupId, event: Vec<u8>) {
+        self.bytes += event.len();
+        self.events.push((group, event));
+        if self.bytes > RETRACED_BYTES {
+            *self = Self::default();
+        }
+    }
+
+    /// A group that is held, as it stood after its last event that was carried out.
+    fn back(&mut self, group: GroupId) -> Result<Root, StoreError> {
+        let mut root = self.held.remove(&group).expect("a state is held before it is changed");
+        for (_, event) in self.events.iter().filter(|(of, _)| *of == group) {
+            root.apply_in_place(&codec::decode(event)?);
+        }
+        self.forget(group);
+        Ok(root)
+    }
+
+    /// Lets go of a group that is made anew, or set aside.
+    fn forget(&mut self, group: GroupId) {
+        self.held.remove(&group);
+        self.events.retain(|(of, _)| *of != group);
+    }
 }
 
 impl Visitor for States {
@@ -65,11 +113,9 @@ impl Visitor for States {
         match record.stream {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
-                let next = guarded(|| self.directory.apply(&event));
-                self.directory = next.map_err(|message| {
+                guarded(|| self.directory.apply_in_place(&event)).map_err(|message| {
                     StoreError::rejected(format!("the directory's event cannot be carried out: {message}"))
-                })?;
-                Ok(())
+                })
             }
             Stream::Group(group) => self.event(group, record),
         }
@@ -79,8 +125,10 @@ impl Visitor for States {
 impl States {
     /// Makes a group's state of its snapshot; a group of which none can be made is set aside.
     fn assemble(&mut self, group: GroupId, at: Position, mut reader: GroupReader) -> Result<(), StoreError> {
+        // A snapshot may take the place of one that turned out damaged.
         self.roots.remove(&group);
         self.aside.remove(&group);
+        self.retrace.forget(group);
         self.snapshots.insert(group, at);
         let waiting = reader.take_waiting();
         let sequence = waiting.first().map_or(at.sequence, |first| first.sequence - 1);
@@ -111,12 +159,15 @@ impl States {
         let event: Event = codec::decode(&record.bytes)?;
         let root = self.roots.get_mut(&group);
         let root = root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
-        match guarded(|| root.apply(&event)) {
-            Ok(next) => *root = next,
+        self.retrace.hold(group, root);
+        match guarded(|| root.apply_in_place(&event)) {
+            Ok(()) => self.retrace.done(group, record.bytes),
             Err(message) => {
+                self.roots.remove(&group);
+                let base = Some(self.retrace.back(group)?);
                 let why = format!("its event {} cannot be carried out: {message}", record.sequence);
                 let snapshot = self.snapshots.get(&group).copied().unwrap_or_default();
-                let mut aside = Aside { group, why, base: self.roots.remove(&group), snapshot, waiting: Vec::new() };
+                let mut aside = Aside { group, why, base, snapshot, waiting: Vec::new() };
                 aside.push(record);
                 self.set_aside(aside);
             }

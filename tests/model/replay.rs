@@ -1,9 +1,11 @@
-//! The events alone make the state again, bit for bit; so does a snapshot.
+//! The events alone make the state again, bit for bit, whether each makes another state or changes the one there is; so
+//! does a snapshot.
 
 use proptest::prelude::*;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::calendar::{Calendar, Calendarset};
-use slotbook::domain::command::{CancelRight, Patch, Put, RecordChange};
+use slotbook::domain::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
+use slotbook::domain::delivery::{Deliver, Item, Outcome};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
@@ -12,7 +14,10 @@ use slotbook::domain::intervention::{Intervention, Interventionset};
 use slotbook::domain::record::Record;
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::Name;
+use slotbook::domain::taken_time::Taken;
+use slotbook::domain::text::{Email, Name, Text};
+use slotbook::domain::time::Civil;
+use slotbook::domain::upkeep;
 use slotbook::domain::vevent::Permits;
 use slotbook::domain::zone_names::ZoneName;
 use slotbook::store::{codec, state};
@@ -47,6 +52,19 @@ enum Step {
     },
     /// Another clock for the group.
     Zone(u8),
+    /// A link asked for: for the account of an address, or for another address of the first account there is.
+    Link {
+        client: u8,
+        moves: bool,
+    },
+    Follow(prop::sample::Index),
+    /// A message attempted, and taken by the other side or not.
+    Send {
+        which: prop::sample::Index,
+        taken: bool,
+    },
+    /// What is deleted removed.
+    Remove,
     Wait(i64),
 }
 
@@ -63,6 +81,10 @@ fn a_step() -> impl Strategy<Value = Step> {
             .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
         1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
+        2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
+        2 => any::<prop::sample::Index>().prop_map(Step::Follow),
+        1 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(which, taken)| Step::Send { which, taken }),
+        1 => Just(Step::Remove),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
         1 => Just(Step::Wait(30_000)),
@@ -75,76 +97,178 @@ fn again(root: &Root) -> Root {
     reader.root(root.sequence).expect("it has a head")
 }
 
+/// What is done to a shop, and what it made.
+struct Story {
+    shop: Shop,
+    /// Appointments, but for those removed.
+    made: Vec<VeventId>,
+    /// Links, followed or not.
+    links: Vec<[u8; 32]>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
+        let mut shop = shop.with_group(|group| (group.sendmail, group.open) = (true, true));
+        shop.announces = true;
+        Self { shop, made: Vec::new(), links: Vec::new() }
+    }
+
+    fn one_of(&self, which: prop::sample::Index) -> Option<VeventId> {
+        (!self.made.is_empty()).then(|| self.made[which.index(self.made.len())])
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        let shop = &mut self.shop;
+        match step {
+            Step::Book { client, half_hour, calendar: on, pro } => {
+                let mut command = booking_of(&format!("client{client}"), "2026-03-03 09:00");
+                command.date = command.date.plus_seconds(half_hour * 1_800);
+                command.calendar_id = on.map(calendar);
+                let command = if pro { by_pro(command, false) } else { command };
+                self.made.extend(shop.book(&command).unwrap_or_default());
+            }
+            Step::Cancel(which) => {
+                let Some(id) = self.one_of(which) else { return Ok(()) };
+                prop_assert!(self.shop.cancel(id, CancelRight::Pro).is_ok());
+            }
+            Step::Move { which, minutes, calendar } => {
+                let Some(id) = self.one_of(which) else { return Ok(()) };
+                let start = format!("2026-03-03 {:02}:{:02}", 9 + minutes / 60, minutes % 60);
+                prop_assert!(only_taken(&self.shop.moves(id, calendar, &start)));
+            }
+            Step::Restore(which) => {
+                let Some(id) = self.one_of(which) else { return Ok(()) };
+                prop_assert!(only_taken(&self.shop.restores(id)));
+            }
+            Step::Client { of, name, deleted } => {
+                let row = of.and_then(|which| self.one_of(which));
+                let root = &self.shop.root;
+                let appointment = row.and_then(|id| root.rows.get(&id)).and_then(|row| row.appointment());
+                let put =
+                    Put { id: appointment.map(|appointment| appointment.fiche_id), fields: client(name, deleted) };
+                prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok());
+            }
+            Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
+            Step::Zone(which) => {
+                let name = ["Paris", "Lima", "Chennai"][usize::from(which)];
+                let zone = ZoneName::from_name(name).expect("a zone");
+                let mut fields = Patch::default();
+                fields.push(move |group: &mut Group| group.timezone = zone);
+                prop_assert!(shop.changes(&RecordChange::Group(fields)).is_ok(), "no clock changes that day");
+            }
+            Step::Link { client, moves } => {
+                let asked = shop.asks_link(&wish(&shop.root, client, moves));
+                self.links.extend(asked.expect("the fiche of an account is there"));
+            }
+            Step::Follow(which) if !self.links.is_empty() => {
+                drop(shop.follows_link(self.links[which.index(self.links.len())]));
+            }
+            Step::Follow(_) => {}
+            Step::Send { which, taken } => send(shop, which, taken),
+            Step::Remove => {
+                let ids = upkeep::deleted_before(&shop.root, shop.now);
+                let removed = upkeep::remove(&shop.root, &ids, shop.now, shop.now);
+                removed.into_iter().for_each(|event| shop.carry_out(event));
+                self.made.retain(|id| !ids.contains(id));
+            }
+            Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
+        }
+        Ok(())
+    }
+}
+
+/// A link for the account of a client's address; or one for another address of the first account.
+fn wish(root: &Root, client: u8, moves: bool) -> AskLink {
+    let email = Email::new(&format!("client{client}@example.org")).expect("an address");
+    match root.accounts.iter().next().filter(|_| moves) {
+        None => AskLink { email, wish: LinkWish::Account { pending_rdv: None } },
+        Some((folded, account)) => {
+            let mut fields = Patch::default();
+            fields.push(move |fiche: &mut Fiche| fiche.firstname = Name::new("moving").expect("a name"));
+            let put = Put { id: Some(account.fiche_id), fields };
+            AskLink { email, wish: LinkWish::Email { account: folded.clone(), put } }
+        }
+    }
+}
+
+/// Attempts one of the messages that wait.
+fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
+    let open: Vec<_> = shop.root.outbox.open().map(|message| message.id).collect();
+    if open.is_empty() {
+        return;
+    }
+    let id = open[which.index(open.len())];
+    if shop.delivers(&Deliver::Claim { item: Item::Message(id), daily_max: 100, carried: true }) {
+        let refused = || Outcome::Refused(Text::new("no such mailbox").expect("a text"));
+        let outcome = if taken { Outcome::Taken } else { refused() };
+        shop.delivers(&Deliver::Settle { id, attempt: 1, outcome });
+    }
+}
+
+/// All that a state says: its hash, and what is kept beside it to be found quickly.
+#[derive(Debug, PartialEq)]
+struct Said {
+    hash: [u8; 32],
+    offers: [Vec<Civil>; 2],
+    appointments: Vec<Vec<Taken>>,
+    /// By client's number, whether another link may be mailed.
+    room_for_links: Vec<bool>,
+}
+
+fn said(shop: &Shop, root: &Root) -> Said {
+    let mut shop = shop.clone();
+    shop.root = root.clone();
+    let offers = |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
+    let room = |client: u8| root.links.has_room(&format!("client{client}@example.org"), shop.now);
+    Said {
+        hash: state::hash(root),
+        offers: [offers(1), offers(2)],
+        appointments: root.fiches.keys().map(|fiche| root.appointments_of(*fiche).to_vec()).collect(),
+        room_for_links: (0..6).map(room).collect(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn replay_and_snapshot_give_the_live_state(steps in proptest::collection::vec(a_step(), 1..60)) {
-        let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
-        let first = shop.root.clone();
-        let mut made: Vec<VeventId> = Vec::new();
+    fn replay_and_snapshot_give_the_live_state(
+        steps in proptest::collection::vec(a_step(), 1..60),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut story = Story::new();
+        let first = story.shop.root.clone();
         let mut last_stamp = first.last_stamp;
         for step in steps {
-            match step {
-                Step::Book { client, half_hour, calendar: on, pro } => {
-                    let mut command = booking_of(&format!("client{client}"), "2026-03-03 09:00");
-                    command.date = command.date.plus_seconds(half_hour * 1_800);
-                    command.calendar_id = on.map(calendar);
-                    let command = if pro { by_pro(command, false) } else { command };
-                    made.extend(shop.book(&command).unwrap_or_default());
-                }
-                Step::Cancel(which) if !made.is_empty() => {
-                    let id = made[which.index(made.len())];
-                    prop_assert!(shop.cancel(id, CancelRight::Pro).is_ok());
-                }
-                Step::Move { which, minutes, calendar } if !made.is_empty() => {
-                    let start = format!("2026-03-03 {:02}:{:02}", 9 + minutes / 60, minutes % 60);
-                    let moved = shop.moves(made[which.index(made.len())], calendar, &start);
-                    prop_assert!(only_taken(&moved));
-                }
-                Step::Restore(which) if !made.is_empty() => {
-                    let restored = shop.restores(made[which.index(made.len())]);
-                    prop_assert!(only_taken(&restored));
-                }
-                Step::Client { of, name, deleted } => {
-                    let row = of.filter(|_| !made.is_empty()).map(|which| made[which.index(made.len())]);
-                    let appointment = row.and_then(|id| shop.root.rows.get(&id)).and_then(|row| row.appointment());
-                    let put = Put { id: appointment.map(|appointment| appointment.fiche_id), fields: client(name, deleted) };
-                    prop_assert!(shop.changes(&RecordChange::Fiche(put)).is_ok());
-                }
-                Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
-                Step::Zone(which) => {
-                    let name = ["Paris", "Lima", "Chennai"][usize::from(which)];
-                    let zone = ZoneName::from_name(name).expect("a zone");
-                    let mut fields = Patch::default();
-                    fields.push(move |group: &mut Group| group.timezone = zone);
-                    prop_assert!(shop.changes(&RecordChange::Group(fields)).is_ok(), "no clock changes that day");
-                }
-                Step::Cancel(_) | Step::Move { .. } | Step::Restore(_) => {}
-                Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
-            }
-            prop_assert!(shop.root.last_stamp >= last_stamp, "stamps never go back");
-            last_stamp = shop.root.last_stamp;
+            story.take(step)?;
+            prop_assert!(story.shop.root.last_stamp >= last_stamp, "stamps never go back");
+            last_stamp = story.shop.root.last_stamp;
         }
-        let replayed = shop.events.iter().fold(first, |root, event| {
-            let event: Event = codec::decode(&codec::encode(event)).expect("what was written is read");
-            root.apply(&event)
-        });
-        let hash = state::hash(&shop.root);
-        prop_assert_eq!(state::hash(&replayed), hash);
-        let snapshot = again(&shop.root);
-        prop_assert_eq!(state::hash(&snapshot), hash);
-        let all_day = |root: &Root| {
-            let mut shop = shop.clone();
-            shop.root = root.clone();
-            [1, 2].map(|on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00"))
-        };
-        prop_assert_eq!(all_day(&replayed), all_day(&shop.root));
-        prop_assert_eq!(all_day(&snapshot), all_day(&shop.root));
-        for (fiche, _) in &shop.root.fiches {
-            prop_assert_eq!(replayed.appointments_of(*fiche), shop.root.appointments_of(*fiche));
-            prop_assert_eq!(snapshot.appointments_of(*fiche), shop.root.appointments_of(*fiche));
-        }
+        let shop = story.shop;
+        let live = said(&shop, &shop.root);
+        let written: Vec<Vec<u8>> = shop.events.iter().map(codec::encode).collect();
+        let events = written.iter().map(|bytes| codec::decode::<Event>(bytes).expect("what was written is read"));
+        let events: Vec<Event> = events.collect();
+        let cut = cut.index(events.len() + 1);
+
+        let at_cut = events[..cut].iter().fold(first.clone(), |root, event| root.apply(event));
+        let said_at_cut = said(&shop, &at_cut);
+        let replayed = events[cut..].iter().fold(at_cut.clone(), |root, event| root.apply(event));
+        prop_assert_eq!(&said(&shop, &replayed), &live);
+        prop_assert_eq!(&said(&shop, &again(&shop.root)), &live);
+
+        let mut in_place = first;
+        events[..cut].iter().for_each(|event| in_place.apply_in_place(event));
+        let held = in_place.clone();
+        events[cut..].iter().for_each(|event| in_place.apply_in_place(event));
+        prop_assert_eq!(&said(&shop, &in_place), &live);
+        prop_assert_eq!(&said(&shop, &held), &said_at_cut, "what is held does not change");
+
+        let mut restored = again(&at_cut);
+        drop((held, at_cut));
+        events[cut..].iter().for_each(|event| restored.apply_in_place(event));
+        prop_assert_eq!(&said(&shop, &restored), &live, "a snapshot, and what came after");
         never_overlaps(&shop.root)?;
     }
 }

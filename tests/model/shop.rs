@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use slotbook::domain::agenda;
+use slotbook::domain::announcement;
 use slotbook::domain::answers::Answered;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::booking;
@@ -10,9 +11,11 @@ use slotbook::domain::calendar::Calendar;
 use slotbook::domain::cancellation::{self, Cancellation};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::command::{
-    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, Patch, PutVevent, RecordChange,
-    VeventDraft, VeventDraws,
+    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, FollowLink, LinkDraws,
+    Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
+use slotbook::domain::delivery::{self, Deliver};
+use slotbook::domain::enrolment;
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
@@ -35,6 +38,8 @@ pub(crate) struct Shop {
     pub(crate) root: Root,
     pub(crate) now: Instant,
     pub(crate) events: Vec<Event>,
+    /// Whether clients are written to about what happens, where the group's settings have it so.
+    pub(crate) announces: bool,
     next_id: u64,
 }
 
@@ -77,7 +82,7 @@ impl Shop {
             row.length = Bounded::new(minutes).expect("a length");
             catalogue.interventions.insert(row.id, row.into());
         }
-        Self { root: Root::new(catalogue), now, events: Vec::new(), next_id: 1 }
+        Self { root: Root::new(catalogue), now, events: Vec::new(), announces: false, next_id: 1 }
     }
 
     /// In Paris on the Monday before, with calendar 1 open on Tuesday 3 March 2026 from 9 to 12.
@@ -152,6 +157,12 @@ impl Shop {
 
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
+        let event = if self.announces {
+            let messages = announcement::messages(&self.root, &self.root.apply(&event), &event, self.now);
+            event.announced_by(messages)
+        } else {
+            event
+        };
         let number = u8::try_from(self.events.len() % 250).expect("small");
         let event = if number.is_multiple_of(3) {
             let at = self.root.apply(&event).last_stamp;
@@ -216,6 +227,34 @@ impl Shop {
                 Ok(true)
             }
         }
+    }
+
+    /// Asks for a link about an account; its hash where one is mailed.
+    pub(crate) fn asks_link(&mut self, command: &AskLink) -> Result<Option<[u8; 32]>, Refusals> {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&self.id().to_be_bytes());
+        let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
+        let asked = enrolment::ask(&self.root, command, &draws, self.now)?;
+        let mailed = matches!(asked, Some(Event::AccountLinkAsked { .. }));
+        asked.into_iter().for_each(|event| self.carry_out(event));
+        Ok(mailed.then_some(hash))
+    }
+
+    /// Follows a link, and gives a password.
+    pub(crate) fn follows_link(&mut self, hash: [u8; 32]) -> Result<(), Refusals> {
+        let new_fiche = FicheId::new(self.id()).expect("an id");
+        let command = FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
+        let event = enrolment::follow(&self.root, &command, new_fiche, self.now)?;
+        self.carry_out(event);
+        Ok(())
+    }
+
+    /// One step of the sending of a message; whether it was due.
+    pub(crate) fn delivers(&mut self, step: &Deliver) -> bool {
+        let decided = delivery::decide(&self.root, step, self.now);
+        let due = decided.is_some();
+        decided.into_iter().for_each(|event| self.carry_out(event));
+        due
     }
 
     /// Moves an appointment to a start on a calendar.

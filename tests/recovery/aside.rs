@@ -4,14 +4,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slotbook::domain::directory::DirectoryEvent;
 use slotbook::domain::event::Event;
-use slotbook::domain::ids::{GroupId, VeventId};
-use slotbook::domain::time::Instant;
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::root::Root;
+use slotbook::domain::text::LongText;
+use slotbook::domain::time::{Civil, HOUR, Instant};
+use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::engine::aside::Aside;
 use slotbook::engine::recovery;
-use slotbook::store::{Log as _, Record, Stream, codec};
+use slotbook::store::{Log as _, Place, Record, StoreError, Stream, codec, state};
 
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
+
+/// Later than all that the document holds.
+const NOON: Instant = Instant(4_000_000_000);
 
 /// Puts events into the journal that no state can follow.
 fn write_nonsense(data: &Path, group: u64, count: u64) {
@@ -19,7 +27,7 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let mut log = loaded.store.into_log().expect("it opens");
     let group = GroupId::new(group).expect("an id");
     let id = VeventId::new(77_777).expect("an id");
-    let bytes = codec::encode(&Event::AppointmentCancelled { at: Instant(4_000_000_000), id });
+    let bytes = codec::encode(&Event::AppointmentCancelled { at: NOON, id });
     for sequence in 1..=count {
         log.append(&[Record::new(Stream::Group(group), 0, sequence, bytes.clone())]).expect("it is written");
     }
@@ -81,6 +89,100 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     let copy = folder.path().join("backup");
     assert!(run(&["backup", &text(&copy)], &data).status.success());
     assert_eq!(aside(&copy).waiting.len(), 4);
+}
+
+/// A client with much to be read about it.
+fn client(number: u64) -> Fiche {
+    let mut fiche = Fiche::new(FicheId::new(number).expect("an id"), NOON);
+    fiche.comments = LongText::new(&"x".repeat(65_000)).expect("a text");
+    fiche
+}
+
+/// A booking of a new client, an hour after the one before; on calendar 9 there is none.
+fn booked(number: u64, calendar: u64) -> Event {
+    let fiche = client(number);
+    let start = NOON.plus_seconds(i64::try_from(number).expect("small") * HOUR);
+    let appointment = Appointment {
+        civil_start: Civil(start.0),
+        start,
+        length_seconds: 1_800,
+        intervention_id: InterventionId::new(1).expect("an id"),
+        fiche_id: fiche.id,
+        key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+        state: State::default(),
+        smsreminder: false,
+        from_web: true,
+        reminders: Reminders::since(NOON),
+    };
+    let leg = Vevent {
+        id: VeventId::new(10_000 + number).expect("an id"),
+        calendar_id: CalendarId::new(calendar).expect("an id"),
+        kind: Kind::Appointment(appointment),
+        deleted: false,
+        created_at: NOON,
+        updated_at: NOON,
+        rare: None,
+    };
+    Event::AppointmentsBooked { at: NOON, fiche: Some(Box::new(fiche)), legs: vec![leg] }
+}
+
+#[test]
+fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    let other = json!({"id": 2, "name": "Other", "timezone": "UTC"});
+    document["groups"].as_array_mut().expect("a list").push(other);
+    let data = store_of(folder.path(), &document);
+    let loaded = recovery::load(&data).expect("a store");
+    let [mut first, mut second]: [Root; 2] = loaded.roots.try_into().expect("two groups");
+    let mut log = loaded.store.into_log().expect("it opens");
+    let mut write = |group: u64, sequence: u64, event: &Event| {
+        let stream = Stream::Group(GroupId::new(group).expect("an id"));
+        log.append(&[Record::new(stream, 0, sequence, codec::encode(event))]).expect("it is written");
+    };
+    // More than recovery holds on to at a time, of two groups in turn.
+    for number in 1..=150 {
+        let (one, two) = (booked(number, 1), Event::FichePut { at: NOON, fiche: Box::new(client(number)) });
+        (first, second) = (first.apply(&one), second.apply(&two));
+        write(1, first.sequence, &one);
+        write(2, second.sequence, &two);
+    }
+    // The client is put before it turns out that there is no such calendar.
+    write(1, first.sequence + 1, &booked(151, 9));
+    write(1, first.sequence + 2, &booked(152, 1));
+    let more = Event::FichePut { at: NOON, fiche: Box::new(client(151)) };
+    second = second.apply(&more);
+    write(2, second.sequence, &more);
+    log.close().expect("it closes");
+
+    let loaded = recovery::load(&data).expect("a store");
+    let [aside] = &loaded.aside[..] else { panic!("one is set aside") };
+    assert!(aside.why.starts_with("its event 151 cannot be carried out: an event's calendar exists"), "{}", aside.why);
+    assert_eq!(aside.waiting.iter().map(|event| event.sequence).collect::<Vec<_>>(), [151, 152]);
+    let base = aside.base.as_ref().expect("it stood well before");
+    assert_eq!((base.sequence, state::hash(base)), (150, state::hash(&first)));
+    assert_eq!(base.appointments_of(FicheId::new(150).expect("an id")).len(), 1);
+    assert_eq!(loaded.roots.iter().map(state::hash).collect::<Vec<_>>(), [state::hash(&second)]);
+}
+
+#[test]
+fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let loaded = recovery::load(&data).expect("a store");
+    let sequence = loaded.directory.sequence + 1;
+    let mut log = loaded.store.into_log().expect("it opens");
+    let bytes = codec::encode(&DirectoryEvent::ApikeyRevoked { hash: [7; 32] });
+    let batch = log.append(&[Record::new(Stream::Directory, 0, sequence, bytes)]).expect("it is written");
+    log.close().expect("it closes");
+    let refusal = recovery::load(&data).expect_err("nobody knows that key");
+    let place = Place::Record { batch, stream: Stream::Directory, sequence };
+    assert!(matches!(refusal, StoreError::Damaged { place: found, .. } if found == place), "{refusal}");
+    let checked = run(&["check"], &data);
+    assert_eq!(checked.status.code(), Some(1));
+    let said = complaint(&checked);
+    let told = ["journal-000001", "the directory, record", "only a known key is revoked"];
+    assert!(told.iter().all(|part| said.contains(part)), "{said}");
 }
 
 fn write_more_nonsense(data: &Path) {
