@@ -216,7 +216,7 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Messages { given, groups } => messages::list(&given.resolve()?, groups),
         Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
         Command::Check { given } => care::check(&given.resolve()?.data),
-        Command::Backup { given, dest } => care::backup(&given.resolve()?.data, &dest),
+        Command::Backup { given, dest } => care::backup(&given.resolve()?, &dest),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
             Ok(())

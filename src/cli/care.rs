@@ -1,11 +1,13 @@
 //! Looking after a store: reading all of it, and writing it elsewhere. Contract 11.
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::operator::{self, Request};
-use super::{Failed, print};
+use super::{Failed, complain, print};
+use crate::config::Config;
 use crate::engine::check::{self, Counts};
-use crate::store::StoreError;
+use crate::store::{StoreError, free_bytes, sizes};
 
 /// Reads everything, holds it against the store's promises and prints counts.
 pub(super) fn check(data: &Path) -> Result<(), Failed> {
@@ -37,7 +39,8 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
 }
 
 /// Writes all that a store holds, served or not, into another directory, which then serves.
-pub(super) fn backup(data: &Path, to: &Path) -> Result<(), Failed> {
+pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
+    let data = &config.data;
     // The server stands elsewhere than whoever asks.
     let to = std::path::absolute(to)?;
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(&to).canonicalize()?;
@@ -45,5 +48,25 @@ pub(super) fn backup(data: &Path, to: &Path) -> Result<(), Failed> {
         let why = format!("{} lies in the data directory {}; choose a place outside it", to.display(), data.display());
         return Err(Failed::Refused(why));
     }
+    let there = std::fs::metadata(&existing)?;
+    let same_disk = std::fs::metadata(data).is_ok_and(|data| data.dev() == there.dev());
+    expect_room(&existing, sizes(data)?.sum(), if same_disk { config.disk_reserve_mib } else { 0 })?;
+    if to.exists() && there.permissions().mode() & 0o077 != 0 {
+        complain(&format!("others than its owner may look into {}: chmod 700", to.display()));
+    }
     operator::ask(data, &Request::BackUp { to }, &mut std::io::stdout().lock())
+}
+
+/// Refuses where a backup of so many bytes would leave a disk less than the reserve.
+fn expect_room(there: &Path, backup: u64, reserve_mib: u64) -> Result<(), Failed> {
+    let free = free_bytes(there)?;
+    if free > backup.saturating_add(reserve_mib << 20) {
+        return Ok(());
+    }
+    let (free_mib, backup_mib) = (free >> 20, backup.div_ceil(1 << 20));
+    Err(Failed::Refused(format!(
+        "the disk of {} has {free_mib} MiB free, and a backup may take {backup_mib} MiB beside {reserve_mib} MiB of reserve; \
+         make room on it, or choose another place",
+        there.display()
+    )))
 }

@@ -26,6 +26,7 @@ use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
 use crate::http::messages;
 use crate::notify::Carriers;
+use crate::store::StoreError;
 use crate::transfer::export;
 use crate::wire::field::Audience;
 use crate::wire::message::Ledger;
@@ -193,13 +194,13 @@ impl Place {
             }
         };
         match self {
-            Self::Served(engine, ..) => Ok(engine.back_up(to, &mut progress)?),
+            Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up),
             Self::Resting(store) => {
                 let Loaded { directory, roots, aside, store } = store.take().expect("asked for one thing");
                 let written = backup::write(&Published::new(directory, roots, aside), to, &mut progress);
                 // Held until here, so that no server changes what is being written.
                 drop(store);
-                Ok(written?)
+                written.map_err(not_backed_up)
             }
         }
     }
@@ -258,6 +259,16 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
         | Request::ListMessages { .. }
         | Request::BackUp { .. } => return Ok(None),
     }))
+}
+
+/// Why there is no backup. That its own database failed says nothing about the store.
+fn not_backed_up(error: StoreError) -> Failed {
+    if let StoreError::Database { path, reason, .. } = &error {
+        let path = path.display();
+        let why = format!("{path} cannot be written: {reason}; what was made of the backup is taken away again");
+        return Failed::Refused(why);
+    }
+    error.into()
 }
 
 fn legal<T>(what: &str, value: Result<T, Illegal>) -> Result<T, Failed> {

@@ -1,6 +1,7 @@
 //! New generations of the store while bookings go on: the journal turns, and the published states are written beside it.
 //! No actor takes part.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
@@ -40,6 +41,23 @@ pub struct Compacted {
     pub written: u64,
 }
 
+/// What a look came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The journals are short.
+    NotDue,
+    /// A new generation is current.
+    Made(Compacted),
+    /// What was to be copied is damaged: the next look copies nothing.
+    Damaged,
+    /// It cannot be seen, there is no room, or it failed: after a rest it may be otherwise.
+    GivenUp,
+    /// The journal has ended, and no more generation will be made.
+    Ended,
+}
+
+type Attempt = Result<Option<Compacted>, StoreError>;
+
 impl Compactor {
     pub(super) fn new(
         generations: Generations,
@@ -57,42 +75,64 @@ impl Compactor {
     pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
         let mut wait = LOOK;
         while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = LOOK;
-            // A look that fails has harmed nothing: a machine short of files or memory may have some later.
-            match self.is_due().and_then(|due| Ok((due, due && self.has_room()?))) {
-                Ok((false, _)) => continue,
-                Ok((true, true)) => {}
-                Ok((true, false)) => {
-                    tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
-                    wait = REST;
-                    continue;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "whether a new generation is due cannot be seen; it is looked at later");
-                    wait = REST;
-                    continue;
-                }
-            }
-            let began = Stopwatch::now();
-            match self.compact() {
-                Ok(Some(done)) => {
-                    let seconds = began.elapsed().as_secs();
-                    tracing::info!(done.copied, done.written, seconds, "a new generation of the store is current");
-                }
-                Ok(None) => return Ok(()),
-                Err(error @ StoreError::NoRoom { .. }) => {
-                    tracing::warn!(%error, "a generation was given up; the one before stands, and the journal grows");
-                    wait = REST;
-                }
-                Err(error) if is_damage(&error) => {
-                    tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
-                    // Nothing of the damaged generation goes into the next.
-                    wait = if std::mem::take(&mut self.copying) { LOOK } else { REST };
-                }
-                Err(error) => return Err(error),
-            }
+            wait = match self.look()? {
+                Look::NotDue | Look::Made(_) | Look::Damaged => LOOK,
+                Look::GivenUp => REST,
+                Look::Ended => return Ok(()),
+            };
         }
         Ok(())
+    }
+
+    /// Looks once, and makes a new generation where one is due. What keeps it from being made is logged, and harms nobody:
+    /// the generation before stands.
+    ///
+    /// # Errors
+    /// As [`Compactor::run`].
+    pub fn look(&mut self) -> Result<Look, StoreError> {
+        // A look that fails has harmed nothing: a machine short of files or memory may have some later.
+        match self.is_due().and_then(|due| Ok((due, due && self.has_room()?))) {
+            Ok((false, _)) => return Ok(Look::NotDue),
+            Ok((true, true)) => {}
+            Ok((true, false)) => {
+                tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
+                return Ok(Look::GivenUp);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "whether a new generation is due cannot be seen; it is looked at later");
+                return Ok(Look::GivenUp);
+            }
+        }
+        let began = Stopwatch::now();
+        let made = std::panic::catch_unwind(AssertUnwindSafe(|| self.compact()));
+        self.judge(made, began.elapsed())
+    }
+
+    /// What a compaction that has ended came to.
+    fn judge(&mut self, made: std::thread::Result<Attempt>, took: Duration) -> Result<Look, StoreError> {
+        match made {
+            Ok(Ok(Some(done))) => {
+                let seconds = took.as_secs();
+                tracing::info!(done.copied, done.written, seconds, "a new generation of the store is current");
+                Ok(Look::Made(done))
+            }
+            Ok(Ok(None)) => Ok(Look::Ended),
+            Ok(Err(error @ StoreError::NoRoom { .. })) => {
+                tracing::warn!(%error, "a generation was given up; the one before stands, and the journal grows");
+                Ok(Look::GivenUp)
+            }
+            Ok(Err(error)) if is_damage(&error) => {
+                tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
+                // Nothing of the damaged generation goes into the next.
+                Ok(if std::mem::take(&mut self.copying) { Look::Damaged } else { Look::GivenUp })
+            }
+            Ok(Err(error)) => Err(error),
+            Err(_) => {
+                tracing::error!("a generation was given up, by a bug; the one before stands, and the journal grows");
+                self.generations.remove_unfinished()?;
+                Ok(Look::GivenUp)
+            }
+        }
     }
 
     /// Whether the journals have outgrown half of the snapshots, and the bound.
@@ -107,7 +147,7 @@ impl Compactor {
     /// Whether a generation of all that the current one holds leaves the reserve free.
     fn has_room(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
-        let needed = self.reserve_bytes.saturating_add(sizes.snapshots).saturating_add(sizes.journals);
+        let needed = self.reserve_bytes.saturating_add(sizes.sum());
         Ok(free_bytes(self.generations.directory())? > needed)
     }
 
@@ -186,4 +226,37 @@ fn carry(compaction: &mut Compaction<'_>, aside: &Aside) -> Result<(), StoreErro
 /// Whether what was read is wrong, and not the writing.
 fn is_damage(error: &StoreError) -> bool {
     matches!(error, StoreError::Damaged { .. } | StoreError::Database { doing: "opened" | "read", .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::directory::Directory;
+    use crate::engine::health::Health;
+    use crate::engine::journal::Journal;
+    use crate::engine::meters::Meters;
+    use crate::engine::recovery;
+
+    #[test]
+    fn a_compaction_that_panics_is_given_up_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(recovery::create(folder.path(), &Directory::default(), &[]).unwrap());
+        let log = recovery::load(folder.path()).unwrap().store.into_log().unwrap();
+        let generations = log.generations().unwrap();
+        let published = Arc::new(Published::new(Directory::default(), [], []));
+        let (journal, handle) =
+            Journal::new(log, Arc::clone(&published), Arc::new(Health::default()), Arc::new(Meters::default()));
+        let journal = std::thread::spawn(move || journal.run());
+        let mut compactor = Compactor::new(generations, published, handle.downgrade(), (0, 0));
+        let unfinished = folder.path().join("snapshots-000007");
+        std::fs::create_dir(&unfinished).unwrap();
+        let bug = std::panic::catch_unwind(|| -> Attempt { panic!("a bug") });
+        assert_eq!(compactor.judge(bug, Duration::ZERO).unwrap(), Look::GivenUp);
+        assert!(!unfinished.exists());
+        let made = Compacted { copied: 0, written: 1 };
+        assert_eq!(compactor.compact().unwrap(), Some(made), "the next one is made");
+        drop(handle);
+        journal.join().unwrap().unwrap();
+        assert_eq!(compactor.compact().unwrap(), None);
+    }
 }

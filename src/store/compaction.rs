@@ -18,8 +18,9 @@ use super::error::StoreError;
 use super::files::{DirectoryLock, directory_bytes, remove_directory};
 use super::generation::{self, Current, Generation, Layout, journal_path, set_current, snapshots_path};
 use super::journal;
+use super::pace::{Pace, read_ahead};
 use super::record::{BatchNumber, Position, Stream};
-use super::snapshot::{self, SnapshotWriter, Snapshots, SnapshotsWriter};
+use super::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 
 /// The generations of a store that is being written. One thread has it.
 #[derive(Debug)]
@@ -67,6 +68,40 @@ pub struct Sizes {
     pub journals: u64,
 }
 
+impl Sizes {
+    /// Bytes of both.
+    #[must_use]
+    pub const fn sum(&self) -> u64 {
+        self.snapshots.saturating_add(self.journals)
+    }
+
+    fn of(directory: &Path, current: Current) -> Result<Self, StoreError> {
+        let mut journals = 0;
+        for journal in Layout::read(directory)?.journals_from(current.generation) {
+            journals += directory_bytes(&journal_path(directory, journal))?;
+        }
+        Ok(Self { snapshots: directory_bytes(&snapshots_path(directory, current.generation))?, journals })
+    }
+}
+
+/// How much room the store in `directory` takes, whoever uses it.
+///
+/// # Errors
+///
+/// [`StoreError::Empty`] without a store; a directory that cannot be read.
+pub fn sizes(directory: &Path) -> Result<Sizes, StoreError> {
+    let current =
+        || generation::current(directory)?.ok_or_else(|| StoreError::Empty { directory: directory.to_owned() });
+    loop {
+        let named = current()?;
+        match Sizes::of(directory, named) {
+            // A generation that has come since has taken its place while it was looked at.
+            Err(_) if current()? != named => {}
+            found => return found,
+        }
+    }
+}
+
 impl NextJournal {
     pub(super) fn into_parts(self) -> (Generation, Database) {
         (self.generation, self.database)
@@ -99,12 +134,16 @@ impl Generations {
     ///
     /// When the directory cannot be read.
     pub fn sizes(&self) -> Result<Sizes, StoreError> {
-        let current = self.current.generation;
-        let mut journals = 0;
-        for journal in Layout::read(&self.directory)?.journals_from(current) {
-            journals += directory_bytes(&journal_path(&self.directory, journal))?;
-        }
-        Ok(Sizes { snapshots: directory_bytes(&snapshots_path(&self.directory, current))?, journals })
+        Sizes::of(&self.directory, self.current)
+    }
+
+    /// Removes what a compaction that was dropped has left.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn remove_unfinished(&self) -> Result<(), StoreError> {
+        Layout::read(&self.directory)?.remove_leftovers(Some(self.current))
     }
 
     /// Makes the journal of the next generation: empty, and on disk with its name.
@@ -185,7 +224,6 @@ impl Compaction<'_> {
         let Self { generations, generation, first_batch, writer, current } = self;
         drop(current);
         writer.seal(generation.0, first_batch)?;
-        snapshot::verify(&snapshots_path(&generations.directory, generation), generation.0)?;
         let current = Current { generation, before: Some(generations.current.generation) };
         set_current(&generations.directory, current)?;
         generations.current = current;
@@ -208,8 +246,9 @@ impl Compaction<'_> {
             Some(snapshots) => snapshots,
             None => {
                 let current = self.generations.current.generation;
-                let database = Database::open(&snapshots_path(&self.generations.directory, current))?;
-                Snapshots::open(database, current.0)?
+                let path = snapshots_path(&self.generations.directory, current);
+                read_ahead(&path, &mut Pace::new())?;
+                Snapshots::open(Database::open(&path)?, current.0)?
             }
         };
         Ok(self.current.insert(snapshots))

@@ -45,6 +45,7 @@ mod files;
 mod generation;
 mod journal;
 mod mark;
+mod pace;
 mod record;
 mod recovery;
 mod replay;
@@ -54,7 +55,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
-pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned};
+pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned, sizes};
 pub use copy::{Copied, copy_to_read};
 pub use creation::NewGeneration;
 pub use error::{Place, StoreError};

@@ -6,7 +6,6 @@
 
 use std::iter::Peekable;
 use std::path::Path;
-use std::time::{Duration, Instant as Stopwatch};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +14,12 @@ use super::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use super::database::{Database, Entries, Entry};
 use super::error::{Place, StoreError};
 use super::files::forget_cached;
+use super::pace::{PIECE_BYTES, Pace, read_ahead};
 use super::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
 const SEAL_KEY: [u8; 1] = [0];
-/// How much is written between two syncs.
+/// How much is written between two syncs, where nobody else waits for the disk.
 const SYNC_BYTES: usize = 1 << 20;
 const FRAME_HEAD_BYTES: usize = 8;
 
@@ -57,14 +57,14 @@ pub(super) struct SnapshotsWriter {
     database: Database,
     /// Values not yet given to the database.
     pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Bytes in `pending`, at most [`SYNC_BYTES`] and one value.
+    /// Bytes in `pending`, at most [`SYNC_BYTES`] and one value; [`PIECE_BYTES`] where it is paced.
     pending_bytes: usize,
     /// Streams finished.
     streams: u64,
     /// A stream begun and not finished; the seal refuses to close over it.
     unfinished: Option<Stream>,
-    /// When the last part was on disk, for a writer that leaves the disk to others for as long as it took it.
-    paced: Option<Stopwatch>,
+    /// For a writer that leaves the disk to others after each part.
+    pace: Option<Pace>,
 }
 
 /// Writes one stream's snapshot, frame by frame. Nothing of it counts before [`SnapshotWriter::finish`].
@@ -80,7 +80,7 @@ pub struct SnapshotWriter<'a> {
 
 impl SnapshotsWriter {
     pub(super) fn new(database: Database) -> Self {
-        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None, paced: None }
+        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None, pace: None }
     }
 
     /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
@@ -91,7 +91,7 @@ impl SnapshotsWriter {
 
     /// The same writer, paced.
     pub(super) fn in_pauses(self) -> Self {
-        Self { paced: Some(Stopwatch::now()), ..self }
+        Self { pace: Some(Pace::new()), ..self }
     }
 
     /// Begins the snapshot of `stream`, which has none in this generation yet.
@@ -106,46 +106,52 @@ impl SnapshotsWriter {
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
         self.pending_bytes += value.len();
         self.pending.push((key, Some(value)));
-        if self.pending_bytes >= SYNC_BYTES { self.flush() } else { Ok(()) }
+        let most = if self.pace.is_some() { PIECE_BYTES } else { SYNC_BYTES };
+        if self.pending_bytes >= most { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.pending_bytes = 0;
         self.database.write(self.pending.drain(..))?;
-        if let Some(last) = self.paced {
-            pause(last.elapsed());
-            self.paced = Some(Stopwatch::now());
+        if let Some(pace) = &mut self.pace {
+            pace.rest();
         }
         Ok(())
     }
 
-    /// Writes the seal and closes the database: the snapshots are complete and on disk.
+    /// Writes the seal, closes the database and reads it back: the snapshots are complete and on disk.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses, or gives back something else than was written.
     pub(super) fn seal(mut self, generation: u64, first_batch: BatchNumber) -> Result<(), StoreError> {
         assert_eq!(self.unfinished, None, "every snapshot begun is finished");
         self.flush()?;
         let seal = Seal { format: STORE_FORMAT, generation, first_batch: first_batch.0, streams: self.streams };
         self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
-        self.database.close()
+        let path = self.database.path().to_owned();
+        self.database.close()?;
+        verify(&path, generation, self.pace)
     }
 }
 
-/// Leaves disk and processor to others for so long.
-fn pause(length: Duration) {
-    let until = Stopwatch::now() + length;
-    while let Some(rest) = until.checked_duration_since(Stopwatch::now()).filter(|rest| !rest.is_zero()) {
-        std::thread::park_timeout(rest);
-    }
-}
-
-/// Reads the sealed snapshots in `path` back from the disk, all of them.
+/// Reads the sealed snapshots in `path` back from the disk, all of them; in its pauses where a pace is given.
 ///
 /// # Errors
 ///
 /// [`StoreError::Damaged`] where the disk gives back something else than was written.
-pub(super) fn verify(path: &Path, generation: u64) -> Result<(), StoreError> {
+fn verify(path: &Path, generation: u64, mut pace: Option<Pace>) -> Result<(), StoreError> {
     forget_cached(path)?;
+    if let Some(pace) = &mut pace {
+        read_ahead(path, pace)?;
+    }
     let snapshots = Snapshots::open(Database::open(path)?, generation)?;
-    snapshots.for_each(|_, _, _| Ok(()))?;
+    snapshots.for_each(|_, _, frames| {
+        while let Some(frame) = frames.next()? {
+            pace.iter_mut().for_each(|pace| pace.go(frame.len()));
+        }
+        Ok(())
+    })?;
     snapshots.close()
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use slotbook::engine::recovery;
@@ -66,6 +67,23 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(within.status.code(), Some(1));
     assert!(complaint(&within).contains("lies in the data directory"), "{}", complaint(&within));
     assert!(!data.join("more").exists());
+}
+
+#[test]
+fn a_backup_is_its_owners_alone_or_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let backup = |name: &str| {
+        let to = folder.path().join(name);
+        let done = run(&["backup", to.to_str().expect("a plain path")], &data);
+        assert!(done.status.success(), "{}", complaint(&done));
+        (complaint(&done), fs::metadata(to).expect("it is there").permissions().mode() & 0o777)
+    };
+    assert_eq!(backup("new"), (String::new(), 0o700));
+    fs::create_dir(folder.path().join("shared")).expect("it is made");
+    fs::set_permissions(folder.path().join("shared"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let (said, mode) = backup("shared");
+    assert!(said.contains("shared: chmod 700") && mode == 0o755, "{mode:o} {said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

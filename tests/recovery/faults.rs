@@ -2,12 +2,13 @@
 //! process ends with 70, and the next start finds all that was answered.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use super::rounds;
-use super::server::{exported, practice, store_of};
+use super::server::{complaint, exported, practice, run, store_of};
 use super::witness::{CALENDARS, Witness};
 
 /// The calls that change a disk or promise that it holds something, and how they fail.
@@ -31,13 +32,20 @@ fn paths(data: &Path) -> Vec<String> {
     paths
 }
 
-/// Serves the store while the `nth` call fails; `None` for the address where it ends before it can serve.
-fn failing(data: &Path, (call, error): (&str, &str), nth: u64, log: &Path) -> (Child, Option<String>) {
+/// Serves the store while the `nth` call of each thread about one of these paths fails; `None` for the address where it
+/// ends before it can serve.
+fn failing(
+    data: &Path,
+    faulty: &[String],
+    (call, error): (&str, &str),
+    nth: u64,
+    log: &Path,
+) -> (Child, Option<String>) {
     let mut command = Command::new("strace");
     command.args(["-D", "-f", "-qq", "-o"]).arg(log);
     command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:error={error}:when={nth}")]);
-    for path in paths(data) {
-        command.args(["-P", &path]);
+    for path in faulty {
+        command.args(["-P", path]);
     }
     command.arg(env!("CARGO_BIN_EXE_slotbook")).args(["serve", "--listen", "127.0.0.1:0", "--journal-mib", "0"]);
     command.env("SLOTBOOK_LOG", "off").env("SLOTBOOK_DATA", data);
@@ -48,10 +56,55 @@ fn failing(data: &Path, (call, error): (&str, &str), nth: u64, log: &Path) -> (C
     (child, base)
 }
 
+fn strace_works() -> bool {
+    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    works.is_ok_and(|output| output.status.success())
+}
+
+/// Room that a process takes by files that have no name any more, in bytes.
+fn held_without_a_name(pid: u32) -> u64 {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").map(|entry| entry.expect("one").path());
+    let nameless =
+        open.filter(|path| std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().ends_with(" (deleted)")));
+    nameless.map(|path| std::fs::metadata(path).map_or(0, |file| file.blocks() * 512)).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_served_backup_that_fails_leaves_nothing_and_holds_no_room() {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    // Within sled first, which keeps what has failed open.
+    let within = ["snapshots-000001/db"].as_slice();
+    let beside = ["mark", "CURRENT.new", "journal-000001.new"].as_slice();
+    let cases = [(within, FAULTS[1], 1), (within, FAULTS[2], 1), (within, FAULTS[2], 2), (beside, FAULTS[1], 1)];
+    for (names, fault, nth) in cases.into_iter().chain([(beside, FAULTS[1], 3), (beside, FAULTS[4], 1)]) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = store_of(folder.path(), &practice(CALENDARS));
+        let (log, to) = (folder.path().join("strace.log"), folder.path().join("made/for/it"));
+        let faulty: Vec<String> = names.iter().map(|name| to.join(name).to_string_lossy().into_owned()).collect();
+        let (mut child, base) = failing(&data, &faulty, fault, nth, &log);
+        let base = base.expect("nothing of its own store fails");
+        let back_up = |to: &Path| run(&["backup", to.to_str().expect("a plain path")], &data);
+        let failed = back_up(&to);
+        let said = complaint(&failed);
+        assert_eq!(failed.status.code(), Some(1), "{fault:?} at {nth}: {said}");
+        assert!(!said.contains("restore the newest backup"), "that is not what to do here: {said}");
+        assert!(!folder.path().join("made").exists(), "{fault:?} at {nth}: {said}");
+        assert_eq!(held_without_a_name(child.id()), 0, "{fault:?} at {nth}: {said}");
+        assert_eq!(reqwest::get(format!("{base}/readyz")).await.expect("an answer").status(), 200);
+        let elsewhere = folder.path().join("elsewhere");
+        let done = back_up(&elsewhere);
+        assert!(done.status.success(), "{fault:?} at {nth}, elsewhere: {}", complaint(&done));
+        child.kill().expect("ours");
+        child.wait().expect("ours");
+        assert_eq!(run(&["check"], &elsewhere).status.code(), Some(0));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_write_or_sync_ends_the_process_and_loses_nothing_that_was_answered() {
-    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    if !works.is_ok_and(|output| output.status.success()) {
+    if !strace_works() {
         return println!("skipped: strace is not here or may not trace");
     }
     let (mut injected, mut answered, mut runs) = (0, 0, 0);
@@ -64,7 +117,7 @@ async fn a_failed_write_or_sync_ends_the_process_and_loses_nothing_that_was_answ
             let data = store_of(folder.path(), &practice(CALENDARS));
             let log = folder.path().join("strace.log");
             let witness = Arc::new(Witness::verbose());
-            let (mut child, base) = failing(&data, fault, nth, &log);
+            let (mut child, base) = failing(&data, &paths(&data), fault, nth, &log);
             if let Some(base) = base {
                 let clients = witness.load(&base, 600).await;
                 // Where the fault has not come by then, the load ends here.

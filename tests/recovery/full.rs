@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::server::{Served, booking, exported, half_hour, practice, store_of};
+use super::server::{Served, booking, complaint, exported, half_hour, practice, run, store_of};
 use super::witness::{CALENDARS, Witness};
 
 /// A file system in memory; unmounted when dropped.
@@ -69,4 +69,23 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
     witness.examine(&exported(&data));
     println!("{answered} answered writes filled the disk, {} with more room: nothing lost", witness.answered());
     assert!(answered > 1_000 && witness.answered() > answered, "{answered} before there was room again");
+}
+
+#[test]
+fn a_backup_that_has_no_room_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(8_000));
+    let memory = match Memory::new(1) {
+        Ok(memory) => memory,
+        Err(reason) => return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}"),
+    };
+    let to = memory.0.path().join("backups/today");
+    let refused = run(&["backup", to.to_str().expect("a plain path")], &data);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = complaint(&refused);
+    assert!(said.contains("MiB free") && said.contains("make room on it, or choose another place"), "{said}");
+    assert_eq!(std::fs::read_dir(memory.0.path()).expect("it is there").count(), 0, "nothing was made");
+    memory.mount(&["-o", "remount,size=64m"]).expect("it could be mounted");
+    let done = run(&["backup", to.to_str().expect("a plain path")], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
 }

@@ -8,6 +8,7 @@ mod commands;
 mod damage;
 mod faults;
 mod full;
+mod generations;
 mod golden;
 mod kill;
 mod once;

@@ -9,7 +9,7 @@ use crate::store::compaction::{Compaction, Generations};
 use crate::store::generation::{self, Current, Generation};
 
 /// Copies a data directory as a killed process leaves it.
-fn copied(from: &Path) -> TempDir {
+pub(super) fn copied(from: &Path) -> TempDir {
     fn copy(from: &Path, to: &Path) {
         for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
             let to = to.join(entry.file_name());

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
 
+use super::compaction::copied;
 use super::*;
 use crate::store::batch::{self, chunk_key};
 use crate::store::generation::{self, Current, Generation};
@@ -160,7 +161,10 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     let mut generation = NewGeneration::create(&path).unwrap();
     filled(&mut generation, group(1), &frames(&[2_000_000]));
     generation.snapshot(group(2), AT).frame(&[1; 100]).unwrap();
+    let killed = copied(&path);
     drop(generation);
+    assert!(!path.exists(), "what was made for it is taken away, where nobody kills us");
+    let path = killed.path().to_owned();
     assert!(Store::is_empty(&path).unwrap());
     assert!(matches!(Store::open(&path), Err(StoreError::Empty { .. })));
 
@@ -178,6 +182,18 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     let (seen, _) = recovered(&path).unwrap();
     assert_eq!(seen.snapshots.keys().copied().collect::<Vec<_>>(), [group(3)]);
     assert!(matches!(NewGeneration::create(&path), Err(StoreError::Occupied { .. })));
+}
+
+#[test]
+fn a_creation_that_is_given_up_takes_away_its_own_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, note) = (folder.path().join("made/for/it"), folder.path().join("made/note"));
+    let generation = NewGeneration::create(&path).unwrap();
+    fs::write(&note, "somebody else's").unwrap();
+    drop(generation);
+    assert!(!folder.path().join("made/for").exists() && note.exists());
+    assert!(matches!(NewGeneration::create(&folder.path().join("made")), Err(StoreError::Foreign { .. })));
+    assert!(note.exists());
 }
 
 #[test]

@@ -1,0 +1,217 @@
+//! New generations of the store beside bookings: those that cannot be made harm nobody, and none keeps what is no more.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use slotbook::clock::ManualClock;
+use slotbook::domain::command::{BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch};
+use slotbook::domain::fiche::Fiche;
+use slotbook::domain::ids::{GroupId, InterventionId, VeventId};
+use slotbook::domain::root::Root;
+use slotbook::domain::text::{Email, LongText, Name, Text};
+use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::compaction::{Compacted, Look};
+use slotbook::engine::draws::Draws;
+use slotbook::engine::journal::JournalError;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts, recovery};
+use slotbook::store::{Generations, StoreError, state};
+
+use super::server::{practice, store_of};
+
+/// A store being served, without its HTTP.
+struct Running {
+    engine: Engine,
+    clock: Arc<ManualClock>,
+    journal: JoinHandle<Result<(), JournalError>>,
+}
+
+fn group() -> GroupId {
+    GroupId::new(1).expect("an id")
+}
+
+fn midnight() -> Civil {
+    CivilDay::from_ymd(2030, 1, 1).expect("a day").midnight()
+}
+
+impl Running {
+    async fn on(data: &Path) -> (Self, Generations) {
+        let loaded = recovery::load(data).expect("a store");
+        let log = loaded.store.into_log().expect("it opens");
+        let generations = log.generations().expect("it stands");
+        // The practice's clock shows UTC.
+        let clock = Arc::new(ManualClock::at(Instant(midnight().0 - DAY)));
+        let parts = Parts {
+            directory: loaded.directory,
+            roots: loaded.roots,
+            clock: Arc::clone(&clock) as Arc<_>,
+            draws: Draws::seeded([7; 32]),
+            wiring: Wiring::direct(),
+            bounds: Bounds::default(),
+            patience: Duration::from_secs(60),
+        };
+        let (engine, journal) = Engine::start(parts, log).await;
+        let journal = std::thread::spawn(move || journal.run());
+        (Self { engine, clock, journal }, generations)
+    }
+
+    /// Books the `nth` half hour.
+    async fn book(&self, nth: i64) -> VeventId {
+        let mut fields = Patch::default();
+        let (name, email) = (Name::new("Somebody").expect("a name"), Email::new("a@x.org").expect("an address"));
+        let shown = email.clone();
+        fields.push(move |fiche: &mut Fiche| (fiche.lastname, fiche.email) = (name.clone(), Some(shown.clone())));
+        let wish = BookAppointment {
+            caller: Caller::Application,
+            from_web: true,
+            date: midnight().plus_seconds(nth * 1_800),
+            intervention_ids: vec![InterventionId::new(1).expect("an id")],
+            calendar_id: None,
+            client: Client { id: None, email: Some(email), fields, customs: Vec::new() },
+            comments: LongText::default(),
+            websource: Text::default(),
+            smsreminder: None,
+            customs: Vec::new(),
+        };
+        let done = self.engine.write(group(), Command::BookAppointment(Box::new(wish))).await.expect("it is free");
+        done.appointments[0]
+    }
+
+    async fn cancel(&self, id: VeventId) {
+        let wish = CancelAppointment { id, right: CancelRight::Pro };
+        self.engine.write(group(), Command::CancelAppointment(wish)).await.expect("it is there");
+    }
+
+    fn root(&self) -> Arc<Root> {
+        self.engine.published().root(group()).expect("it is there")
+    }
+
+    /// Ends it, and holds what is read again against what was there.
+    async fn ends_whole(self, data: &Path) {
+        let before = state::hash(&self.root());
+        self.engine.shut_down().await;
+        let journal = self.journal;
+        let ended = tokio::task::spawn_blocking(move || journal.join().expect("no panic"));
+        ended.await.expect("joined").expect("it closes");
+        let loaded = recovery::load(data).expect("a store");
+        assert_eq!(state::hash(&loaded.roots[0]), before);
+    }
+}
+
+fn names(data: &Path, kind: &str) -> Vec<String> {
+    let all = std::fs::read_dir(data).expect("it is there").map(|entry| entry.expect("one").file_name());
+    let mut names: Vec<String> = all.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.starts_with(kind));
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_has_only_its_reserve_left_gets_no_new_generation_and_bookings_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let (running, generations) = Running::on(&data).await;
+    running.book(0).await;
+    let mut compactor = running.engine.compactor(generations, 0, u64::MAX);
+    let looked = tokio::task::spawn_blocking(move || {
+        let looked = compactor.look().expect("nothing was written");
+        // Begun all the same, it ends before the first group.
+        let refused = compactor.compact().expect_err("there is no room");
+        assert!(matches!(refused, StoreError::NoRoom { .. }), "{refused}");
+        looked
+    });
+    assert_eq!(looked.await.expect("joined"), Look::GivenUp);
+    assert_eq!(names(&data, "snapshots"), ["snapshots-000001"]);
+    running.book(1).await;
+    running.ends_whole(&data).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_that_fails_harms_nobody_and_the_next_makes_the_generation() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let (running, generations) = Running::on(&data).await;
+    running.book(0).await;
+    let mut compactor = running.engine.compactor(generations, 0, 0);
+    let (snapshots, away) = (data.join("snapshots-000001"), folder.path().join("away"));
+    std::fs::rename(&snapshots, &away).expect("it is ours");
+    let looking = tokio::task::spawn_blocking(move || (compactor.look().expect("nothing was written"), compactor));
+    let (looked, mut compactor) = looking.await.expect("joined");
+    assert_eq!((looked, names(&data, "journal")), (Look::GivenUp, vec!["journal-000001".to_owned()]));
+    running.book(1).await;
+    std::fs::rename(&away, &snapshots).expect("it is ours");
+    let looked = tokio::task::spawn_blocking(move || compactor.look().expect("the disk takes it")).await;
+    assert_eq!(looked.expect("joined"), Look::Made(Compacted { copied: 0, written: 2 }));
+    assert_eq!(names(&data, "snapshots"), ["snapshots-000001", "snapshots-000002"]);
+    running.ends_whole(&data).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_damaged_on_disk_is_written_anew_from_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    let other = serde_json::json!({"id": 2, "name": "Unchanged", "timezone": "UTC"});
+    document["groups"].as_array_mut().expect("a list").push(other);
+    let data = store_of(folder.path(), &document);
+    let (running, generations) = Running::on(&data).await;
+    running.book(0).await;
+    let path = data.join("snapshots-000001").join("db");
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let at = bytes.windows(9).position(|window| window == b"Unchanged").expect("it is written plainly");
+    bytes[at] = b'X';
+    std::fs::write(&path, &bytes).expect("it is written");
+    let mut compactor = running.engine.compactor(generations, 0, 0);
+    let looking = tokio::task::spawn_blocking(move || [compactor.look(), compactor.look()]);
+    let [first, second] = looking.await.expect("joined").map(|looked| looked.expect("the disk takes it"));
+    assert_eq!((first, second), (Look::Damaged, Look::Made(Compacted { copied: 0, written: 3 })));
+    running.ends_whole(&data).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_disk() {
+    const ROUND: i64 = 300;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    // Messages are remembered by rules of their own.
+    document["groups"][0]["sendmail"] = serde_json::json!(false);
+    let data = store_of(folder.path(), &document);
+    let (running, generations) = Running::on(&data).await;
+    let mut compactor = running.engine.compactor(generations, 0, 0);
+    let kept = running.book(10_000).await;
+    let mut sizes = Vec::new();
+    let mut last_id = 0;
+    for round in 0..3 {
+        for nth in 0..ROUND {
+            let id = running.book(round * ROUND + nth).await;
+            assert!(id.number() > last_id, "no id is given twice");
+            last_id = id.number();
+            running.cancel(id).await;
+        }
+        assert_eq!(running.engine.remove_deleted(5).await, 0, "they were deleted just now");
+        running.clock.set(running.engine.clock().now().plus_seconds(5 * DAY + 1));
+        assert_eq!(running.engine.remove_deleted(5).await, usize::try_from(ROUND).expect("small"));
+        let root = running.root();
+        assert!(root.rows.contains_key(&kept) && root.rows.values().all(|row| !row.deleted));
+        let made;
+        (compactor, made) = tokio::task::spawn_blocking(move || {
+            let made = compactor.compact().expect("the disk takes it");
+            (compactor, made)
+        })
+        .await
+        .expect("joined");
+        assert_eq!(made, Some(Compacted { copied: 0, written: 2 }));
+        let mut bytes = 0;
+        let counted: Result<(), std::convert::Infallible> = state::write_group(&root, |frame| {
+            bytes += frame.len();
+            Ok(())
+        });
+        counted.expect("counting never fails");
+        sizes.push((root.rows.len(), bytes));
+    }
+    assert_eq!((sizes[1], sizes[2]), (sizes[0], sizes[0]), "events and bytes of a snapshot");
+    drop(compactor);
+    running.ends_whole(&data).await;
+}
