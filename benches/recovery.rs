@@ -4,6 +4,8 @@
 //! `cargo bench --bench recovery` prints; `-- --test` does the same in small.
 
 mod practice;
+#[path = "practice/serving.rs"]
+mod serving;
 
 use std::path::Path;
 use std::process::Command as Process;
@@ -11,21 +13,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
+use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::ManualClock;
 use slotbook::domain::command::{BookAppointment, Caller, Client, Command, Patch};
-use slotbook::domain::directory::{Directory, IdKind};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::ids::{FicheId, VeventId};
-use slotbook::domain::root::Root;
 use slotbook::domain::text::{LongText, Name, Text};
 use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::zone::Zone;
-use slotbook::engine::admission::Bounds;
-use slotbook::engine::draws::Draws;
-use slotbook::engine::link::Wiring;
-use slotbook::engine::{Engine, Parts, recovery};
+use slotbook::engine::{Engine, recovery};
 use slotbook::store::{Log as _, Record, Stream, codec};
 
 /// Names the store that a child process is to recover.
@@ -37,21 +35,17 @@ struct Size {
     days: i64,
     journal: u64,
     bookings: u64,
+    generations: usize,
 }
 
-const FULL: Size = Size { calendars: 1_000, days: 84, journal: 1_000_000, bookings: 4_000 };
-const SMALL: Size = Size { calendars: 10, days: 10, journal: 2_000, bookings: 50 };
-
-fn say(text: &str) {
-    use std::io::Write as _;
-    writeln!(std::io::stdout().lock(), "{text}").expect("somebody reads");
-}
+const FULL: Size = Size { calendars: 1_000, days: 84, journal: 1_000_000, bookings: 200, generations: 5 };
+const SMALL: Size = Size { calendars: 10, days: 10, journal: 2_000, bookings: 20, generations: 1 };
 
 fn main() {
     if let Some(data) = std::env::var_os(RECOVER) {
         return recover(Path::new(&data));
     }
-    let size = if std::env::args().any(|argument| argument == "--test") { SMALL } else { FULL };
+    let size = if is_a_trial() { SMALL } else { FULL };
     let folder = tempfile::tempdir().expect("a folder");
     by_snapshot(&folder.path().join("snapshot"), &size);
     by_journal(&folder.path().join("journal"), &size);
@@ -64,10 +58,19 @@ fn recover(data: &Path) {
     let loaded = recovery::load(data).expect("it was just written");
     let took = began.elapsed();
     let rows: usize = loaded.roots.iter().map(|root| root.rows.len()).sum();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim().to_owned();
-    let (most, now) = (field("VmHWM:"), field("VmRSS:"));
-    say(&format!("{rows} events in {} ms, memory {now}, at most {most}", took.as_millis()));
+    let (most, now, processor) = (of_process("VmHWM:"), of_process("VmRSS:"), processor_milliseconds());
+    say(&format!(
+        "{rows} events in {} ms ({processor} ms of processor), memory {now}, at most {most}",
+        took.as_millis()
+    ));
+}
+
+/// Time that this process has had a processor: on a busy machine, less than has passed.
+fn processor_milliseconds() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in brackets may hold blanks; user and system ticks, a hundredth of a second each, are the 12th and 13th.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10
 }
 
 fn in_a_child(what: &str, data: &Path) {
@@ -77,16 +80,9 @@ fn in_a_child(what: &str, data: &Path) {
     say(&format!("recovery/{what}: {}", String::from_utf8_lossy(&output.stdout).trim()));
 }
 
-fn imported(root: &Root) -> Directory {
-    let mut directory = Directory::default();
-    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    root.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
-    directory
-}
-
 fn by_snapshot(data: &Path, size: &Size) {
     let root = practice(size.calendars, size.days, 12);
-    drop(recovery::create(data, &imported(&root), std::slice::from_ref(&root)).expect("a new store"));
+    serving::store(data, &root);
     in_a_child("from_a_snapshot", data);
 }
 
@@ -122,7 +118,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
 
 fn by_journal(data: &Path, size: &Size) {
     let root = practice(size.calendars, 0, 12);
-    drop(recovery::create(data, &imported(&root), std::slice::from_ref(&root)).expect("a new store"));
+    serving::store(data, &root);
     let mut log = recovery::load(data).and_then(|loaded| loaded.store.into_log()).expect("it was just made");
     let zone = root.catalogue.zone();
     let mut records = Vec::new();
@@ -158,76 +154,74 @@ fn wish(nth: u64, calendars: u64) -> Command {
     }))
 }
 
-/// Books one after another from four clients; how long each waited, in order of length.
-async fn waits(engine: &Engine, first: u64, count: u64, calendars: u64) -> Vec<Duration> {
-    let clients: Vec<_> = (0..4)
-        .map(|client| {
-            let engine = engine.clone();
-            tokio::spawn(async move {
-                let mut waits = Vec::new();
-                for nth in (first + client..first + count).step_by(4) {
-                    let began = Stopwatch::now();
-                    engine.write(group(), wish(nth, calendars)).await.expect("a free start");
-                    waits.push(began.elapsed());
-                }
-                waits
-            })
-        })
-        .collect();
+/// Books from four clients at once until `enough`, a few at a time; how long each waited.
+async fn waits(engine: &Engine, first: &mut u64, size: &Size, enough: impl Fn() -> bool) -> Vec<Duration> {
     let mut all = Vec::new();
-    for client in clients {
-        all.extend(client.await.expect("no client panics"));
+    while !enough() || all.is_empty() {
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let (engine, calendars) = (engine.clone(), size.calendars);
+                let starts = (*first + client..*first + size.bookings).step_by(4);
+                tokio::spawn(async move {
+                    let mut waits = Vec::new();
+                    for nth in starts {
+                        let began = Stopwatch::now();
+                        engine.write(group(), wish(nth, calendars)).await.expect("a free start");
+                        waits.push(began.elapsed());
+                    }
+                    waits
+                })
+            })
+            .collect();
+        for client in clients {
+            all.extend(client.await.expect("no client panics"));
+        }
+        *first += size.bookings;
     }
-    all.sort_unstable();
     all
 }
 
-fn tell(what: &str, waits: &[Duration]) {
-    let at = |share: usize| waits[(waits.len() * share / 1_000).min(waits.len() - 1)].as_micros();
-    let (median, p99, longest) = (at(500), at(990), at(1_000));
-    say(&format!("{what}: {} bookings, median {median} µs, p99 {p99} µs, longest {longest} µs", waits.len()));
+/// Says how long bookings waited, all rounds together, and the longest of each round.
+fn tell(what: &str, rounds: &[Vec<Duration>]) {
+    let mut all = rounds.concat();
+    all.sort_unstable();
+    let at = |share: usize| all[(all.len() * share / 1_000).min(all.len() - 1)].as_micros();
+    let (median, p99, p999) = (at(500), at(990), at(999));
+    let longest = rounds.iter().filter_map(|round| round.iter().max());
+    let longest: Vec<String> = longest.map(|wait| format!("{:.1}", wait.as_secs_f64() * 1_000.0)).collect();
+    let (count, longest) = (all.len(), longest.join(" "));
+    say(&format!(
+        "{what}: {count} bookings, median {median} µs, p99 {p99} µs, p99.9 {p999} µs, longest of each round {longest} ms"
+    ));
 }
 
+/// Bookings while new generations are made, and for as long without, in turn.
 fn beside_bookings(data: &Path, size: &Size) {
-    let root = practice(size.calendars, size.days, 12);
-    drop(recovery::create(data, &imported(&root), std::slice::from_ref(&root)).expect("a new store"));
-    drop(root);
-    let loaded = recovery::load(data).expect("it was just made");
-    let log = loaded.store.into_log().expect("it opens");
-    let generations = log.generations().expect("it stands");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
-    runtime.expect("a runtime").block_on(async move {
-        let parts = Parts {
-            directory: loaded.directory,
-            roots: loaded.roots,
-            clock: Arc::new(ManualClock::at(morning())),
-            draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(60),
-        };
-        let (engine, journal) = Engine::start(parts, log).await;
-        let journal = std::thread::spawn(move || journal.run());
-        tell("bookings/alone", &waits(&engine, 0, size.bookings, size.calendars).await);
+    serving::store(data, &practice(size.calendars, size.days, 12));
+    block_on(async {
+        let (serving, generations) = Serving::on(data, Arc::new(ManualClock::at(morning()))).await;
+        let engine = serving.engine.clone();
         let mut compactor = engine.compactor(generations, 0, 0);
-        let compacting = std::thread::spawn(move || {
+        let (mut alone, mut beside, mut took) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first = 0;
+        for _ in 0..size.generations {
+            let compacting = std::thread::spawn(move || {
+                let began = Stopwatch::now();
+                let done = compactor.compact().expect("the disk takes it").expect("the journal goes on");
+                assert_eq!(done.written, 2, "the directory and the group");
+                (compactor, began.elapsed())
+            });
+            beside.push(waits(&engine, &mut first, size, || compacting.is_finished()).await);
+            let length;
+            (compactor, length) = compacting.join().expect("no panic");
             let began = Stopwatch::now();
-            let done = compactor.compact().expect("the disk takes it").expect("the journal goes on");
-            assert_eq!(done.written, 2, "the directory and the group");
-            began.elapsed()
-        });
-        let (mut first, mut all) = (size.bookings, Vec::new());
-        while !compacting.is_finished() {
-            all.extend(waits(&engine, first, size.bookings.min(200), size.calendars).await);
-            first += size.bookings.min(200);
+            alone.push(waits(&engine, &mut first, size, || began.elapsed() >= length).await);
+            took.push(format!("{:.1}", length.as_secs_f64()));
         }
-        all.sort_unstable();
-        tell("bookings/beside_a_new_generation", &all);
-        let took = compacting.join().expect("no panic").as_millis();
-        say(&format!("bookings/the_new_generation: {took} ms"));
-        engine.shut_down().await;
-        tokio::task::spawn_blocking(move || journal.join().expect("no panic").expect("it closes"))
-            .await
-            .expect("joined");
+        tell("bookings/alone", &alone);
+        tell("bookings/beside_a_new_generation", &beside);
+        say(&format!("bookings/the_new_generations: {} s", took.join(" ")));
+        drop((compactor, engine));
+        serving.end().await;
     });
 }

@@ -1,0 +1,82 @@
+//! A practice served by an engine over a store on disk, without HTTP.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use slotbook::clock::ManualClock;
+use slotbook::domain::directory::{Directory, IdKind};
+use slotbook::domain::root::Root;
+use slotbook::engine::admission::Bounds;
+use slotbook::engine::draws::Draws;
+use slotbook::engine::journal::JournalError;
+use slotbook::engine::link::Wiring;
+use slotbook::engine::{Engine, Parts, recovery};
+use slotbook::store::Generations;
+
+use super::practice::group;
+
+pub(crate) fn say(text: &str) {
+    use std::io::Write as _;
+    writeln!(std::io::stdout().lock(), "{text}").expect("somebody reads");
+}
+
+/// Whether it is only tried that this runs: `cargo bench` asks for more, unless with `--test`.
+pub(crate) fn is_a_trial() -> bool {
+    let asked = |name: &str| std::env::args().any(|argument| argument == name);
+    !asked("--bench") || asked("--test")
+}
+
+/// Makes a store that holds a practice.
+pub(crate) fn store(data: &Path, root: &Root) {
+    let mut directory = Directory::default();
+    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    root.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    drop(recovery::create(data, &directory, std::slice::from_ref(root)).expect("a new store"));
+}
+
+/// A field of what the system says about this process, such as its memory.
+pub(crate) fn of_process(field: &str) -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or("?").trim().to_owned()
+}
+
+pub(crate) struct Serving {
+    pub(crate) engine: Engine,
+    journal: JoinHandle<Result<(), JournalError>>,
+}
+
+impl Serving {
+    /// Serves the store in `data`.
+    pub(crate) async fn on(data: &Path, clock: Arc<ManualClock>) -> (Self, Generations) {
+        let loaded = recovery::load(data).expect("it was just made");
+        let log = loaded.store.into_log().expect("it opens");
+        let generations = log.generations().expect("it stands");
+        let parts = Parts {
+            directory: loaded.directory,
+            roots: loaded.roots,
+            clock,
+            draws: Draws::seeded([7; 32]),
+            wiring: Wiring::direct(),
+            bounds: Bounds::default(),
+            patience: Duration::from_secs(60),
+        };
+        let (engine, journal) = Engine::start(parts, log).await;
+        let journal = std::thread::spawn(move || journal.run());
+        (Self { engine, journal }, generations)
+    }
+
+    pub(crate) async fn end(self) {
+        self.engine.shut_down().await;
+        let journal = self.journal;
+        let ended = tokio::task::spawn_blocking(move || journal.join().expect("no panic"));
+        ended.await.expect("joined").expect("it closes");
+    }
+}
+
+/// Runs with as many threads as a small machine has.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    runtime.expect("a runtime").block_on(future)
+}
