@@ -157,15 +157,23 @@ fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
 /// Asks every live appointment's calendar whether it may stand where it stands.
 ///
 /// # Errors
-/// NotAvailable for the first that meets another.
+/// ClocksOverlap for the first that meets another.
 pub(super) fn all_stand_free(root: &Root, now: Instant) -> Result<(), Refusals> {
     for row in root.rows.values().filter(|row| !row.deleted) {
         let Some(appointment) = row.appointment() else { continue };
         let room = room_of(row, appointment);
         let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel).map_err(not_available)?;
+        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel)
+            .map_err(|obstacles| clocks_overlap(row.id, obstacles))?;
     }
     Ok(())
+}
+
+fn clocks_overlap(first: VeventId, obstacles: Vec<Obstacle>) -> Refusals {
+    match obstacles.as_slice() {
+        [Obstacle::Taken { id, .. }, ..] => vec![Refusal::ClocksOverlap { first, second: *id }],
+        _ => not_available(obstacles),
+    }
 }
 
 /// The time that an appointment takes, as a question.

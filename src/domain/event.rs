@@ -106,7 +106,8 @@ pub enum Event {
         at: Instant,
         /// All fields as they are now.
         group: Box<Group>,
-        /// Appointments, deleted ones included, that start at another instant by the group's clock, which is another one.
+        /// Events, deleted ones included, whose instant is another by the group's clock, which is another one: of an
+        /// appointment its start, of a series its UNTIL.
         resolved: Vec<(VeventId, Instant)>,
     },
     /// Something has happened of which clients are to be told: one event, so that neither comes without the other.

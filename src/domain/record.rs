@@ -16,6 +16,8 @@ use super::intervention::{Intervention, Interventionset};
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
 use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
+use super::vevent::Vevent;
+use super::zone::Zone;
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
@@ -123,8 +125,9 @@ fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -
     Ok(Some(row.put(at)))
 }
 
-/// Another timezone keeps wall clocks: each appointment is given the instant that its wall-clock start means there. Every
-/// live one is then asked of the calendar that would be, as a move would be; one that overlaps another refuses the change.
+/// Another timezone keeps wall clocks: each appointment is given the instant that its wall-clock start means there, each
+/// series the one that its UNTIL means. Every live appointment is then asked of the calendar that would be, as a move would
+/// be; one that overlaps another refuses the change.
 fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Option<Event>, Refusals> {
     let at = root.stamp_for(now);
     let before = &root.catalogue.group;
@@ -141,22 +144,36 @@ fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Opti
     if group.timezone == before.timezone {
         return Ok(Some(Event::GroupChanged { at, group: Box::new(group), resolved: Vec::new() }));
     }
-    let zone = group.timezone.zone();
+    let zones = (before.timezone.zone(), group.timezone.zone());
     let mut resolved = Vec::new();
     for row in root.rows.values() {
-        let Some(appointment) = row.appointment() else { continue };
-        let start = zone.instant_of(appointment.civil_start);
-        if start < INSTANT_MIN || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX {
-            let rule = format!("would take event {} out of the years 1970 to 9999", row.id);
-            return Err(vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]);
-        }
-        if start != appointment.start {
-            resolved.push((row.id, start));
-        }
+        let instant = resolution(row, zones).map_err(|what| {
+            let rule = format!("event {} {what} on these clocks: change it first", row.id);
+            vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]
+        })?;
+        resolved.extend(instant.map(|instant| (row.id, instant)));
     }
     let event = Event::GroupChanged { at, group: Box::new(group), resolved };
     agenda::all_stand_free(&root.apply(&event), now)?;
     Ok(Some(event))
+}
+
+/// The instant that an event holds, as it is when the clocks of one zone give way to those of another: an appointment's
+/// start, a series' UNTIL; `None` where it stays or there is none.
+///
+/// # Errors
+/// What the event would do that none may.
+fn resolution(row: &Vevent, (before, after): (Zone, Zone)) -> Result<Option<Instant>, &'static str> {
+    if let Some(appointment) = row.appointment() {
+        let start = after.instant_of(appointment.civil_start);
+        if start < INSTANT_MIN || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX {
+            return Err("would leave the years 1970 to 9999");
+        }
+        return Ok((start != appointment.start).then_some(start));
+    }
+    let Some(series) = row.series() else { return Ok(None) };
+    let until = series.on_clocks_of(after, before)?.repeat_until();
+    Ok(until.filter(|_| until != series.repeat_until()))
 }
 
 /// The change that deletes a row, where deleting only marks it.

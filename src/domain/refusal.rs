@@ -1,6 +1,7 @@
 //! A rule's no to a caller, with the numbers a person would ask for. Spec 7.
 
 use super::bookable::Obstacle;
+use super::ids::VeventId;
 use super::interval_set::Interval;
 use super::time::Instant;
 
@@ -73,6 +74,13 @@ pub enum Refusal {
     },
     /// 13: only known clients may book, and the address is not known.
     EmailNotFound,
+    /// 14: on the clocks of another zone two live appointments would come to overlap.
+    ClocksOverlap {
+        /// The one of lower id.
+        first: VeventId,
+        /// What it would meet.
+        second: VeventId,
+    },
     /// 14: the time cannot be given away.
     NotAvailable {
         /// What stands in the way on the calendar asked for; empty where any calendar would have done.

@@ -312,24 +312,21 @@ impl Root {
         }
     }
 
-    /// Gives appointments other instants.
+    /// Gives events the instants that their clocks mean now: appointments their starts, series their UNTIL.
     fn resolve(&mut self, resolved: &[(VeventId, Instant)]) {
         // All give their time back before any takes its new one.
-        let rows: Vec<Arc<Vevent>> = resolved
-            .iter()
-            .map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved appointment exists")))
-            .collect();
+        let rows: Vec<Arc<Vevent>> =
+            resolved.iter().map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved event exists"))).collect();
         for row in &rows {
             self.withdraw(row);
             self.rows.remove(&row.id);
         }
-        for (row, (_, start)) in rows.iter().zip(resolved) {
+        for (row, (_, instant)) in rows.iter().zip(resolved) {
             let mut row = Vevent::clone(row);
             match &mut row.kind {
-                Kind::Appointment(appointment) => appointment.start = *start,
-                Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => {
-                    unreachable!("only appointments are resolved")
-                }
+                Kind::Appointment(appointment) => appointment.start = *instant,
+                Kind::Plage(series) | Kind::Note(series) => **series = series.until(*instant),
+                Kind::Availability(availability) => availability.series = availability.series.until(*instant),
             }
             self.put_vevent(Arc::new(row));
         }

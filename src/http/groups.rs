@@ -49,7 +49,7 @@ pub(super) async fn change(call: GroupCall) -> Outcome {
     object.shift_remove("urlname");
     let fields = GROUP.parse(&object, &call.scope(), call.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));
-    let done = call.write(command).await.map_err(|failure| failure.calling("date", "timezone"))?;
+    let done = call.write(command).await?;
     let root = &done.root;
     Ok(ok(&Value::Object(GROUP.render(&root.catalogue.group, &Scope::of(root), call.audience()))))
 }

@@ -116,15 +116,7 @@ impl Import<'_> {
         let content = self.people(&outline, &drafts, &mut ids, &mut faults);
         drafts.iter().for_each(|draft| draft.check_overlaps(&mut faults));
         faults.none_or(())?;
-        let content = finish(content, drafts);
-        for (index, root) in content.roots.iter().enumerate() {
-            // Later changes would have to be stamped later still.
-            if root.last_stamp > self.now.plus_seconds(DAY) {
-                let rule = "a created_at or updated_at in this group lies in the future";
-                faults.add(format!("groups[{index}]"), rule);
-            }
-        }
-        faults.none_or(content)
+        Ok(finish(content, drafts))
     }
 
     fn tick(&mut self, done: &mut usize, total: usize) {
@@ -149,7 +141,10 @@ impl Import<'_> {
             (group.mail_since, group.sms_since) = ALWAYS;
             let root = Root::new(Catalogue::new(group.clone()));
             match GROUP.parse_new(fields, &Scope::of(&root), Audience::Store) {
-                Ok(patch) => patch.apply_to(&mut group),
+                Ok(patch) => {
+                    stamps(&GROUP, fields, &Scope::of(&root), self.now, &path, faults);
+                    patch.apply_to(&mut group);
+                }
                 Err(wrong) => faults.extend(&path, wrong),
             }
             self.name_in_addresses(&mut group, &path, faults);
@@ -178,7 +173,7 @@ impl Import<'_> {
         let scope = Scope::of(&draft.root);
         let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
         let input = vevent::parse(object, &scope, Audience::Store);
-        let stamps = stamps(object, &scope, self.now, &path, faults);
+        let stamps = stamps(&VEVENT, object, &scope, self.now, &path, faults);
         let (id, input, (created_at, updated_at)) = match (id, input, stamps) {
             (Some(id), Ok(input), Some(stamps)) => (id, input, stamps),
             (_, Ok(_), _) => return,
@@ -294,6 +289,7 @@ impl Sections<'_> {
             match table.parse_new(&object, &scope, Audience::Store) {
                 Ok(patch) => {
                     let Some(mut row) = id.and_then(&blank) else { continue };
+                    stamps(table, &object, &scope, self.now, &path, self.faults);
                     patch.apply_to(&mut row);
                     if let Some(Cell::Integer(sort)) = table.field("sort").map(|field| field.cell(&row, &scope)) {
                         last_sort = last_sort.max(sort);
@@ -325,6 +321,7 @@ impl Draft {
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
         match (FICHE.parse_new(object, &Scope::of(&self.root), Audience::Store), id) {
             (Ok(patch), Some(id)) => {
+                stamps(&FICHE, object, &Scope::of(&self.root), now, &path, faults);
                 let mut fiche = Fiche::new(id, now);
                 (fiche.mail_since, fiche.sms_since) = ALWAYS;
                 // A deleted fiche's last name is given as it is shown, with a `$`.
@@ -379,16 +376,25 @@ impl Draft {
     }
 }
 
-/// When an event was made and changed: given, or now.
-fn stamps(
+/// When a row was made and changed: given, or now. Later changes would have to be stamped later still, so neither may lie
+/// ahead.
+fn stamps<R: 'static>(
+    table: &Table<R>,
     object: &Map<String, Value>,
     scope: &Scope<'_>,
     now: Instant,
     path: &str,
     faults: &mut Faults,
 ) -> Option<(Instant, Instant)> {
-    match VEVENT.parse_stamps(object, scope) {
-        Ok((created_at, updated_at)) => Some((created_at.unwrap_or(now), updated_at.unwrap_or(now))),
+    match table.parse_stamps(object, scope) {
+        Ok((created_at, updated_at)) => {
+            for (name, at) in [("created_at", created_at), ("updated_at", updated_at)] {
+                if at.is_some_and(|at| at > now.plus_seconds(DAY)) {
+                    faults.add(format!("{path}.{name}"), "lies in the future: leave it out for now");
+                }
+            }
+            Some((created_at.unwrap_or(now), updated_at.unwrap_or(now)))
+        }
         Err(wrong) => {
             faults.extend(path, wrong);
             None

@@ -148,6 +148,13 @@ fn password_hash(
     }
 }
 
+/// What tells the password of a row from another's of the same form.
+fn secret(row: &Map<String, Value>) -> Option<(&'static str, String)> {
+    let sha1 = || text(row, "password_sha1").map(str::to_ascii_lowercase);
+    let sha1 = text(row, "password").map(password::sha1_hex).or_else(sha1).map(|sha1| ("sha1", sha1));
+    sha1.or_else(|| text(row, "password_hash").map(|hash| ("hash", hash.to_owned())))
+}
+
 /// The professionals of all groups: one person per e-mail.
 #[derive(Default)]
 pub(super) struct Pros {
@@ -156,6 +163,8 @@ pub(super) struct Pros {
 
 struct Person {
     pro: Pro,
+    /// What the password is known by in the document, and in which form it stands there.
+    secret: Option<(&'static str, String)>,
     /// Whether some group of the document is said to be the main one.
     main_given: bool,
 }
@@ -210,7 +219,7 @@ impl Pros {
                     };
                     pro.id = id;
                     pro.password_hash = password;
-                    self.by_email.insert(email, Person { pro, main_given: main });
+                    self.by_email.insert(email, Person { pro, secret: secret(row), main_given: main });
                 }
             }
         }
@@ -229,6 +238,13 @@ impl Person {
             && id != self.pro.id.number()
         {
             faults.add(format!("{path}.id"), format!("the person of this e-mail has the id {}", self.pro.id));
+        }
+        if let (Some((form, known)), Some((given, other))) = (&self.secret, secret(row))
+            && *form == given
+            && *known != other
+        {
+            let rule = "the person of this e-mail has another password in the document: give it once";
+            faults.add(format!("{path}.password"), rule);
         }
         match self.pro.groups.binary_search(&group) {
             Ok(_) => faults.add(format!("{path}.email"), "stands twice among the group's pros"),

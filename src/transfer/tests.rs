@@ -103,6 +103,7 @@ fn shop() -> Value {
                  "availableInterventions": ",12,11,", "rrule": "FREQ=WEEKLY;BYDAY=MO,TU", "repeat_exceptions": "2025-06-09",
                  "colorref": "#AAbbcc"},
                 {"calendar_id": 2, "start": "2025-06-02", "end": "2025-06-02", "note": true, "text": "A note\nof two lines"},
+                {"calendar_id": 1, "start": "2025-03-30 02:30:00", "end": "2025-03-30 03:15:00", "text": "Swallowed by the gap"},
             ],
         }, {
             "name": "Cabinet médical", "timezone": "UTC",
@@ -153,7 +154,7 @@ fn what_is_left_out_takes_its_default() {
     assert_eq!(second.catalogue.group.id.number(), 5);
     let sorts: Vec<i64> = first.catalogue.interventions.values().map(|row| row.sort.number()).collect();
     assert_eq!(sorts, [7, 8]);
-    assert_eq!(first.rows.keys().map(|id| id.number()).collect::<Vec<_>>(), [90, 91, 92, 93, 94, 95, 96]);
+    assert_eq!(first.rows.keys().map(|id| id.number()).collect::<Vec<_>>(), [90, 91, 92, 93, 94, 95, 96, 97]);
     let anna = content.directory.pros.values().next().expect("one person");
     assert_eq!((anna.groups.len(), anna.main, anna.id.number()), (2, second.catalogue.group.id, 3));
     assert_eq!(anna.password_hash, hash("89e495e7941cf9e40e6980d14a16bf023ccd4c91"));
@@ -187,7 +188,10 @@ fn what_is_wrong_is_named_by_its_path() {
     };
     assert_eq!(put("/vevents/0/end", json!("2025-06-12 10:00:00")), ["groups[0].vevents[0].end"]);
     assert_eq!(put("/vevents/0/id", json!(crate::domain::ids::ID_MAX))[0], "groups[0].vevents[0].id");
-    assert_eq!(put("/fiches/0/updated_at", json!("9990-01-01 00:00:00")), ["groups[0]"]);
+    assert_eq!(put("/fiches/0/updated_at", json!("9990-01-01 00:00:00")), ["groups[0].fiches[0].updated_at"]);
+    assert_eq!(put("/vevents/0/created_at", json!("9990-01-01 00:00:00")), ["groups[0].vevents[0].created_at"]);
+    assert_eq!(put("/calendars/0/updated_at", json!("2025-06-14 12:00:01")), ["groups[0].calendars[0].updated_at"]);
+    assert_eq!(put("/created_at", json!("2025-06-14 12:00:01")), ["groups[0].created_at"]);
     assert_eq!(put("/vevents/5/rrule", json!("FREQ=DAILY;COUNT=1")), ["groups[0].vevents[5].rrule"]);
     assert_eq!(put("/vevents/0/fiche_id", json!(99)), ["groups[0].vevents[0].fiche_id"]);
     assert_eq!(put("/vevents/0/dt0", json!("soon")), ["groups[0].vevents[0].dt0"]);
@@ -200,6 +204,8 @@ fn what_is_wrong_is_named_by_its_path() {
     let passwords = ["groups[0].pros[0].password", "groups[1].pros[0].password"];
     assert_eq!(put("/pros/0/password", Value::Null), passwords);
     assert_eq!(changed(|document| document["groups"][1]["timezone"] = "Europe/Paris".into()), ["groups[1].timezone"]);
+    let person = |document: &mut Value| document["groups"][1]["pros"][0]["password"] = "other".into();
+    assert_eq!(changed(person), ["groups[1].pros[0].password"]);
     assert_eq!(changed(|document| document["groups"][1]["id"] = 4.into()), ["groups[1].id"]);
     assert_eq!(changed(|document| document["apikeys"][0]["groups"] = json!([6])), ["apikeys[0].groups"]);
     assert_eq!(read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path, "line 2, column 1");

@@ -187,6 +187,11 @@ pub fn entry(refusal: &Refusal, zone: Zone, audience: Audience) -> Entry {
             "only registered clients may book here, and this e-mail address is not known: call to be registered",
         )
         .on("fiche.email"),
+        Refusal::ClocksOverlap { first, second } => Entry::new(
+            Problem::NotAvailable,
+            format!("appointments {first} and {second} would overlap on these clocks: move one of them first"),
+        )
+        .on("timezone"),
         Refusal::NotAvailable { obstacles } => {
             let why: Vec<String> = obstacles.iter().map(|o| obstacle(o, zone, audience).1).collect();
             let why = if why.is_empty() { "no calendar can take it then".to_owned() } else { why.join("; ") };

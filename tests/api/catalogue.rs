@@ -163,6 +163,50 @@ async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
 }
 
 #[tokio::test]
+async fn another_timezone_keeps_the_clock_of_until_and_leaves_no_event_that_cannot_be_changed() {
+    let server = TestServer::start().await;
+    let change = async |zone: &str| {
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({"group": {"timezone": zone}}))).await
+    };
+    let plage = |start: &str, end: &str, rrule: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "rrule": rrule}});
+    change("London").await.is(200);
+    let daily = plage("2027-01-11 10:00:00", "2027-01-11 11:00:00", "FREQ=DAILY;UNTIL=20270115T100000Z");
+    let daily = post(&server, "vevents", daily).await.is(201)["id"].clone();
+    let once = plage("2027-01-11 18:00:00", "2027-01-11 19:00:00", "FREQ=WEEKLY;UNTIL=20270111T180001Z");
+    let once = post(&server, "vevents", once).await.is(201)["id"].clone();
+    let gap = plage("2027-03-28 02:30:00", "2027-03-28 03:15:00", "");
+    let gap = post(&server, "vevents", gap).await.is(201)["id"].clone();
+    for (zone, until) in [("Eastern Time (US & Canada)", "20270115T150000Z"), ("Paris", "20270115T090000Z")] {
+        change(zone).await.is(200);
+        let shown = server.pro_get(&format!("/groups/4/vevents/{daily}")).await.is(200);
+        assert_eq!(shown["repeat_until"], "2027-01-15 10:00:00", "{zone}");
+        assert_eq!(shown["rrule"], format!("FREQ=DAILY;UNTIL={until}"), "{zone}");
+        for id in [&daily, &once, &gap] {
+            let told = json!({"vevent": {"text": zone, "deleted": zone == "Paris"}});
+            assert_eq!(put(&server, "vevents", id, told).await.is(200)["text"], zone);
+        }
+    }
+    // What is given anew is held against the clocks that hold now.
+    let longer = |end: &str| json!({"vevent": {"end": end}});
+    put(&server, "vevents", &gap, longer("2027-03-28 03:20:00")).await.refused(400, 2, Some("end"));
+    put(&server, "vevents", &gap, longer("2027-03-28 03:45:00")).await.is(200);
+    // Two appointments that the hour left out pushes onto one another are both named.
+    change("UTC").await.is(200);
+    let appointment = |start: &str, end: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "intervention_id": CUT, "fiche_id": 41}});
+    let first = post(&server, "vevents", appointment("2027-03-28 02:15:00", "2027-03-28 02:45:00")).await.is(201);
+    let second = post(&server, "vevents", appointment("2027-03-28 03:00:00", "2027-03-28 04:00:00")).await.is(201);
+    let refused = change("Paris").await;
+    refused.refused(400, 14, Some("timezone"));
+    let named = format!("appointments {} and {} would overlap", first["id"], second["id"]);
+    assert!(refused.text.contains(&named), "{}", refused.text);
+    let early = plage("1970-01-01 00:00:00", "1970-01-01 01:00:00", "");
+    let early = post(&server, "vevents", early).await.is(201)["id"].clone();
+    let refused = change("Tokyo").await;
+    refused.refused(400, 2, Some("timezone"));
+    assert!(refused.text.contains(&format!("event {early} would leave the years 1970 to 9999")), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn a_category_of_calendars_is_found_under_the_name_that_the_caller_is_shown() {
     let server = TestServer::start().await;
     for set in [json!({"name": "Alpha", "publicname": "Zulu"}), json!({"name": "Mike"})] {

@@ -22,7 +22,7 @@ pub use self::parse::{Key, RuleError};
 pub use self::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays};
 
 use self::days::{DAY_MAX, Plan};
-use super::time::{CIVIL_MAX, Civil, CivilDay, DAY, Instant};
+use super::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
 use super::zone::Zone;
 
 /// An event that takes place once or repeatedly: the wall-clock start and end of its first instance, its rule, and the
@@ -97,6 +97,25 @@ impl Series {
         Self::checked(zone, Stored { start, end, rule, exceptions })
     }
 
+    /// An event as a store holds it. On clocks that it was not made for its first instance may lie in a gap, as others of
+    /// a series may; then start and end are told apart by what the wall shows. See [`Series::new`].
+    ///
+    /// # Errors
+    ///
+    /// [`SeriesError`].
+    pub fn stored(
+        zone: Zone,
+        start: Civil,
+        end: Civil,
+        rule: Option<Rule>,
+        exceptions: Exceptions,
+    ) -> Result<Self, SeriesError> {
+        if start >= end && zone.instant_of(start) >= zone.instant_of(end) {
+            return Err(SeriesError::EndNotAfterStart);
+        }
+        Self::checked(zone, Stored { start, end, rule, exceptions })
+    }
+
     /// The note on `day`, which starts and ends at its midnight, repeated by `rule`. See [`Series::new`]. Spec 2.7.
     ///
     /// # Errors
@@ -144,6 +163,38 @@ impl Series {
             End::Until(until) => Some(until),
             End::Never | End::Count(_) => None,
         }
+    }
+
+    /// The same series on the clocks of another zone: its wall clock stays, that of UNTIL too. Where the first instance
+    /// would come to begin after UNTIL, it alone is left.
+    ///
+    /// # Errors
+    ///
+    /// A reason, where the event would leave the years 1970 to 9999, or end before it begins.
+    pub fn on_clocks_of(&self, zone: Zone, before: Zone) -> Result<Self, &'static str> {
+        let start = zone.instant_of(self.start);
+        let end = zone.instant_of(self.end);
+        if start < INSTANT_MIN || end < INSTANT_MIN || start > INSTANT_MAX || end > INSTANT_MAX {
+            return Err("would leave the years 1970 to 9999");
+        }
+        // A note starts and ends at the same midnight.
+        if self.start > self.end && start >= end {
+            return Err("would end before it begins");
+        }
+        let rule = self.rule.map(|rule| match rule.end() {
+            End::Until(until) => {
+                let kept = zone.instant_of(before.civil_of(until));
+                rule.until(kept.clamp(start.plus_seconds(1), INSTANT_MAX.max(start.plus_seconds(1))))
+            }
+            End::Never | End::Count(_) => rule,
+        });
+        Ok(Self { rule, ..self.clone() })
+    }
+
+    /// The same series until another instant. It had an UNTIL before.
+    #[must_use]
+    pub fn until(&self, until: Instant) -> Self {
+        Self { rule: self.rule.map(|rule| rule.until(until)), ..self.clone() }
     }
 
     /// Seconds from start to end on the wall clock. Negative only for an event that ends, by its clocks, inside a gap.

@@ -105,6 +105,12 @@ impl Rule {
     pub const fn end(&self) -> End {
         self.end
     }
+
+    /// The same days until another instant.
+    #[must_use]
+    pub(super) const fn until(self, until: Instant) -> Self {
+        Self { end: End::Until(until), ..self }
+    }
 }
 
 impl Weekdays {

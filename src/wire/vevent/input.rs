@@ -290,7 +290,9 @@ impl<'a> Reader<'a> {
             return None;
         }
         let exceptions = exceptions.unwrap_or_default();
-        let series = if !note {
+        let series = if !note && self.audience == Audience::Store {
+            Series::stored(zone, start, end, rule, exceptions)
+        } else if !note {
             Series::new(zone, start, end, rule, exceptions)
         } else if start == end && start.second_of_day() == 0 {
             Series::of_note(zone, start.day(), rule, exceptions)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::VEVENT;
 use super::input::{VeventInput, parse};
 use crate::domain::customfield::{CustomName, Model};
-use crate::domain::recurrence::Series;
+use crate::domain::recurrence::{Series, SeriesError};
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
 use crate::domain::time::{Civil, Instant};
@@ -35,7 +35,7 @@ pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Re
     let mut faults: Vec<Fault> = foreign_group(given, scope).into_iter().collect();
     let times = match row.appointment() {
         Some(appointment) => appointment_times(appointment, given, &mut whole, scope),
-        None => row.series().map_or(Ok(()), |series| series_times(series, given, &mut whole)),
+        None => row.series().map_or(Ok(()), |series| series_times(series, given, &mut whole, scope)),
     };
     faults.extend(times.err().into_iter().flatten());
     let mut customs = row.rare.as_ref().map(|rare| rare.customs.clone()).unwrap_or_default();
@@ -111,13 +111,25 @@ fn utc(moment: Instant) -> String {
     datetime::text(zone::utc_of(moment))
 }
 
-/// Keeps the length, on the wall clock, of a series that is given a start alone.
-fn series_times(series: &Series, given: &Map<String, Value>, whole: &mut Map<String, Value>) -> Result<(), Vec<Fault>> {
-    if let Some(start) = changed(given, "start", series.start())?
-        && !filled(given, "end")
-    {
-        let end = start.plus_seconds(series.end().seconds_since(series.start()));
+/// Keeps the length, on the wall clock, of a series that is given a start alone. Times that change are held against the
+/// group's clocks; those that stay may be of other clocks.
+fn series_times(
+    series: &Series,
+    given: &Map<String, Value>,
+    whole: &mut Map<String, Value>,
+    scope: &Scope<'_>,
+) -> Result<(), Vec<Fault>> {
+    let moved = (changed(given, "start", series.start())?, changed(given, "end", series.end())?);
+    let start = moved.0.unwrap_or_else(|| series.start());
+    let mut end = moved.1.unwrap_or_else(|| series.end());
+    if moved.0.is_some() && !filled(given, "end") {
+        end = start.plus_seconds(series.end().seconds_since(series.start()));
         whole.insert("end".to_owned(), datetime::text(end).into());
+    }
+    // A note's are held against each other by its own rule.
+    let swallowed = start < end && scope.zone.instant_of(start) >= scope.zone.instant_of(end);
+    if moved != (None, None) && swallowed {
+        return Err(vec![Fault::new("end", SeriesError::EndNotAfterStart.to_string())]);
     }
     Ok(())
 }
