@@ -342,7 +342,11 @@ fn examine(extent: Extent, kills: u64, post: &Post, cancelled: &BTreeMap<u64, Ca
     };
     let faults = [Mood::Busy, Mood::Refuses, Mood::Hangs, Mood::Drops].map(of);
     assert!(kills >= extent.kills_least, "only {kills} kills");
-    assert!(faults.iter().flatten().all(|count| *count > 0), "not every fault was met: {faults:?}");
+    assert!(faults.iter().all(|[mail, sms]| mail + sms > 0), "not every fault was met: {faults:?}");
+    assert!(
+        [0, 1].iter().all(|channel| faults.iter().any(|of| of[*channel] > 0)),
+        "one channel met no fault: {faults:?}"
+    );
     format!(
         "{} reminders, {kills} kills, {} cancels ({} of them before any attempt); {} attempts, {} arrivals, {copies} copies; \
          ledger: {states:?}; faults by mail and sms: busy, refuses, hangs, drops: {faults:?}",
