@@ -71,6 +71,21 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
+    /// Whether it is shown as null, which lies before and after nothing.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        match self {
+            Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => true,
+            Self::Text(_)
+            | Self::Integer(_)
+            | Self::Number(_)
+            | Self::Boolean(_)
+            | Self::Moment(Some(_))
+            | Self::Civil(Some(_))
+            | Self::Reference(Some(_)) => false,
+        }
+    }
+
     /// The value as JSON, instants on the zone's clocks.
     #[must_use]
     pub fn json(&self, zone: Zone) -> Value {

@@ -54,7 +54,7 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
     required: &[&["model"], &["name"]],
     customs: None,
     id: |field| field.id.number(),
-    order: |_, _, _| std::cmp::Ordering::Equal,
+    order: |a, b, _| a.id.cmp(&b.id),
     blank: Customfield::new(
         CustomfieldId::new(1).expect("1 is an id"),
         Model::Fiche,

@@ -44,7 +44,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
         set: |fiche, name, value| fiche.customs.set(name, value),
     }),
     id: |fiche| fiche.id.number(),
-    order: |_, _, _| std::cmp::Ordering::Equal,
+    order: |a, b, _| a.id.cmp(&b.id),
     blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
 });
 

@@ -146,8 +146,8 @@ impl<'t, R: 'static> Condition<'t, R> {
                 cells.binary_search_by(|cell| cell.compare(&key)).is_ok() == *wanted
             }
             Test::Lies(how, bound) => {
-                let key = self.column.key(record, scope);
-                key != Cell::Null && how(key.compare(bound))
+                let cell = self.column.cell(record, scope);
+                !cell.is_null() && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
             }
             Test::Shown(pattern, wanted) => {
                 room.clear();

@@ -1,6 +1,5 @@
 //! The group's fields. Spec 2.1, contract 3, 6.
 
-use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use super::field::{Audience, Cell, Field, Kind, Table, plain};
@@ -23,7 +22,7 @@ pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
     required: &[&["name"], &["timezone"]],
     customs: None,
     id: |group| group.id.number(),
-    order: |_, _, _| Ordering::Equal,
+    order: |a, b, _| a.id.cmp(&b.id),
     blank: Group::new(
         GroupId::new(1).expect("1 is an id"),
         ZoneName::from_name("UTC").expect("the table has UTC"),

@@ -33,7 +33,7 @@ pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     required: &[&["email"]],
     customs: None,
     id: |pro| pro.id.number(),
-    order: |_, _, _| std::cmp::Ordering::Equal,
+    order: |a, b, _| a.id.cmp(&b.id),
     blank: blank(ProId::new(1).expect("1 is an id"), GroupId::new(1).expect("1 is an id"), Instant(0)),
 });
 

@@ -243,3 +243,37 @@ async fn a_group_that_takes_nothing_online_shows_nothing_on_offer_of_its_sets() 
     let by_pro = server.pro_get("/groups/4/calendarsets/31/interventions").await.is(200);
     assert_eq!((&by_key["totalRecords"], &by_pro["totalRecords"]), (&json!(0), &json!(2)));
 }
+
+#[tokio::test]
+async fn a_reference_to_nothing_lies_before_and_after_nothing() {
+    let server = TestServer::start().await;
+    let calendars = async |op: &str, value: &str| {
+        let path = format!("/groups/4/calendars?{}", condition(0, "calendarset_id", op, value));
+        ids(&server.pro_get(&path).await.is(200))
+    };
+    assert_eq!(calendars("<", "32").await, [CALENDAR]);
+    assert_eq!(calendars("<=", "30").await, [0_u64; 0]);
+    assert_eq!(calendars("=", "").await, [OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(calendars("!=", "31").await, [OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    let vevents = server.pro_get(&format!("/groups/4/vevents?{}", condition(0, "fiche_id", "<", "1"))).await.is(200);
+    assert_eq!(ids(&vevents), [51, 52, 53], "where an event shows 0, it is 0");
+}
+
+#[tokio::test]
+async fn what_is_in_order_by_id_is_turned_round_too() {
+    let server = TestServer::start().await;
+    for lastname in ["b", "a"] {
+        let body = json!({"fiche": {"lastname": lastname}});
+        answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
+    }
+    for section in ["fiches", "customfields", "vevents"] {
+        let mut up = ids(&server.pro_get(&format!("/groups/4/{section}?dir=asc")).await.is(200));
+        let down = ids(&server.pro_get(&format!("/groups/4/{section}?dir=desc&results=2")).await.is(200));
+        assert_eq!(up.len(), 3, "{section}");
+        // Of what starts at one moment the lower id comes first, whichever way.
+        if section != "vevents" {
+            up.reverse();
+        }
+        assert_eq!(down, up[..2], "{section}");
+    }
+}

@@ -94,6 +94,9 @@ fn texts_are_compared_as_texts_and_none_is_the_empty_one() {
         ("email", "like", "%@X.ORG", &[3]),
         ("str0", "=", "", &[1, 2]),
         ("str0", ">=", "red", &[3]),
+        ("str0", "<=", "red", &[3]),
+        ("str0", ">=", "", &[3]),
+        ("email", "<", "F", &[1, 2, 3]),
         ("str0", "not in", "red,blue", &[1, 2]),
     ]);
 }
