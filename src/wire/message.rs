@@ -47,7 +47,7 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
         shown("created_at", Kind::Moment, |entry, _| Cell::Moment(entry.message().map(|message| message.created_at))),
         shown("settled_at", Kind::Moment, |entry, _| Cell::Moment(entry.message().and_then(Message::settled_at))),
         shown("attempts", Kind::Integer { min: 0, max: u32::MAX as i64 }, |entry, _| {
-            Cell::Integer(entry.attempts().into())
+            entry.attempts().map_or(Cell::Null, |attempts| Cell::Integer(attempts.into()))
         }),
         shown("reason", Kind::Text { max: 255 }, |entry, _| text(entry.reason())),
     ],
@@ -196,14 +196,17 @@ impl Entry {
         }
     }
 
-    fn attempts(&self) -> u32 {
-        match self.message().map(|message| &message.progress) {
-            Some(Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. }) => *attempts,
-            Some(Progress::Claimed { attempt, .. }) => *attempt,
-            Some(
-                Progress::Kept { .. } | Progress::Failed { .. } | Progress::Missed { .. } | Progress::Suppressed { .. },
-            )
-            | None => 0,
+    /// How many there were; `None` of what failed or ceased to be wanted, of which that is not remembered.
+    fn attempts(&self) -> Option<u32> {
+        match &self.what {
+            What::Message(message) => match &message.progress {
+                Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => Some(*attempts),
+                Progress::Claimed { attempt, .. } => Some(*attempt),
+                Progress::Kept { .. } | Progress::Missed { .. } => Some(0),
+                Progress::Failed { .. } | Progress::Suppressed { .. } => None,
+            },
+            What::Planned(_) => Some(0),
+            What::Blank => None,
         }
     }
 

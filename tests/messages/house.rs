@@ -31,7 +31,7 @@ use slotbook::store::{SimulatedDisk, Stream, codec};
 
 use super::post::Post;
 
-/// How long one attempt may take.
+/// How long one attempt may take, where a test does not say otherwise.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 pub(crate) fn group() -> GroupId {
@@ -73,6 +73,8 @@ pub(crate) struct House {
     pub(crate) post: Post,
     /// Whether anybody carries messages.
     pub(crate) carried: bool,
+    /// How long one attempt may take.
+    pub(crate) patience: Duration,
 }
 
 impl House {
@@ -97,7 +99,8 @@ impl House {
         let clock = Arc::new(ManualClock::at(now));
         let post = Post::open(&clock);
         let breaking = Arc::new(Breaking { clock: Arc::clone(&clock), left: AtomicU32::new(0) });
-        Self { first: Root::new(catalogue), disk: SimulatedDisk::new(), clock, breaking, post, carried: true }
+        let (first, disk) = (Root::new(catalogue), SimulatedDisk::new());
+        Self { first, disk, clock, breaking, post, carried: true, patience: PATIENCE }
     }
 
     /// Breaks whoever reads the clock next, so often: while nothing is written, that is the timer. Returns once all broke.
@@ -189,12 +192,12 @@ impl House {
                     authorities: None,
                     login: None,
                     from: "rdv@shop.example".to_owned(),
-                    timeout: PATIENCE,
+                    timeout: self.patience,
                 })
                 .expect("legal"),
             );
             let url = format!("http://{}/send", self.post.gateway);
-            carriers.sms = Some(Gateway::new(&url, "the-token", PATIENCE).expect("legal"));
+            carriers.sms = Some(Gateway::new(&url, "the-token", self.patience).expect("legal"));
         }
         carriers
     }

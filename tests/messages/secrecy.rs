@@ -380,6 +380,7 @@ fn the_ledger_says_why_nobody_takes_a_mail() {
         let served = Served::on(&store_of(&folder, &practice(1)), &options);
         let line = runtime.block_on(line_of_a_booking(&served.base, state));
         assert!(line["reason"].as_str().expect("a text").contains(reason), "{line}");
+        assert_eq!(line["attempts"].as_u64(), if state == "failed" { None } else { Some(1) }, "{line}");
         assert!(!line.to_string().contains(PASSWORD), "{line}");
         assert_eq!(served.terminate(), Some(0));
     }

@@ -118,6 +118,8 @@ fn what_a_timer_has_begun_is_not_begun_again_beside_it() {
     let start = house.local("2026-03-03 12:00");
     house.holds(1, 1, start, 30);
     house.post.is(Mood::Hangs);
+    // The timer is to be the next that reads the clock, long before the attempt has ended.
+    house.patience = std::time::Duration::from_secs(3);
     house.live(async |engine| {
         house.at("2026-03-03 11:00");
         let waits_for = |attempt: u32| {
