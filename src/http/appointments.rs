@@ -17,7 +17,7 @@ use crate::domain::text::Email;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
 use crate::engine::Done;
-use crate::wire::appointment::{APPOINTMENT, claims, parse, render};
+use crate::wire::appointment::{claims, parse, render, table_of};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::flag;
@@ -57,7 +57,7 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
 /// account's own.
 pub(super) async fn list(call: GroupCall) -> Outcome {
     // An event's text is its client's names, which the own client sees in the fiche.
-    let query = Query::parse(&call.params, &APPOINTMENT, &call.scope(), call.audience())?;
+    let query = Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
     let query = query.searching(&call.params, &VEVENT, Audience::Pro)?;
     let include_past = flag(&call.params, "include_past", false)?;
     let (now, audience) = (call.now, call.audience());

@@ -121,6 +121,8 @@ pub(super) struct Asked<'r> {
     pub(super) params: &'r Params,
     /// The group of the path, where it names one.
     pub(super) group: Option<GroupId>,
+    /// The group that an older path means by its object or its parameters, whether or not the caller sees it.
+    pub(super) meant: Option<GroupId>,
     pub(super) from: IpAddr,
     pub(super) now: Instant,
 }
@@ -316,15 +318,18 @@ impl Doorkeeper {
     async fn of_basic(&self, header: &[u8], apikey: [u8; 32], asked: &Asked<'_>) -> Result<Person, Failure> {
         let wrong = || Failure::from(login_failed());
         let encoded = encoded(header).ok_or_else(wrong)?;
-        let group = asked.group.map_or(0, GroupId::number).to_be_bytes();
-        let memo = self.memo([b"basic", &apikey, &group, encoded]);
+        let [group, meant] = [asked.group, asked.meant].map(|group| group.map_or(0, GroupId::number).to_be_bytes());
+        let memo = self.memo([b"basic", &apikey, &[group, meant].concat(), encoded]);
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(person);
         }
         let credential = Credential::of_basic(encoded).ok_or_else(wrong)?;
         let account = match asked.group {
             Some(group) => asked.account_of(group, &credential.email, apikey),
-            None => asked.only_account(&credential.email, apikey),
+            None => {
+                let meant = asked.meant.and_then(|group| asked.account_of(group, &credential.email, apikey));
+                meant.or_else(|| asked.only_account(&credential.email, apikey))
+            }
         };
         let candidates = asked.pro_of(&credential.email).into_iter().chain(account).collect();
         let claim = Claim { memo, credential, candidates, tries: 2 };

@@ -115,7 +115,10 @@ async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
         return Ok(Form { params: Params::of_query(&String::from_utf8_lossy(&bytes)), is_json: false });
     }
     if !declared_json(headers) {
-        return Err(not_json());
+        return Err(Failure::new(
+            Problem::UnsupportedMediaType,
+            "the body must be a form or JSON: declare it with the header Content-Type: application/x-www-form-urlencoded",
+        ));
     }
     let object = if bytes.trim_ascii().is_empty() { Map::new() } else { parse(&bytes)? };
     Ok(Form { params: Params::of_object(&object), is_json: true })

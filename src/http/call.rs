@@ -198,16 +198,24 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Operation::Ready => return Ok(health::ready(&server.engine)),
         Operation::Keyed(keyed) => keyed,
     };
-    if let Keyed::Older(..) = keyed {
-        older::take_key(&mut params, &mut body).await;
-    }
+    let id = id_in_path(ids.as_ref(), "id");
+    let meant = meant(keyed, row, id, (&mut params, &mut body), server.engine.published()).await;
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
     let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
     let (published, method) = (server.engine.published(), &parts.method);
-    let asked =
-        Asked { published, directory: &directory, method, headers: &parts.headers, params: &params, group, from, now };
+    let asked = Asked {
+        published,
+        directory: &directory,
+        method,
+        headers: &parts.headers,
+        params: &params,
+        group,
+        meant,
+        from,
+        now,
+    };
     let (operation, sort) = match keyed {
         Keyed::LogIn => return login::login(&server, asked, body).await,
         Keyed::LogOut => return login::logout(&server, asked).await,
@@ -222,7 +230,6 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Keyed::Older(operation, sort) => (operation, Some(sort)),
     };
     let identity = server.doorkeeper.identify(&asked).await?;
-    let id = id_in_path(ids.as_ref(), "id");
     let root = match sort {
         Some(sort) if row.is_of_one() => Ok(older::root_of(sort, id, &identity, published)?),
         Some(sort) => older::root_named(sort, &params, &mut body, &identity, published).await?,
@@ -238,6 +245,19 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         return answer;
     }
     dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await
+}
+
+/// The group that an older path means, whoever asks; its apikey is taken from the body, where the query has none.
+async fn meant(
+    keyed: Keyed,
+    row: &Row,
+    id: Option<u64>,
+    (params, body): (&mut Params, &mut Incoming<'_>),
+    published: &Published,
+) -> Option<GroupId> {
+    let Keyed::Older(_, sort) = keyed else { return None };
+    older::take_key(params, body).await;
+    if row.is_of_one() { older::owner(sort, id, published) } else { older::named(sort, params, body).await }
 }
 
 /// The state of a group that the caller sees.

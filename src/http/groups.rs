@@ -45,9 +45,7 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 
 /// PUT /api/v1/groups/:id. The slug stays what the system made it.
 pub(super) async fn change(call: GroupCall) -> Outcome {
-    let mut object = wrapped(&call.body, GROUP.resource)?.clone();
-    object.shift_remove("urlname");
-    let fields = GROUP.parse(&object, &call.scope(), call.audience())?;
+    let fields = GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));
     let done = call.write(command).await?;
     let root = &done.root;

@@ -87,7 +87,18 @@ pub(super) fn root_of(
     identity: &Identity,
     published: &Published,
 ) -> Result<Arc<Root>, Failure> {
-    let number = id.ok_or_else(Failure::no_result)?;
+    let root = holder(sort, id, published, |group| identity.sees(group));
+    root.ok_or_else(Failure::no_result)
+}
+
+/// The group that has the object of the path, whoever asks.
+pub(super) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Option<GroupId> {
+    holder(sort, id, published, |_| true).map(|root| root.catalogue.group.id)
+}
+
+/// The state, among those of groups that are wanted, that has the object of that number.
+fn holder(sort: Sort, id: Option<u64>, published: &Published, wanted: impl Fn(GroupId) -> bool) -> Option<Arc<Root>> {
+    let number = id?;
     // Whoever has been answered with an id finds its block: the grant is older than what was written with it.
     let directory = published.directory();
     let owners: &[GroupId] = match directory.blocks.get(&(sort.ids(), number / BLOCK)) {
@@ -95,8 +106,24 @@ pub(super) fn root_of(
         Some(Block::Imported(groups)) => groups,
         None => &[],
     };
-    let seen = owners.iter().filter(|group| identity.sees(**group)).filter_map(|group| published.root(*group));
-    seen.into_iter().find(|root| sort.is_in(root, number)).ok_or_else(Failure::no_result)
+    let mut roots = owners.iter().filter(|group| wanted(**group)).filter_map(|group| published.root(*group));
+    roots.find(|root| sort.is_in(root, number))
+}
+
+/// The group that a query or a body names, whoever asks.
+pub(super) async fn named(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<GroupId> {
+    GroupId::new(value::id(&group_id(sort, params, body).await?).ok()??)
+}
+
+/// The group_id of the query, of the body, of the object that the body wraps.
+async fn group_id(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<Value> {
+    if let Some(text) = params.one("group_id") {
+        return Some(Value::from(text));
+    }
+    let body = body.peek().await?;
+    let wrapped = || body.get(sort.resource()).and_then(|object| object.get("group_id"));
+    let given = |value: &&Value| !value::is_empty(value);
+    body.get("group_id").filter(given).or_else(wrapped).filter(given).cloned()
 }
 
 /// The group of a list, or of an object to be made: the group_id of the query, of the body, of the object that the body
@@ -111,15 +138,7 @@ pub(super) async fn root_named(
     identity: &Identity,
     published: &Published,
 ) -> Result<Result<Arc<Root>, Fault>, Failure> {
-    let named = match params.one("group_id") {
-        Some(text) => Some(Value::from(text)),
-        None => body.peek().await.and_then(|body| {
-            let wrapped = || body.get(sort.resource()).and_then(|object| object.get("group_id"));
-            let given = |value: &&Value| !value::is_empty(value);
-            body.get("group_id").filter(given).or_else(wrapped).filter(given).cloned()
-        }),
-    };
-    let group = match named.as_ref().map(value::id) {
+    let group = match group_id(sort, params, body).await.as_ref().map(value::id) {
         Some(Ok(number)) => number.and_then(GroupId::new),
         Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),
         None => match identity.home() {

@@ -181,44 +181,84 @@ impl Given<'_> {
 }
 
 /// The plain fields of an appointment's record: what lists can be sorted by. Its rows are vevents that are appointments.
-pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
-    resource: "appointment",
-    fields: vec![
-        shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
-        shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
-        shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
-        shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| Cell::Integer(of(row).state.number())),
-        shown("group_id", Kind::Reference, |_, scope| Cell::Reference(Some(scope.root.catalogue.group.id.number()))),
-        shown("calendar_id", Kind::Reference, |row, _| Cell::Reference(Some(row.calendar_id.number()))),
-        shown("fiche_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).fiche_id.number()))),
-        shown("intervention_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).intervention_id.number()))),
-        shown("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
-        shown("from_web", Kind::Boolean, |row, _| Cell::Boolean(of(row).from_web)),
-        shown("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
-        shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
-        shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
-        shown("location", Kind::Text { max: 1_024 }, |row, scope| {
-            Cell::Text(calendar_of(row, scope).map_or_else(String::new, |calendar| location(calendar, scope)).into())
-        }),
-        shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
-            intervention_of(row, scope).map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
-        }),
-        shown("group_name", Kind::Text { max: 255 }, |_, scope| {
-            Cell::Text(scope.root.catalogue.group.name.as_str().into())
-        }),
-        inside("calendar_name", |row, scope| {
+pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+    appointment([
+        Field::derived("calendar_name", NAME, Audience::Pro, |row, scope| {
             Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.name.as_str()).into())
         }),
-        inside("intervention_name", |row, scope| {
+        Field::derived("intervention_name", NAME, Audience::Pro, |row, scope| {
             Cell::Text(intervention_of(row, scope).map_or("", |it| it.name.as_str()).into())
         }),
-    ],
-    required: &[],
-    customs: None,
-    id: |row| row.id.number(),
-    order: |a, b, _| of(a).start.cmp(&of(b).start),
-    blank: blank(),
+    ])
 });
+
+/// The same as those are shown it who are no professionals: calendars and interventions go by their public names.
+pub static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+    appointment([
+        shown("calendar_name", NAME, |row, scope| {
+            Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into())
+        }),
+        shown("intervention_name", NAME, |row, scope| {
+            Cell::Text(intervention_of(row, scope).map_or("", |it| it.publicname.as_str()).into())
+        }),
+    ])
+});
+
+/// The table that an audience's appointments are shown and found by.
+#[must_use]
+pub fn table_of(audience: Audience) -> &'static Table<Vevent> {
+    match audience {
+        Audience::Application | Audience::Account => &SHOWN_APPOINTMENT,
+        Audience::Pro | Audience::Store => &APPOINTMENT,
+    }
+}
+
+const NAME: Kind = Kind::Text { max: 255 };
+const ONE: Kind = Kind::Integer { min: 1, max: 1 };
+const NONE: Kind = Kind::Integer { min: 0, max: 0 };
+
+fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
+    let mut table = Table {
+        resource: "appointment",
+        fields: vec![
+            shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
+            shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
+            shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
+            shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| Cell::Integer(of(row).state.number())),
+            shown("group_id", Kind::Reference, |_, scope| {
+                Cell::Reference(Some(scope.root.catalogue.group.id.number()))
+            }),
+            shown("calendar_id", Kind::Reference, |row, _| Cell::Reference(Some(row.calendar_id.number()))),
+            shown("fiche_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).fiche_id.number()))),
+            shown("intervention_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).intervention_id.number()))),
+            shown("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
+            shown("from_web", Kind::Boolean, |row, _| Cell::Boolean(of(row).from_web)),
+            shown("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
+            shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
+            shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
+            shown("location", Kind::Text { max: 1_024 }, |row, scope| {
+                Cell::Text(
+                    calendar_of(row, scope).map_or_else(String::new, |calendar| location(calendar, scope)).into(),
+                )
+            }),
+            shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
+                intervention_of(row, scope).map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
+            }),
+            shown("group_name", Kind::Text { max: 255 }, |_, scope| {
+                Cell::Text(scope.root.catalogue.group.name.as_str().into())
+            }),
+            shown("capacity", ONE, |_, _| Cell::Integer(1)),
+            shown("resource_id", NONE, |_, _| Cell::Integer(0)),
+        ],
+        required: &[],
+        customs: None,
+        id: |row| row.id.number(),
+        order: |a, b, _| of(a).start.cmp(&of(b).start),
+        blank: blank(),
+    };
+    table.fields.extend(names);
+    table
+}
 
 fn shown(
     name: &'static str,
@@ -226,14 +266,6 @@ fn shown(
     read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
 ) -> Field<Vevent> {
     Field::derived(name, kind, Audience::Application, read)
-}
-
-/// A name that professionals see; others are shown the public one in its place.
-fn inside(
-    name: &'static str,
-    read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
-) -> Field<Vevent> {
-    Field::derived(name, Kind::Text { max: 255 }, Audience::Pro, read)
 }
 
 /// Every event's calendar exists; that of the row whose values are the defaults does not.
@@ -304,11 +336,7 @@ pub fn render(
             fiche.extend(of_fiche(record, scope, audience));
         }
     }
-    let (calendar_name, intervention_name) = match audience {
-        Audience::Application | Audience::Account => (calendar.publicname.as_str(), intervention.publicname.as_str()),
-        Audience::Pro | Audience::Store => (calendar.name.as_str(), intervention.name.as_str()),
-    };
-    let mut record = APPOINTMENT.render(row, scope, audience);
+    let mut record = table_of(audience).render(row, scope, audience);
     let more = json!({
         "key": appointment.key.as_str(),
         "created_since": now.seconds_since(row.created_at).max(0),
@@ -316,10 +344,6 @@ pub fn render(
         "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
         "fiche": fiche,
         "intervention": of_intervention(intervention),
-        "capacity": 1,
-        "resource_id": 0,
-        "intervention_name": intervention_name,
-        "calendar_name": calendar_name,
     });
     if let Value::Object(more) = more {
         record.extend(more);

@@ -365,7 +365,8 @@ fn exact<'o, R>(field: &Field<R>, object: &'o Map<String, Value>, audience: Audi
 pub(super) fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.root.catalogue.group.id.number();
     let given = object.get("group_id").filter(|value| !value::is_empty(value))?;
-    (value::id(given) != Ok(Some(own))).then(|| Fault::new("group_id", format!("must be {own}, the group of the path")))
+    (value::id(given) != Ok(Some(own)))
+        .then(|| Fault::new("group_id", format!("must be {own}, the group that it is given to")))
 }
 
 /// All fields of an object of a group: those that the system sets, then its own. Contract 1.

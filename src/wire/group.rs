@@ -36,7 +36,7 @@ fn identity() -> Vec<Field<Group>> {
             Cell::Reference(Some(group.id.number()))
         }),
         plain!("name", name, OPEN),
-        plain!("urlname", urlname, PRO),
+        plain!("urlname", urlname, (Audience::Pro, Audience::Store)),
         plain!("preposition", preposition, OPEN),
         plain!("phone", phone, OPEN),
         plain!("fax", fax, OPEN),

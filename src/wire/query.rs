@@ -57,7 +57,7 @@ pub fn ids<T: Copy>(
         match of(number) {
             Some(id) if known(id) => ids.push(id),
             // Without the number: what is another group's and what is nobody's get the same answer.
-            Some(_) | None => return Err(Fault::new(name, "the group has nothing of an id that is given")),
+            Some(_) | None => return Err(Fault::new(name, "must be ids of the group's own, and one is not")),
         }
     }
     Ok(ids)

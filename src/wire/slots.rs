@@ -97,9 +97,12 @@ impl SlotSearch {
             .filter(|calendar| sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             .map(|calendar| calendar.id)
             .collect();
-        let horizon = first.then(|| {
-            let reach = |id: &CalendarId| catalogue.calendars.get(id).map(|c| c.maxrdv_period.number());
-            now.plus_minutes(calendars.iter().filter_map(reach).max().unwrap_or(0))
+        let reach = |id: &CalendarId| catalogue.calendars.get(id).map(|c| c.maxrdv_period.number());
+        let horizon = first.then(|| match channel {
+            Channel::Module | Channel::ModuleByPro => {
+                Horizon::At(now.plus_minutes(calendars.iter().filter_map(reach).max().unwrap_or(0)))
+            }
+            Channel::BackOffice | Channel::Agenda(_) => Horizon::DaysMax,
         });
         let window = window(params, catalogue.zone(), now, horizon).map_err(|found| found.into_iter().for_each(keep));
         let (Ok(chain), Ok(window), true) = (chain, window, faults.is_empty()) else { return Err(faults) };
@@ -127,9 +130,17 @@ impl SlotSearch {
     }
 }
 
+/// How far the first free start is sought.
+enum Horizon {
+    /// As far as anybody may book by the module's rules.
+    At(Instant),
+    /// No rule says how far: as far as a search may go.
+    DaysMax,
+}
+
 /// The window of a search: from its start to its end, given as a moment or as a number of local days; where neither is
 /// given, to `horizon`, else for a week of local days.
-fn window(params: &Params, zone: Zone, now: Instant, horizon: Option<Instant>) -> Result<Interval, Vec<Fault>> {
+fn window(params: &Params, zone: Zone, now: Instant, horizon: Option<Horizon>) -> Result<Interval, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut keep = |fault: Fault| faults.push(fault);
     let start = moment(params, "start", zone).map_err(&mut keep).ok().flatten().unwrap_or(now);
@@ -151,7 +162,8 @@ fn window(params: &Params, zone: Zone, now: Instant, horizon: Option<Instant>) -
             end
         }
         (None, Some(days), _) => after_days(i32::try_from(days).expect("bounded above")),
-        (None, None, Some(horizon)) => horizon.plus_seconds(1),
+        (None, None, Some(Horizon::At(last))) => last.plus_seconds(1),
+        (None, None, Some(Horizon::DaysMax)) => after_days(DAYS_MAX),
         (None, None, None) => after_days(DAYS_DEFAULT),
     };
     if faults.is_empty() { Ok(Interval { start, end }) } else { Err(faults) }

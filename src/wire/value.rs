@@ -106,7 +106,7 @@ pub fn id(value: &Value) -> Result<Option<u64>, Illegal> {
 /// # Errors
 /// An entry that is no id.
 pub fn ids(value: &Value) -> Result<Vec<u64>, Illegal> {
-    let rule = || Illegal("must be ids separated by commas, such as ,11,13,".into());
+    let rule = || Illegal("must be ids: a list such as [11,13], or a text such as ,11,13,".into());
     let read = |value: &Value| id(value).ok().flatten().ok_or_else(rule);
     match value {
         Value::Null => Ok(Vec::new()),

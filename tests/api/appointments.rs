@@ -172,3 +172,24 @@ async fn professionals_book_for_a_fiche_and_change_it() {
     given["fiche"]["id"] = json!(999);
     pro_books(&server, &given).await.refused(400, 2, Some("fiche.id"));
 }
+
+#[tokio::test]
+async fn what_a_record_shows_its_readers_sort_and_filter_by() {
+    let server = TestServer::with_account(|_| {}).await;
+    book(&server, &booking("09:30")).await.is(201);
+    let own =
+        json!({"appointment": {"date": "2025-06-02 11:00:00", "intervention_ids": [CUT], "calendar_id": CALENDAR}});
+    answer(server.by_account(Method::POST, PATH).json(&own)).await.is(201);
+    let sought = |field: &str, value: &Value| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{PATH}?sort={field}&conditions[0][field]={field}&conditions[0][op]==&conditions[0][value]={value}")
+    };
+    for field in ["capacity", "resource_id", "calendar_name", "intervention_name", "intervention_length", "location"] {
+        let seen = server.account_get(PATH).await.is(200)["records"][0][field].clone();
+        assert_eq!(server.account_get(&sought(field, &seen)).await.is(200)["totalRecords"], 1, "{field} {seen}");
+        let seen = server.pro_get(PATH).await.is(200)["records"][0][field].clone();
+        assert_eq!(server.pro_get(&sought(field, &seen)).await.is(200)["totalRecords"], 2, "{field} {seen}");
+    }
+    let inside = server.pro_get(PATH).await.is(200)["records"][0]["intervention_name"].clone();
+    assert_eq!(server.account_get(&sought("intervention_name", &inside)).await.is(200)["totalRecords"], 0, "{inside}");
+}

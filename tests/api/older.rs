@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{
-    ANN, CALENDAR, COLOUR, CUT, EVE, HIDDEN_CALENDAR, KEY, KEY_OF_ALL, KNOWN_FICHE, OTHER_CALENDAR, clock,
+    self, ANN, CALENDAR, CLEO, COLOUR, CUT, EVE, HIDDEN_CALENDAR, KEY, KEY_OF_ALL, KNOWN_FICHE, OTHER_CALENDAR, clock,
 };
 
 /// A request with the key that covers every group.
@@ -182,4 +182,25 @@ async fn the_calendars_of_an_intervention_are_those_that_offer_it() {
     assert_eq!((&all["totalRecords"], &all["records"][0]["id"]), (&json!(3), &json!(HIDDEN_CALENDAR)));
     server.get(&format!("/interventions/{COLOUR}/calendars")).await.refused(404, 3, None);
     assert_eq!(server.pro_get(&format!("/interventions/{COLOUR}/calendars")).await.is(200)["totalRecords"], 3);
+}
+
+#[tokio::test]
+async fn an_account_in_two_groups_is_the_one_of_the_group_that_is_meant() {
+    let (mut four, mut five) = (shop::group_four(|_| {}), shop::group_five());
+    shop::open_account(&mut four, shop::OWN_FICHE, CLEO.0);
+    shop::open_account(&mut five, 9_001, CLEO.0);
+    let server = TestServer::serving(vec![four, five], |server| server).await;
+    let cleo = async |method: Method, path: &str, body: Value| {
+        answer(by_key_of_all(&server, method, path).basic_auth(CLEO.0, Some(CLEO.1)).json(&body)).await
+    };
+    let own = format!("/fiches/{}", shop::OWN_FICHE);
+    assert_eq!(cleo(Method::GET, &own, json!({})).await.is(200)["id"], shop::OWN_FICHE);
+    for group in [4, 5] {
+        let list = cleo(Method::GET, &format!("/fiches?group_id={group}"), json!({})).await.is(200);
+        assert_eq!((&list["totalRecords"], &list["records"][0]["group_id"]), (&json!(1), &json!(group)));
+    }
+    let put = json!({"fiche": {"firstname": "Cleo", "group_id": 4}});
+    assert_eq!(cleo(Method::PUT, &own, put).await.is(200)["firstname"], "Cleo");
+    // Nothing says which of the two is meant.
+    cleo(Method::GET, "/fiches", json!({})).await.refused(401, 5, None);
 }

@@ -133,3 +133,12 @@ async fn a_start_is_explained_calendar_by_calendar() {
     assert_eq!((calendars[0]["offered"].as_bool(), rules), (Some(false), vec!["off_grid", "outside_availability"]));
     assert_eq!(server.pro_get(path).await.is(200)["calendars"].as_array().unwrap().len(), 3);
 }
+
+#[tokio::test]
+async fn the_first_free_start_of_the_back_office_is_sought_beyond_all_lead_times() {
+    let server = TestServer::start().await;
+    // Lead times end after 91.25 days.
+    let path = "/groups/4/availabletimeslots?intervention_ids=21&first=1&start=2026-01-05%2010:00:00";
+    assert_eq!(server.pro_get(path).await.is(200)["firstSlot"], Value::Null);
+    assert_eq!(server.pro_get(&format!("{path}&from_web=0")).await.is(200)["firstSlot"], "2026-01-05 10:00:00");
+}

@@ -161,10 +161,7 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     if table.field("group_id").is_some() {
         object = object.property("group_id", named("GroupGiven"));
     }
-    let writable = |field: &&Field<R>| {
-        // A group's slug stays what the system made it.
-        field.writers.is_some_and(|writers| writers <= Audience::Pro) && field.name != "urlname"
-    };
+    let writable = |field: &&Field<R>| field.writers.is_some_and(|writers| writers <= Audience::Pro);
     for field in table.fields.iter().filter(writable) {
         let schema = match resource {
             // Events take nothing for any of their fields.

@@ -13,6 +13,12 @@ use crate::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Rare,
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
 
+/// The rule of an end that its clock does not show after the start.
+const NOT_AFTER_START: &str = "must be after start";
+/// The rule of an end that the clock shows after the start, and is not: the clocks are put forward in between.
+pub(super) const SWALLOWED: &str =
+    "must be after start, and is not, since the clocks are put forward: take the time after that";
+
 /// An event with all its values legal, before it has an id and stamps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VeventInput {
@@ -234,7 +240,8 @@ impl<'a> Reader<'a> {
         let (mail_sent, sms_sent) = (sent("mail_sent"), sent("sms_sent"));
         let (start, end) = (start?, end?);
         let Some(length_seconds) = u32::try_from(end.seconds_since(start)).ok().filter(|length| *length > 0) else {
-            self.fault("end", "must be after start");
+            let swallowed = matches!((self.civil("start"), self.civil("end")), (Some(start), Some(end)) if start < end);
+            self.fault("end", if swallowed { SWALLOWED } else { NOT_AFTER_START });
             return None;
         };
         Some(AppointmentInput {
@@ -303,8 +310,8 @@ impl<'a> Reader<'a> {
         };
         match series {
             Ok(series) => Some(series),
-            Err(error @ SeriesError::EndNotAfterStart) => {
-                self.fault("end", error.to_string());
+            Err(SeriesError::EndNotAfterStart) => {
+                self.fault("end", if start < end { SWALLOWED } else { NOT_AFTER_START });
                 None
             }
             Err(error @ SeriesError::UntilNotAfterStart) => {

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::VEVENT;
-use super::input::{VeventInput, parse};
+use super::input::{SWALLOWED, VeventInput, parse};
 use crate::domain::customfield::{CustomName, Model};
-use crate::domain::recurrence::{Series, SeriesError};
+use crate::domain::recurrence::Series;
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
 use crate::domain::time::{Civil, Instant};
@@ -129,7 +129,7 @@ fn series_times(
     // A note's are held against each other by its own rule.
     let swallowed = start < end && scope.zone.instant_of(start) >= scope.zone.instant_of(end);
     if moved != (None, None) && swallowed {
-        return Err(vec![Fault::new("end", SeriesError::EndNotAfterStart.to_string())]);
+        return Err(vec![Fault::new("end", SWALLOWED)]);
     }
     Ok(())
 }
