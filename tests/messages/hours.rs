@@ -33,8 +33,15 @@ fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
             }
             house.post.is(Mood::Busy);
             house.live(async |engine| {
+                let none_under_way = |root: &Root| {
+                    !root.outbox.open().any(|message| matches!(message.progress, Progress::Claimed { .. }))
+                };
                 for quarter in 0..260 {
+                    // No attempt is to be begun in one hour and taken in the next.
+                    house.post.is(Mood::Busy);
+                    until(engine, "attempts end", none_under_way).await;
                     house.clock.set(begin.plus_seconds(quarter * 15 * MINUTE));
+                    until(engine, "attempts end", none_under_way).await;
                     // The gateway works one hour in three.
                     house.post.is(if quarter / 4 % 3 == 0 { Mood::Takes } else { Mood::Busy });
                     tokio::time::sleep(std::time::Duration::from_millis(12)).await;
