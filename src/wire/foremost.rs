@@ -15,9 +15,12 @@ pub(super) struct Foremost<T, C> {
 }
 
 impl<T, C: Fn(&T, &T) -> Ordering> Foremost<T, C> {
-    /// Nothing seen yet.
-    pub(super) fn new(most: usize, compare: C) -> Self {
-        Self { most: most.max(1), compare, kept: Vec::new(), bounded: false }
+    /// Nothing seen yet of so many that may come. Room is made for all that can be kept at once: to grow would hold the
+    /// old and the new side by side.
+    pub(super) fn new(most: usize, coming: usize, compare: C) -> Self {
+        let most = most.max(1);
+        let kept = Vec::with_capacity(coming.min(most.saturating_mul(2)));
+        Self { most, compare, kept, bounded: false }
     }
 
     /// Looks at one more.
@@ -58,7 +61,7 @@ mod tests {
             mut items in prop::collection::vec(0..50_u8, 0..200),
             most in 1..60_usize,
         ) {
-            let mut foremost = Foremost::new(most, u8::cmp);
+            let mut foremost = Foremost::new(most, items.len(), u8::cmp);
             items.iter().for_each(|item| foremost.offer(*item));
             items.sort_unstable();
             items.truncate(most);

@@ -127,7 +127,8 @@ impl<'t, R: 'static> Query<'t, R> {
     #[must_use]
     pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
         let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
-        let mut foremost = Foremost::new(until, |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope));
+        let compare = |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope);
+        let mut foremost = Foremost::new(until, records.len(), compare);
         let (mut total, mut room) = (0, String::new());
         for record in records.into_iter().filter(|record| self.wants(record, scope, &mut room)) {
             total += 1;
