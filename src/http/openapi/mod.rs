@@ -256,6 +256,19 @@ mod tests {
     }
 
     #[test]
+    fn no_schema_demands_a_field_twice() {
+        let document = shown();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        for (name, schema) in schemas {
+            let mut required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();
+            let many = required.len();
+            required.sort_by_key(|field| field.to_string());
+            required.dedup();
+            assert_eq!(required.len(), many, "{name}");
+        }
+    }
+
+    #[test]
     fn names_of_operations_differ_and_every_reference_leads_somewhere() {
         let document = shown();
         let mut names: Vec<&str> = document["paths"]

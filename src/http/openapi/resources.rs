@@ -276,8 +276,6 @@ fn appointment() -> Object {
                 ("length", whole()),
             ]),
         ),
-        ("capacity", whole()),
-        ("resource_id", whole()),
         ("intervention_name", text()),
         ("calendar_name", text()),
     ];
