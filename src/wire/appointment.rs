@@ -193,7 +193,7 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
 });
 
 /// The same as those are shown it who are no professionals: calendars and interventions go by their public names.
-pub static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
     appointment([
         shown("calendar_name", NAME, |row, scope| {
             Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into())

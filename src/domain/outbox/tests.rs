@@ -1,0 +1,76 @@
+use super::*;
+
+fn link(outbox: &Outbox, at: i64) -> Message {
+    let token = Text::new("abc").expect("a text");
+    let content = Content::AccountLink { purpose: LinkPurpose::Confirm, token, expires: Instant(at + DAY) };
+    outbox.draft(0, Instant(at), content, "a@example.org")
+}
+
+#[test]
+fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again() {
+    let mut outbox = Outbox::default();
+    let first = link(&outbox, 0);
+    outbox.put(first.clone().into(), Instant(0));
+    let sent = Progress::Sent { at: Instant(5), attempts: 1 };
+    outbox.put(Message { progress: sent, first_claimed_at: Some(Instant(4)), ..first }.into(), Instant(5));
+    assert_eq!((outbox.open().count(), outbox.messages().len()), (0, 1));
+    let late = 5 + 90 * DAY;
+    let second = link(&outbox, late - 1);
+    outbox.put(second.into(), Instant(late - 1));
+    assert_eq!(outbox.messages().len(), 2, "not a second too early");
+    let third = link(&outbox, late);
+    outbox.put(third.into(), Instant(late));
+    assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(outbox.attempted_after("a@example.org", Instant(0)), 0);
+}
+
+#[test]
+fn attempts_are_counted_by_recipient_and_message() {
+    let mut outbox = Outbox::default();
+    for at in [10, 20, 30] {
+        let mut message = link(&outbox, at);
+        message.first_claimed_at = Some(Instant(at));
+        outbox.put(message.into(), Instant(at));
+    }
+    let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
+    assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));
+    assert_eq!(outbox.attempted_after("A@Example.org", Instant(9)), 3, "another spelling is the same mailbox");
+    assert_eq!(outbox.attempted_after("b@example.org", Instant(0)), 0);
+}
+
+#[test]
+fn what_was_caused_before_a_withdrawal_is_known_until_the_withdrawal_is_forgotten() {
+    let mut outbox = Outbox::default();
+    let id = VeventId::new(9).expect("an id");
+    let before = link(&outbox, 0);
+    outbox.put(before.clone().into(), Instant(0));
+    let withdrawn = Withdrawn {
+        appointment: Standing { id, start: Instant(900) },
+        length_seconds: 1_800,
+        client: FicheId::new(1).expect("an id"),
+        calendar: CalendarId::new(1).expect("an id"),
+        intervention: InterventionId::new(1).expect("an id"),
+        key: Key::new("abcdefghijklmnopqrst").expect("a key"),
+    };
+    let told = outbox.draft(0, Instant(1), Content::Withdrawal(Box::new(withdrawn)), "a@example.org");
+    outbox.put(told.clone().into(), Instant(1));
+    for state in [outbox.clone(), Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id())] {
+        assert!(state.is_withdrawn_since(id, before.id) && !state.is_withdrawn_since(id, told.id));
+    }
+    let sent = Message { progress: Progress::Sent { at: Instant(5), attempts: 1 }, ..told };
+    outbox.put(sent.into(), Instant(5));
+    assert!(outbox.is_withdrawn_since(id, before.id), "settled is not forgotten");
+}
+
+#[test]
+fn an_outbox_put_together_again_is_the_same() {
+    let mut outbox = Outbox::default();
+    let id = VeventId::new(9).expect("an id");
+    let appointment = Standing { id, start: Instant(900) };
+    let reminder = outbox.draft(0, Instant(1), Content::Reminder(Channel::Sms, appointment), "+33600000000");
+    outbox.put(reminder.into(), Instant(1));
+    let again = Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id());
+    assert_eq!(again.open_reminder(id, Channel::Sms), outbox.open_reminder(id, Channel::Sms));
+    assert!(again.open_reminder(id, Channel::Sms).is_some() && again.open_reminder(id, Channel::Mail).is_none());
+    assert_eq!(link(&again, 2).id, link(&outbox, 2).id);
+}
