@@ -51,6 +51,21 @@ fn disk(folder: &Path) -> Result<(PathBuf, Mounted), String> {
     Ok((image, mounted))
 }
 
+/// Stops a process, and returns once every thread of it stands still or has ended. One of them has to be run to take the signal and to
+/// pass it on: where many wait for the processors, the others go on for seconds meanwhile, and answer.
+fn stop(pid: u32) {
+    signal(pid, "STOP");
+    let threads = PathBuf::from(format!("/proc/{pid}/task"));
+    let stands = |thread: std::io::Result<std::fs::DirEntry>| {
+        let Ok(stat) = std::fs::read_to_string(thread.expect("a thread").path().join("stat")) else { return true };
+        // The state comes after the name, which stands in brackets.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 'Z']))
+    };
+    while !std::fs::read_dir(&threads).expect("it runs").all(stands) {
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
 /// Longer than the steps in which a file system tells time.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -92,11 +107,13 @@ async fn power_cuts_lose_nothing_that_was_answered() {
     let mut chance = StdRng::seed_from_u64(12);
     let (mut answered, mut compacting, mut copies) = (0, 0, 0);
     for cut in 0..cuts {
-        let folder = tempfile::tempdir().expect("a folder");
+        let mut folder = tempfile::tempdir().expect("a folder");
         let (image, mounted) = match disk(folder.path()) {
             Ok(disk) => disk,
             Err(reason) => return println!("skipped: a loop device cannot be mounted here (it takes root): {reason}"),
         };
+        // Both images stay where something is amiss: nothing else can say why.
+        folder.disable_cleanup(true);
         let data = store_of(&mounted.0, &practice(CALENDARS));
         let witness = Arc::new(Witness::verbose());
         // Every other cut falls into the making of a new generation.
@@ -108,18 +125,18 @@ async fn power_cuts_lose_nothing_that_was_answered() {
             tokio::time::sleep(Duration::from_micros(500)).await;
             patience -= 1;
         }
-        signal(server.pid(), "STOP");
+        stop(server.pid());
         compacting += u64::from(is_being_compacted(&data));
-        // The process stands still, so every answer it has given is known once the clients have read theirs.
-        tokio::time::sleep(Duration::from_millis(20)).await;
         let (after, times) = after_a_cut(folder.path(), &image);
         copies += times;
         let found = exported(&after.0.join("data"));
+        // It has not run since, so whatever the clients have still to read was answered before the cut.
         server.end("KILL");
         load.join_all().await;
         witness.examine(&found);
         answered += witness.answered();
         drop((after, mounted));
+        folder.disable_cleanup(false);
     }
     println!(
         "{cuts} power cuts ({copies} copies of the disk), {compacting} amid a compaction, {answered} answered writes: \
@@ -153,7 +170,7 @@ fn a_power_cut_amid_the_first_creation_leaves_all_or_nothing() {
             std::thread::yield_now();
         }
         std::thread::park_timeout(Duration::from_millis(cut * 400 / cuts));
-        signal(import.id(), "STOP");
+        stop(import.id());
         let (after, _) = after_a_cut(folder.path(), &image);
         signal(import.id(), "CONT");
         let done = import.wait().expect("it ends");
