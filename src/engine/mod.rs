@@ -13,6 +13,7 @@ pub mod draws;
 mod group;
 pub mod health;
 pub mod journal;
+mod lane;
 pub mod link;
 pub mod meters;
 pub mod published;

@@ -5,7 +5,7 @@
 //! that of the server, and that of the timer alone, should a bug end it.
 //! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Engine;
+use super::lane::Lane;
 use super::link::{Link, Wiring};
 use super::queue::{Matter, Queue};
 use super::sending::{Post, attempt};
@@ -92,14 +93,6 @@ struct State {
     alarm: Option<(JoinHandle<()>, Option<Instant>)>,
     /// Who waits for the end of what is under way.
     stopping: Option<oneshot::Sender<()>>,
-}
-
-/// Attempts of one channel: a slow gateway keeps nobody waiting but its own.
-#[derive(Default)]
-struct Lane {
-    /// With when each was due.
-    waiting: VecDeque<(Matter, Instant)>,
-    under_way: usize,
 }
 
 impl Actor for Timer {
@@ -325,17 +318,21 @@ impl State {
             self.refill();
         }
         while let Some((due, matter)) = self.queue.take(now) {
-            let Some(channel) = self.channel(matter) else { continue };
+            let Some((channel, is_reminder)) = self.sort(matter) else { continue };
             self.taken.insert(matter);
-            self.lanes.entry(channel).or_default().waiting.push_back((matter, due));
+            self.lanes.entry(channel).or_default().push(matter, due, is_reminder);
         }
     }
 
-    /// By what a matter goes; `None` where it is no more.
-    fn channel(&self, (group, item): Matter) -> Option<Channel> {
+    /// By what a matter goes, and whether it is a reminder; `None` where it is no more.
+    fn sort(&self, (group, item): Matter) -> Option<(Channel, bool)> {
         match item {
-            Item::Reminder(_, channel) => Some(channel),
-            Item::Message(id) => Some(self.parts.engine.published().root(group)?.outbox.message(id)?.channel()),
+            Item::Reminder(_, channel) => Some((channel, true)),
+            Item::Message(id) => {
+                let root = self.parts.engine.published().root(group)?;
+                let message = root.outbox.message(id)?;
+                Some((message.channel(), message.reminder().is_some()))
+            }
         }
     }
 
@@ -344,8 +341,7 @@ impl State {
         let stopped = self.parts.stopped.load(Ordering::Relaxed);
         for (channel, lane) in &mut self.lanes {
             while !stopped && lane.under_way < self.parts.lane {
-                let Some(((group, item), due)) = lane.waiting.pop_front() else { break };
-                lane.under_way += 1;
+                let Some(((group, item), due)) = lane.begin() else { break };
                 let (engine, post) = (self.parts.engine.clone(), Arc::clone(&self.parts.post));
                 post.meters.begins(*channel, lateness(&engine, due));
                 let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
@@ -367,7 +363,7 @@ impl State {
     fn ended(&mut self, matter: Matter, channel: Channel) {
         self.taken.remove(&matter);
         if let Some(lane) = self.lanes.get_mut(&channel) {
-            lane.under_way = lane.under_way.saturating_sub(1);
+            lane.end();
         }
         let (group, item) = matter;
         let Some(root) = self.parts.engine.published().root(group) else { return };
