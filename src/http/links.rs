@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -29,9 +30,17 @@ use crate::password;
 /// Bytes of a form at most.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
 
+/// The last segment of the path, where it is a text.
+type Token = Result<Path<String>, PathRejection>;
+
+/// What a segment of bytes that are no text leads to is what any other leads to that is no link: nothing.
+fn link_of(token: &Token) -> Option<Link> {
+    token.as_ref().ok().and_then(|Path(token)| parse(token))
+}
+
 /// GET /m/:token.
-pub(super) async fn show(State(server): State<Arc<Server>>, Path(token): Path<String>) -> Response {
-    match parse(&token) {
+pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
+    match link_of(&token) {
         Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
             if row.deleted { Page::Cancelled } else { ask_cancel(root, row, appointment, server.engine.clock().now()) }
         }),
@@ -47,8 +56,8 @@ pub(super) async fn show(State(server): State<Arc<Server>>, Path(token): Path<St
 }
 
 /// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
-pub(super) async fn act(State(server): State<Arc<Server>>, Path(token): Path<String>, body: Body) -> Response {
-    match parse(&token) {
+pub(super) async fn act(State(server): State<Arc<Server>>, token: Token, body: Body) -> Response {
+    match link_of(&token) {
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
         Some(Link::Unsubscribe(holder)) => unsubscribe(&server, &holder).await,
         Some(Link::Account(token)) => follow(&server, &token, body).await,

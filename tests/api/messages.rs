@@ -91,7 +91,20 @@ async fn a_booking_is_confirmed_and_its_link_cancels_only_when_the_button_is_pre
     let wrong = link.replace(appointment["key"].as_str().expect("a key"), "abcdefghijklmnopqrst");
     assert_eq!(answer(server.bare(Method::GET, &wrong)).await.status, 404);
     assert_eq!(answer(server.bare(Method::POST, &wrong)).await.status, 404);
-    assert_eq!(answer(server.bare(Method::GET, "/m/nothing")).await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_no_link_leads_to_one_page_even_where_it_is_no_text() {
+    let server = TestServer::start().await;
+    let gone = answer(server.bare(Method::GET, "/m/nothing")).await;
+    assert!(gone.text.contains("<html"), "{}", gone.text);
+    for token in ["nothing", "%FF", "c.%C3.x", "%"] {
+        for method in [Method::GET, Method::POST] {
+            let page = answer(server.bare(method, &format!("/m/{token}"))).await;
+            assert_eq!((page.status.as_u16(), &page.text), (404, &gone.text), "{token}");
+            assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+        }
+    }
 }
 
 #[tokio::test]
