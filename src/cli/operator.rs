@@ -175,7 +175,7 @@ impl Place {
         let now = SystemClock.now();
         for ledger in roots.into_iter().map(|root| Ledger::of(root, now)) {
             for entry in ledger.entries() {
-                let line = messages::line(&entry, &ledger, Audience::Pro, &carriers);
+                let line = messages::line(&entry, ledger.root(), Audience::Pro, &carriers);
                 writeln!(out, "{}", Value::Object(line))?;
             }
         }

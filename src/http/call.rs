@@ -335,6 +335,7 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
         InGroup::ChangeFiche => fiches::change(call).await,
         InGroup::ListMessages => messages::list(call).await,
+        InGroup::ShowMessage => messages::show(&call),
         InGroup::ListPros => pros::list(&call),
         InGroup::ShowPro => pros::show(&call),
         InGroup::ListVevents => vevents::list(call).await,

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome};
+use super::call::{GroupCall, Outcome, ok};
+use super::failure::Failure;
 use super::listing::Found;
+use crate::domain::ids::MessageId;
 use crate::domain::outbox::Progress;
+use crate::domain::root::Root;
 use crate::notify::Carriers;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
@@ -25,17 +28,23 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
         let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
         Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the list is of this very ledger");
-            let line = line(&entry, &ledger, audience, &carriers);
+            let line = line(&entry, ledger.root(), audience, &carriers);
             serde_json::to_writer(bytes, &line).expect("an object is written to memory");
         })
     };
     Ok(call.server.computing.run(find).await?.answer(&call.server))
 }
 
-/// A line of the ledger as it is shown; with what the message says where nobody carries it.
+/// GET /api/v1/groups/:group_id/messages/:id. A reminder that is planned has no id yet.
+pub(super) fn show(call: &GroupCall) -> Outcome {
+    let id = call.id(MessageId::new)?;
+    let message = call.root.outbox.message(id).ok_or_else(Failure::no_result)?;
+    Ok(ok(&line(&Entry::of(message), &call.root, call.audience(), &call.server.carriers).into()))
+}
+
+/// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
 #[must_use]
-pub fn line(entry: &Entry, ledger: &Ledger, audience: Audience, carriers: &Carriers) -> Map<String, Value> {
-    let root = ledger.root();
+pub fn line(entry: &Entry, root: &Root, audience: Audience, carriers: &Carriers) -> Map<String, Value> {
     let mut object = MESSAGE.render(entry, &Scope::of(root), audience);
     let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
     let reading = kept.and_then(|message| carriers.reading(root, message));

@@ -181,6 +181,7 @@ static RIGHTS: &[Right] = &[
     right(Resource::Appointment, Verb::Make, WHERE_ALLOWED),
     right(Resource::Appointment, Verb::Delete, HOLDERS),
     right(Resource::Message, Verb::List, PROS),
+    right(Resource::Message, Verb::Show, PROS),
     right(Resource::Pro, Verb::List, PROS),
     right(Resource::Pro, Verb::Show, PROS),
     right(Resource::Account, Verb::Make, ANYBODY),
@@ -248,6 +249,7 @@ fn in_group(operation: InGroup) -> (Resource, Verb) {
         InGroup::ShowAppointment => (Resource::Appointment, Verb::Show),
         InGroup::CancelAppointment => (Resource::Appointment, Verb::Delete),
         InGroup::ListMessages => (Resource::Message, Verb::List),
+        InGroup::ShowMessage => (Resource::Message, Verb::Show),
         InGroup::ListPros => (Resource::Pro, Verb::List),
         InGroup::ShowPro => (Resource::Pro, Verb::Show),
     }

@@ -54,7 +54,7 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
     required: &[],
     customs: None,
     id: |entry| entry.place,
-    order: |_, _, _| std::cmp::Ordering::Equal,
+    order: |a, b, _| a.place.cmp(&b.place),
     blank: Entry { place: 0, what: What::Blank },
 });
 
@@ -126,7 +126,9 @@ impl Ledger {
 }
 
 impl Entry {
-    fn of(message: &Arc<Message>) -> Self {
+    /// The line of a message.
+    #[must_use]
+    pub fn of(message: &Arc<Message>) -> Self {
         Self { place: message.id.number(), what: What::Message(Arc::clone(message)) }
     }
 

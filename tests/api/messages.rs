@@ -174,6 +174,8 @@ async fn a_long_ledger_comes_whole_and_in_pages() {
         paged.extend(list["records"].as_array().expect("a list").clone());
     }
     assert_eq!(paged, all);
+    let down = server.pro_get("/groups/4/messages?results=all&dir=desc").await.is(200);
+    assert!(down["records"].as_array().expect("a list").iter().eq(all.iter().rev()), "the last that came to be first");
     let by_recipient = server.pro_get("/groups/4/messages?results=all&sort=recipient&dir=desc").await.is(200);
     let names: Vec<&str> =
         by_recipient["records"].as_array().expect("a list").iter().filter_map(|it| it["recipient"].as_str()).collect();
@@ -276,9 +278,27 @@ async fn a_link_to_confirm_an_account_leads_to_a_page_that_asks_for_a_password()
 }
 
 #[tokio::test]
+async fn a_message_is_read_alone_as_it_stands_in_the_ledger() {
+    let server = writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead")).await;
+    booked(&server, "2025-06-03 10:00:00").await;
+    let records = ledger(&server, 1).await;
+    let [sent, planned] = &records[..] else { panic!("{records:?}") };
+    let one = server.pro_get(&format!("/groups/4/messages/{}", sent["id"])).await.is(200);
+    assert_eq!((&one, one["text"].as_str().is_some()), (sent, true));
+    // The reminder stands in the ledger after it, and is no message yet.
+    assert_eq!(planned["id"], Value::Null);
+    for absent in ["0", "2", "-1", "x", "99999999999999999999"] {
+        server.pro_get(&format!("/groups/4/messages/{absent}")).await.refused(404, 3, None);
+    }
+}
+
+#[tokio::test]
 async fn the_ledger_is_for_professionals() {
     let server = writing(|_| {}).await;
+    booked(&server, "2025-06-03 10:00:00").await;
+    let id = ledger(&server, 1).await[0]["id"].clone();
     server.get("/groups/4/messages").await.refused(403, 1, None);
+    server.get(&format!("/groups/4/messages/{id}")).await.refused(403, 1, None);
 }
 
 #[tokio::test]

@@ -148,6 +148,7 @@ fn in_group(operation: InGroup) -> Told {
         InGroup::MakeFiche => made(Fiche),
         InGroup::ChangeFiche => changed(Fiche),
         InGroup::ListMessages => listed(Message, "messages planned, sent, and not sent with the reason", vec![]),
+        InGroup::ShowMessage => shown(Message),
         InGroup::ListPros => listed(Pro, "the group's professionals", Vec::new()),
         InGroup::ShowPro => shown(Pro),
         InGroup::ListVevents => listed(Vevent, "the group's events, deleted ones too", given::of_vevents()),
