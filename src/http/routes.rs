@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
 };
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -381,17 +381,18 @@ impl Routes {
         let by_key_alone = !headers.contains_key(AUTHORIZATION)
             && tokens_of(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
-        let mut response = if method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-            preflight()
-        } else {
-            let mut request = without_suffix(request.map(Body::new));
-            request.extensions_mut().insert(Source(source));
-            match Guarded(Box::pin(self.service.call(request))).await {
-                Ok(Ok(response)) => response,
-                Ok(Err(impossible)) => match impossible {},
-                Err(_) => Failure::ours().into_response(),
-            }
+        let asks_first = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let mut request = without_suffix(request.map(Body::new));
+        request.extensions_mut().insert(Source(source));
+        let mut response = match Guarded(Box::pin(self.service.call(request))).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(impossible)) => match impossible {},
+            Err(_) => Failure::ours().into_response(),
         };
+        // No line of the table takes OPTIONS: what is refused for that alone is a path that there is.
+        if asks_first && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            response = preflight(&response);
+        }
         if by_key_alone {
             // Any web page may read what the key alone is told.
             response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
@@ -403,12 +404,15 @@ impl Routes {
     }
 }
 
-/// The answer to a browser that asks whether a page may send a request. Never with credentials.
-fn preflight() -> Response {
+/// The answer to a browser that asks whether a page may send a request to a path, made of the refusal that names the path's
+/// methods. Headers with credentials are never among those that a page may send.
+fn preflight(refused: &Response) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type, Idempotency-Key"));
+    if let Some(methods) = refused.headers().get(ALLOW) {
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
+    }
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, idempotency-key"));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }

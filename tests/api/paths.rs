@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::server::{TestServer, answer};
+use crate::server::{Answer, TestServer, answer};
 
 #[tokio::test]
 async fn health_needs_no_key() {
@@ -41,11 +41,50 @@ async fn web_pages_may_read_what_the_key_alone_is_told_and_nothing_else() {
     let server = TestServer::start().await;
     assert_eq!(server.get("/groups/4").await.headers["access-control-allow-origin"], "*");
     assert!(!server.pro_get("/groups/4").await.headers.contains_key("access-control-allow-origin"));
-    let preflight = server
-        .bare(Method::OPTIONS, "/api/v1/groups/4/appointments")
+}
+
+/// The answer to a browser before a page of another address sends a request.
+async fn preflight(server: &TestServer, path: &str, method: &str, headers: &str) -> Answer {
+    let request = server
+        .bare(Method::OPTIONS, path)
         .header("Origin", "https://shop.example")
-        .header("Access-Control-Request-Method", "POST");
-    let preflight = answer(preflight).await;
-    assert_eq!(preflight.status, 204);
-    assert!(!preflight.headers.contains_key("access-control-allow-credentials"));
+        .header("Access-Control-Request-Method", method)
+        .header("Access-Control-Request-Headers", headers);
+    answer(request).await
+}
+
+#[tokio::test]
+async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
+    let server = TestServer::start().await;
+    for (path, methods) in [
+        ("/api/v1/groups/4/appointments", "GET,HEAD,POST"),
+        ("/api/v1/groups/4/appointments.json?apikey=x", "GET,HEAD,POST"),
+        ("/api/v1/groups/4/appointments/7", "GET,HEAD,DELETE"),
+        ("/api/v1/groups/4/availabletimeslots", "GET,HEAD"),
+        ("/api/v1/accounts/confirm", "POST"),
+    ] {
+        let allowed = preflight(&server, path, "POST", "authorization,content-type,cookie,idempotency-key").await;
+        assert_eq!((allowed.status.as_u16(), allowed.text.as_str()), (204, ""), "{path}");
+        let header = |name: &str| allowed.headers.get(name).map(|value| value.to_str().expect("a text"));
+        assert_eq!(header("access-control-allow-origin"), Some("*"), "{path}");
+        assert_eq!(header("access-control-allow-methods"), Some(methods), "{path}");
+        assert_eq!(header("access-control-allow-headers"), Some("content-type, idempotency-key"), "{path}");
+        assert_eq!(header("access-control-max-age"), Some("86400"), "{path}");
+        assert_eq!(header("access-control-allow-credentials"), None, "{path}");
+    }
+    for path in ["/api/v1/sessions/login", "/api/v1/sessions/logout"] {
+        let refused = preflight(&server, path, "POST", "content-type").await;
+        assert!(!refused.headers.contains_key("access-control-allow-origin"), "what a login answers is for no page");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_asks_about_no_path_is_told_so_and_options_alone_is_no_method() {
+    let server = TestServer::start().await;
+    for path in ["/api/v1/nothing", "/api/v1/groups/4/nothing", "/"] {
+        preflight(&server, path, "POST", "content-type").await.refused(404, 3, None);
+    }
+    let refused = answer(server.bare(Method::OPTIONS, "/api/v1/groups/4/appointments")).await;
+    refused.refused(405, 2, None);
+    assert!(!refused.headers.contains_key("access-control-allow-methods"));
 }

@@ -29,7 +29,11 @@ Shared agendas, online booking and availability search.
 
 Datetimes are `YYYY-MM-DD HH:MM:SS` on the clocks of the group. Bodies are JSON, the object wrapped in its name. Numbers \
 may come as texts, booleans as 1 and 0; `\"\"` and null unset. Unknown fields and parameters are ignored. Paths may end \
-with `.json`. An error names the field to blame and the rule, and changes nothing.";
+with `.json`. An error names the field to blame and the rule, and changes nothing.
+
+Pages of any address may use the API by the key alone: such answers carry `Access-Control-Allow-Origin: *`, and to a \
+browser's `OPTIONS` with `Access-Control-Request-Method` every path answers which methods it takes, with the headers \
+`Content-Type` and `Idempotency-Key`. Credentials and sessions are not for pages of other addresses.";
 
 /// The document, as it is served.
 pub(super) fn bytes() -> Bytes {
