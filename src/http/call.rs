@@ -141,7 +141,7 @@ impl GroupCall {
 
     /// What fields are read and shown in.
     pub(super) fn scope(&self) -> Scope<'_> {
-        Scope::of(&self.root)
+        Scope::of(&self.root).at(self.now)
     }
 }
 

@@ -77,17 +77,17 @@ pub(super) async fn page<R: Listed>(
     wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
-    let root = Arc::clone(&call.root);
+    let (root, now) = (Arc::clone(&call.root), call.now);
     let at_once = rows.saturating_mul(query.cost()) <= ROWS_AT_ONCE;
     let find = move || {
         let mut records = all(&root);
         records.retain(|record| wanted(record, &root));
-        let page = query.page(records, &Scope::of(&root));
+        let page = query.page(records, &Scope::of(&root).at(now));
         let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
         let head = query.head(numbers.len(), page.total);
         Found::of(head, numbers, move |number, bytes| {
             let record = R::of_number(&root, number).expect("the list is of this very state");
-            serde_json::to_writer(bytes, &render(record, &Scope::of(&root))).expect("an object is written to memory");
+            serde_json::to_writer(bytes, &render(record, &Scope::of(&root).at(now))).expect("an object is written to memory");
         })
     };
     let found = if at_once { find() } else { call.server.computing.run(find).await? };

@@ -213,6 +213,8 @@ pub fn table_of(audience: Audience) -> &'static Table<Vevent> {
     }
 }
 
+/// Seconds.
+const AGE: Kind = Kind::Integer { min: 0, max: i64::MAX };
 const NAME: Kind = Kind::Text { max: 255 };
 const ONE: Kind = Kind::Integer { min: 1, max: 1 };
 const NONE: Kind = Kind::Integer { min: 0, max: 0 };
@@ -224,6 +226,10 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
             shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
             shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
             shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
+            // Stamps never go back, so that one may lie ahead of the clock.
+            shown("created_since", AGE, |row, scope| {
+                scope.now.map_or(Cell::Null, |now| Cell::Integer(now.seconds_since(row.created_at).max(0)))
+            }),
             shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| Cell::Integer(of(row).state.number())),
             shown("group_id", Kind::Reference, |_, scope| {
                 Cell::Reference(Some(scope.root.catalogue.group.id.number()))
@@ -336,10 +342,9 @@ pub fn render(
             fiche.extend(of_fiche(record, scope, audience));
         }
     }
-    let mut record = table_of(audience).render(row, scope, audience);
+    let mut record = table_of(audience).render(row, &scope.at(now), audience);
     let more = json!({
         "key": appointment.key.as_str(),
-        "created_since": now.seconds_since(row.created_at).max(0),
         "group": {"id": group.id.number(), "name": group.name.as_str(), "urlname": group.urlname.as_str()},
         "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
         "fiche": fiche,

@@ -48,13 +48,21 @@ pub struct Scope<'a> {
     pub root: &'a Root,
     /// The zone of the group's clock.
     pub zone: Zone,
+    /// The moment of the request, by which ages are told; `None` where none is.
+    pub now: Option<Instant>,
 }
 
 impl<'a> Scope<'a> {
     /// The scope of a group's own clock.
     #[must_use]
     pub fn of(root: &'a Root) -> Self {
-        Self { root, zone: root.catalogue.zone() }
+        Self { root, zone: root.catalogue.zone(), now: None }
+    }
+
+    /// The same, at a moment.
+    #[must_use]
+    pub fn at(self, now: Instant) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// The same, with datetimes in UTC.

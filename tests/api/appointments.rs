@@ -193,3 +193,34 @@ async fn what_a_record_shows_its_readers_sort_and_filter_by() {
     let inside = server.pro_get(PATH).await.is(200)["records"][0]["intervention_name"].clone();
     assert_eq!(server.account_get(&sought("intervention_name", &inside)).await.is(200)["totalRecords"], 0, "{inside}");
 }
+
+#[tokio::test]
+async fn appointments_are_sorted_and_found_by_their_age() {
+    let server = TestServer::start().await;
+    let mut ids = Vec::new();
+    for (made_at, time) in [(clock(7, 0), "11:00"), (clock(7, 10), "09:00"), (clock(7, 20), "10:00")] {
+        server.at(made_at);
+        let mut wanted = booking(time);
+        wanted["fiche"]["email"] = json!(format!("c{}@example.org", ids.len()));
+        ids.push(book(&server, &wanted).await.is(201)["records"][0]["id"].clone());
+    }
+    server.at(clock(7, 30));
+    let listed = async |query: &str| {
+        let list = server.pro_get(&format!("{PATH}?{query}")).await.is(200);
+        list["records"].as_array().expect("a list").clone()
+    };
+    let by_age = listed("sort=created_since").await;
+    let ages: Vec<(&Value, &Value)> = by_age.iter().map(|record| (&record["id"], &record["created_since"])).collect();
+    assert_eq!(ages, [(&ids[2], &json!(600)), (&ids[1], &json!(1_200)), (&ids[0], &json!(1_800))]);
+    let oldest = listed("sort=created_since&dir=desc&results=1").await;
+    assert_eq!(oldest[0]["id"], ids[0]);
+    for (op, value, found) in
+        [("<", "1200", 1), ("<=", "1200", 2), ("=", "1800", 1), ("in", "600,1800", 2), ("like", "1%25", 2)]
+    {
+        let condition =
+            format!("conditions[0][field]=created_since&conditions[0][op]={op}&conditions[0][value]={value}");
+        assert_eq!(listed(&condition).await.len(), found, "{op} {value}");
+    }
+    let wrong = "conditions[0][field]=created_since&conditions[0][op]=<&conditions[0][value]=soon";
+    server.pro_get(&format!("{PATH}?{wrong}")).await.refused(400, 2, Some("conditions[0][value]"));
+}

@@ -10,6 +10,7 @@ use super::schema::{
 };
 use crate::domain::catalogue::Catalogue;
 use crate::domain::root::Root;
+use crate::domain::time::Instant;
 use crate::wire::appointment::APPOINTMENT;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
@@ -208,7 +209,7 @@ fn vevent_field(name: &str, kind: Kind) -> RefOr<Schema> {
 /// What a field holds where nothing was given.
 fn default<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
     let nowhere = Root::new(Catalogue::new(GROUP.blank.clone()));
-    let scope = Scope::of(&nowhere);
+    let scope = Scope::of(&nowhere).at(Instant(0));
     let cell = field.cell(&table.blank, &scope);
     // A stand-in for a reference that every object has.
     if matches!(cell, Cell::Reference(Some(1))) { 1.into() } else { cell.json(scope.zone) }
@@ -263,7 +264,6 @@ fn appointment() -> Object {
     let fiche = fiche.description(Some("to a key alone the id, and in the booking's own answer what was sent")).build();
     let more = [
         ("key", text()),
-        ("created_since", whole()),
         ("group", part(&[("id", id()), ("name", text()), ("urlname", text())])),
         ("calendar", part(&[("id", id()), ("publicname", text())])),
         ("fiche", fiche),
