@@ -36,7 +36,7 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
         read(&document, Taken::default())?
     } else if merging {
         let new = read(&document, Taken::of(&existing))?;
-        merge::merge(existing, new).map_err(Failed::Document)?
+        merge::merge(existing, new, &document).map_err(Failed::Document)?
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };

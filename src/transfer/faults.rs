@@ -5,7 +5,7 @@ use std::fmt;
 use crate::domain::refusal::Fault;
 
 /// Most faults that an import names before it gives up.
-const FAULTS_MAX: usize = 20;
+pub(super) const FAULTS_MAX: usize = 20;
 
 /// One thing that is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]

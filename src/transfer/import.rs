@@ -71,6 +71,37 @@ struct Outline {
     rows: usize,
 }
 
+/// What a document is made of. The demonstration names the Monday that its dates lie around.
+const PARTS: [&str; 3] = ["apikeys", "groups", "anchor"];
+/// The short lists of a group whose rows have ids, and those of people.
+const SECTIONS: [&str; 7] =
+    ["pros", "accounts", "calendarsets", "calendars", "interventionsets", "interventions", "customfields"];
+
+impl Outline {
+    /// Refuses sections that nobody reads. Of a group that is every list and object that is none of its own; what else it
+    /// does not know it ignores, like every resource.
+    fn check_sections(&self, faults: &mut Faults) {
+        for name in self.top.keys().filter(|name| !PARTS.contains(&name.as_str())) {
+            faults.add(quoted(name), "is no part of a document: those are apikeys and groups");
+        }
+        for (index, group) in self.groups.iter().enumerate() {
+            for (name, value) in group {
+                let known = SECTIONS.contains(&name.as_str()) || GROUP.field(name).is_some();
+                if known || !(value.is_array() || value.is_object()) {
+                    continue;
+                }
+                let rule = format!("is no section of a group: those are {}, fiches and vevents", SECTIONS.join(", "));
+                faults.add(format!("groups[{index}].{}", quoted(name)), rule);
+            }
+        }
+    }
+}
+
+/// A name that a document gives, short enough to be read.
+fn quoted(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
 /// A group as far as it has been read.
 struct Draft {
     path: String,
@@ -90,6 +121,7 @@ impl Import<'_> {
         let mut ids = Ids::after(&self.taken);
         let outline = outline(document, &mut ids).map_err(|fault| vec![fault])?;
         let mut faults = Faults::default();
+        outline.check_sections(&mut faults);
         let mut drafts = self.catalogues(&outline, &mut ids, &mut faults);
         faults.none_or(())?;
         let mut done = 0;
@@ -210,8 +242,6 @@ struct People {
 
 /// Reads everything but the rows, and notes all ids.
 fn outline(document: &[u8], ids: &mut Ids) -> Result<Outline, ImportFault> {
-    const SECTIONS: [&str; 6] =
-        ["pros", "calendars", "calendarsets", "interventions", "interventionsets", "customfields"];
     let mut outline = Outline::default();
     walk(document, None, &mut |piece| match piece {
         Piece::Top(key, value) => drop(outline.top.insert(key, value)),
@@ -250,9 +280,8 @@ impl Sections<'_> {
         macro_rules! section {
             ($name:ident, $table:expr, $id:ident, $blank:expr) => {
                 let rows = self.rows(stringify!($name), &root, $table, |id| $id::new(id).map($blank));
-                let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, Arc::new(row))).collect();
                 let mut catalogue = Catalogue::clone(&root.catalogue);
-                catalogue.$name = rows;
+                catalogue.$name = rows.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
                 root.catalogue = catalogue.into();
             };
         }
@@ -265,20 +294,24 @@ impl Sections<'_> {
             crate::domain::intervention::Intervention::new(id, now)
         });
         let str0 = CustomName::new("str0").expect("a custom name");
-        section!(customfields, &CUSTOMFIELD, CustomfieldId, |id| Customfield::new(id, Model::Fiche, str0, now));
-        self.check_definitions(&root.catalogue);
-        Catalogue::clone(&root.catalogue)
+        let blank = |id| CustomfieldId::new(id).map(|id| Customfield::new(id, Model::Fiche, str0, now));
+        let customfields = self.rows("customfields", &root, &CUSTOMFIELD, blank);
+        self.check_definitions(&customfields);
+        let mut catalogue = Catalogue::clone(&root.catalogue);
+        catalogue.customfields = customfields.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
+        catalogue
     }
 
+    /// The rows of a section, each with its path.
     fn rows<R: 'static>(
         &mut self,
         section: &'static str,
         root: &Root,
         table: &Table<R>,
         blank: impl Fn(u64) -> Option<R>,
-    ) -> Vec<R> {
+    ) -> Vec<(String, R)> {
         let scope = Scope::of(root);
-        let mut rows: Vec<R> = Vec::new();
+        let mut rows = Vec::new();
         let mut last_sort = 0;
         for (path, object) in objects(self.fields.get(section), &format!("{}.{section}", self.path), self.faults) {
             let mut object = object.clone();
@@ -294,7 +327,7 @@ impl Sections<'_> {
                     if let Some(Cell::Integer(sort)) = table.field("sort").map(|field| field.cell(&row, &scope)) {
                         last_sort = last_sort.max(sort);
                     }
-                    rows.push(row);
+                    rows.push((path, row));
                 }
                 Err(wrong) => self.faults.extend(&path, wrong),
             }
@@ -303,13 +336,14 @@ impl Sections<'_> {
     }
 
     /// A name is defined once for a model.
-    fn check_definitions(&mut self, catalogue: &Catalogue) {
-        let mut live: Vec<_> = catalogue.customfields.values().filter(|c| !c.deleted).collect();
-        live.sort_by_key(|c| (c.model, c.name));
-        for pair in live.windows(2).filter(|pair| (pair[0].model, pair[0].name) == (pair[1].model, pair[1].name)) {
-            let (model, name) = (pair[0].model.name(), pair[0].name);
-            let rule = format!("{name} of {model} is defined twice, by {} and {}", pair[0].id, pair[1].id);
-            self.faults.add(format!("{}.customfields", self.path), rule);
+    fn check_definitions(&mut self, rows: &[(String, Customfield)]) {
+        let mut defined: BTreeMap<(Model, CustomName), &str> = BTreeMap::new();
+        for (path, row) in rows.iter().filter(|(_, row)| !row.deleted) {
+            let first = *defined.entry((row.model, row.name)).or_insert(path);
+            if first != path {
+                let rule = format!("{} of {} is defined by {first} already", row.name, row.model.name());
+                self.faults.add(format!("{path}.name"), rule);
+            }
         }
     }
 }

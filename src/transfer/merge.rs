@@ -2,26 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::faults::Faults;
+use serde_json::Value;
+
+use super::document::{Piece, Section, walk};
+use super::faults::{FAULTS_MAX, Faults};
 use super::{Content, ImportFault};
 use crate::domain::directory::{Directory, IdKind, Pro};
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::root::Root;
+use crate::wire::value;
 
-/// The content after `new` has been merged into `existing`, which it was read for. A person whose e-mail is known keeps
+/// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail is known keeps
 /// the known id; a key that is known takes the new label and groups.
 ///
 /// # Errors
-/// Ids of the document that belong to groups or persons that stay.
-pub fn merge(existing: Content, new: Content) -> Result<Content, Vec<ImportFault>> {
+/// Ids of the document that belong to groups or persons that stay, the first twenty.
+pub fn merge(existing: Content, new: Content, document: &[u8]) -> Result<Content, Vec<ImportFault>> {
     let mut faults = Faults::default();
     let replaced: BTreeSet<GroupId> = new.roots.iter().map(|root| root.catalogue.group.id).collect();
     let is_replaced = |root: &Root| replaced.contains(&root.catalogue.group.id);
     let (old, staying): (Vec<Root>, Vec<Root>) = existing.roots.into_iter().partition(is_replaced);
-    check_ids(&staying, &new.roots, &mut faults);
+    let clashes = clashes(&staying, &new.roots, &mut faults);
     let mut directory = existing.directory;
     directory.apikeys.extend(new.directory.apikeys);
-    directory.pros = pros(directory.pros, new.directory.pros, &replaced, &mut faults);
+    let (pros, twice) = pros(directory.pros, new.directory.pros, &replaced);
+    directory.pros = pros;
+    if !clashes.is_empty() || !twice.is_empty() {
+        name(document, &clashes, &twice, &mut faults).map_err(|fault| vec![fault])?;
+    }
+    faults.none_or(())?;
     let mut arriving = new.roots;
     for root in &mut arriving {
         claim(&mut directory, root);
@@ -39,7 +48,7 @@ pub fn merge(existing: Content, new: Content) -> Result<Content, Vec<ImportFault
     let mut roots = staying;
     roots.extend(arriving);
     roots.sort_by_key(|root| root.catalogue.group.id);
-    faults.none_or(Content { directory, roots })
+    Ok(Content { directory, roots })
 }
 
 fn claim(directory: &mut Directory, root: &Root) {
@@ -48,22 +57,22 @@ fn claim(directory: &mut Directory, root: &Root) {
     root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group));
 }
 
-/// Refuses ids that both a group that stays and one that arrives have.
-fn check_ids(staying: &[Root], arriving: &[Root], faults: &mut Faults) {
+/// Ids of the document that are taken: each by the place of its group, its section, and what is wrong with it.
+type Clashes = BTreeMap<(usize, &'static str, u64), String>;
+
+/// The ids that both a group that stays and one that arrives have.
+fn clashes(staying: &[Root], arriving: &[Root], faults: &mut Faults) -> Clashes {
+    let mut clashes = Clashes::new();
     for (index, root) in arriving.iter().enumerate() {
         for other in staying {
             let owner = other.catalogue.group.id;
             let (ours, theirs) = (&root.catalogue, &other.catalogue);
-            let mut clash = |section: &str, id: Option<u64>| {
-                if let Some(id) = id {
-                    let rule = format!("the id {id} belongs to group {owner}, which stays");
-                    faults.add(format!("groups[{index}].{section}"), rule);
-                }
-            };
-            let taken = |known: bool, id: u64| known.then_some(id);
             macro_rules! section {
                 ($name:ident, $ours:expr, $theirs:expr) => {
-                    clash(stringify!($name), $ours.keys().find_map(|id| taken($theirs.contains_key(id), id.number())));
+                    for id in $ours.keys().filter(|id| $theirs.contains_key(*id)).take(FAULTS_MAX) {
+                        let rule = format!("the id {id} belongs to group {owner}, which stays");
+                        clashes.insert((index, stringify!($name), id.number()), rule);
+                    }
                 };
             }
             section!(calendarsets, ours.calendarsets, theirs.calendarsets);
@@ -78,15 +87,46 @@ fn check_ids(staying: &[Root], arriving: &[Root], faults: &mut Faults) {
             }
         }
     }
+    clashes
 }
 
-/// The persons of both: those known lose the replaced groups, and win those that the document gives them.
+/// Names the rows whose ids are taken, or are those of two `persons`. An id that clashes was given, since those that the
+/// import assigns are free.
+fn name(document: &[u8], clashes: &Clashes, persons: &BTreeSet<u64>, faults: &mut Faults) -> Result<(), ImportFault> {
+    let mut look = |group: usize, section: &str, index: usize, row: &Value| {
+        let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
+        let rule = match section {
+            "pros" => persons.contains(&id).then(|| format!("the id {id} belongs to a person who stays")),
+            _ => clashes.get(&(group, section, id)).cloned(),
+        };
+        if let Some(rule) = rule {
+            faults.add(format!("groups[{group}].{section}[{index}].id"), rule);
+        }
+    };
+    walk(document, None, &mut |piece| {
+        if let Piece::Field(group, section, Value::Array(rows)) = piece {
+            rows.iter().enumerate().for_each(|(index, row)| look(group, &section, index, row));
+        }
+    })?;
+    for section in [Section::Fiches, Section::Vevents] {
+        if clashes.keys().any(|(_, name, _)| *name == section.name()) {
+            walk(document, Some(section), &mut |piece| {
+                if let Piece::Row(group, index, row) = piece {
+                    look(group, section.name(), index, &row);
+                }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The persons of both, and the ids that two of them have. Those known lose the replaced groups, and win those that the
+/// document gives them.
 fn pros(
     known: BTreeMap<ProId, Pro>,
     new: BTreeMap<ProId, Pro>,
     replaced: &BTreeSet<GroupId>,
-    faults: &mut Faults,
-) -> BTreeMap<ProId, Pro> {
+) -> (BTreeMap<ProId, Pro>, BTreeSet<u64>) {
     let mut by_email: BTreeMap<Box<str>, Pro> = BTreeMap::new();
     for mut pro in known.into_values() {
         pro.groups.retain(|group| !replaced.contains(group));
@@ -103,15 +143,15 @@ fn pros(
         }
         by_email.insert(pro.email.folded(), pro);
     }
-    let mut pros: BTreeMap<ProId, Pro> = BTreeMap::new();
+    let (mut pros, mut twice) = (BTreeMap::new(), BTreeSet::new());
     for mut pro in by_email.into_values() {
         let Some(first) = pro.groups.first().copied() else { continue };
         if !pro.groups.contains(&pro.main) {
             pro.main = first;
         }
         if let Some(other) = pros.insert(pro.id, pro) {
-            faults.add("groups", format!("two persons have the id {} among pros", other.id));
+            twice.insert(other.id.number());
         }
     }
-    pros
+    (pros, twice)
 }

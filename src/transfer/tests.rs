@@ -256,19 +256,78 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
         let document = json!({"groups": [{"id": id, "name": "New", "timezone": "Paris",
             "pros": [{"email": "anna@example.org", "password": "x"}],
             "calendars": [{"id": calendar, "name": "C"}]}]});
-        let (document, taken) = (serde_json::to_vec(&document).expect("JSON"), Taken::of(&existing()));
-        let draws = Draws::seeded([0; 32]);
-        Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} }.read(&document)
+        merged(existing(), &document)
     };
-    let merged = merge(existing(), arriving(4, 1).expect("legal")).expect("its own id");
+    let merged = arriving(4, 1).expect("its own id");
     assert_eq!(merged.roots.len(), 2);
     assert_eq!(merged.roots[0].catalogue.calendars.len(), 1);
     assert_eq!(merged.directory.pros.len(), 1);
     let anna = merged.directory.pros.values().next().expect("one person");
     assert_eq!((anna.id.number(), anna.groups.len(), anna.main.number()), (3, 2, 5));
-    let faults = merge(existing(), arriving(9, 1).expect("legal")).expect_err("group 4 has calendar 1");
-    assert_eq!(faults[0].path, "groups[0].calendars");
-    assert_eq!(merge(existing(), arriving(9, 77).expect("legal")).expect("free ids").roots.len(), 3);
+    let faults = arriving(9, 1).expect_err("group 4 has calendar 1");
+    assert_eq!(faults[0].path, "groups[0].calendars[0].id");
+    assert_eq!(arriving(9, 77).expect("free ids").roots.len(), 3);
+}
+
+/// A document merged into a content.
+fn merged(existing: Content, document: &Value) -> Result<Content, Vec<ImportFault>> {
+    let (document, taken) = (serde_json::to_vec(document).expect("JSON"), Taken::of(&existing));
+    let draws = Draws::seeded([0; 32]);
+    let import = Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
+    merge(existing, import.read(&document)?, &document)
+}
+
+#[test]
+fn every_row_of_a_merge_whose_id_is_taken_is_named() {
+    let plage =
+        |id| json!({"id": id, "calendar_id": 901, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
+    let document = json!({"groups": [
+        {"id": 900, "name": "First", "timezone": "Paris"},
+        {"id": 901, "name": "Second", "timezone": "Paris",
+            "pros": [{"id": 902, "email": "bob@example.org", "password": "x"},
+                {"id": 3, "email": "carl@example.org", "password": "x"}],
+            "calendars": [{"id": 901, "name": "C"}],
+            "interventions": [{"id": 905, "name": "I"}, {"id": "12", "name": "J"}, {"id": 11, "name": "K"}],
+            "fiches": [{"lastname": "A"}, {"lastname": "B"}, {"id": 7, "lastname": "C"}],
+            "vevents": [plage(906), plage(90)]},
+    ]});
+    let faults = merged(import(&shop()).expect("legal"), &document).expect_err("five ids are taken");
+    let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "groups[1].pros[1].id",
+            "groups[1].interventions[1].id",
+            "groups[1].interventions[2].id",
+            "groups[1].fiches[2].id",
+            "groups[1].vevents[1].id",
+        ]
+    );
+    assert_eq!(faults[4].rule, "the id 90 belongs to group 4, which stays");
+}
+
+#[test]
+fn what_nobody_reads_is_refused_by_its_name() {
+    assert_eq!(import(&json!({"group": shop()["groups"]})).expect_err("no groups")[0].path, "group");
+    assert_eq!(changed(|document| document["apikey"] = Value::Null), ["apikey"]);
+    assert_eq!(changed(|document| document["groups"][1]["calendar"] = json!([{"name": "C"}])), ["groups[1].calendar"]);
+    assert_eq!(changed(|document| document["groups"][0]["Fiches"] = json!({})), ["groups[0].Fiches"]);
+    let mut harmless = shop();
+    harmless["groups"][0]["comment"] = "an unknown field is ignored".into();
+    assert!(import(&harmless).is_ok());
+}
+
+#[test]
+fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
+    let again = |model: &str| {
+        changed(|document| {
+            let row = json!({"model": model, "name": "str0"});
+            let rows = document["groups"][0]["customfields"].as_array_mut().expect("a list");
+            rows.extend([json!({"model": "Vevent", "name": "str0"}), row]);
+        })
+    };
+    assert_eq!(again("Fiche"), ["groups[0].customfields[4].name"]);
+    assert_eq!(again("Vevent"), ["groups[0].customfields[4].name"]);
 }
 
 #[test]
