@@ -68,6 +68,14 @@ pub struct Pro {
     pub updated_at: Instant,
 }
 
+impl Pro {
+    /// Whether it works for a group.
+    #[must_use]
+    pub fn works_for(&self, group: GroupId) -> bool {
+        self.groups.binary_search(&group).is_ok()
+    }
+}
+
 /// Kinds of things whose ids are given out while the server runs. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the kinds of the specification")]
@@ -135,6 +143,11 @@ pub enum DirectoryEvent {
 }
 
 impl Directory {
+    /// The professionals of a group, by id. Looks at all there are.
+    pub fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
+        self.pros.values().filter(move |pro| pro.works_for(group))
+    }
+
     /// The professional of an address. Letter case does not matter.
     #[must_use]
     pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {

@@ -60,7 +60,7 @@ impl Identity {
     /// Whether a group exists for the caller: the key covers it, a professional works there, an account is of it.
     pub(super) fn sees(&self, group: GroupId) -> bool {
         self.apikey().covers(group)
-            && self.pro().is_none_or(|pro| pro.groups.binary_search(&group).is_ok())
+            && self.pro().is_none_or(|pro| pro.works_for(group))
             && self.account_of.is_none_or(|own| own == group)
     }
 
@@ -91,9 +91,9 @@ impl Identity {
         main.or(self.account_of).or(only)
     }
 
-    /// The professionals of a group, by id.
-    pub(super) fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
-        self.directory.pros.values().filter(move |pro| pro.groups.binary_search(&group).is_ok())
+    /// The directory that the caller was found in.
+    pub(super) fn directory(&self) -> &Arc<Directory> {
+        &self.directory
     }
 
     /// How much the caller is told.

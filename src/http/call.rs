@@ -290,7 +290,7 @@ fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
 
 async fn at_large(operation: AtLarge, call: Call) -> Outcome {
     match operation {
-        AtLarge::ListGroups => groups::list(&call),
+        AtLarge::ListGroups => groups::list(call).await,
         AtLarge::AskLink => accounts::ask(call).await,
         AtLarge::FollowLink => accounts::confirm(call).await,
     }
@@ -336,7 +336,7 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ChangeFiche => fiches::change(call).await,
         InGroup::ListMessages => messages::list(call).await,
         InGroup::ShowMessage => messages::show(&call),
-        InGroup::ListPros => pros::list(&call),
+        InGroup::ListPros => pros::list(call).await,
         InGroup::ShowPro => pros::show(&call),
         InGroup::ListVevents => vevents::list(call).await,
         InGroup::ShowVevent => vevents::show(&call),

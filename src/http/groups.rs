@@ -1,14 +1,15 @@
 //! Groups. Spec 4.1, contract 3.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::call::{Call, GroupCall, Outcome, ok, wrapped};
 use super::failure::Failure;
+use super::listing::{Found, found_by, write};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Command, RecordChange};
-use crate::domain::group::Group;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::wire::field::Scope;
@@ -16,7 +17,7 @@ use crate::wire::group::GROUP;
 use crate::wire::list::Query;
 
 /// GET /api/v1/groups: the professional's own, or those named on the key.
-pub(super) fn list(call: &Call) -> Outcome {
+pub(super) async fn list(call: Call) -> Outcome {
     let Some(groups) = call.identity.groups() else {
         return Err(Failure::unauthorized(
             "this key covers every group, and only professionals may list theirs: send their credentials",
@@ -24,18 +25,24 @@ pub(super) fn list(call: &Call) -> Outcome {
     };
     let audience = call.identity.audience();
     let published = call.server.engine.published();
-    let roots: Vec<Arc<Root>> = groups.into_iter().filter_map(|group| published.root(group)).collect();
     // Fields of groups refer to nothing, so that any scope serves to read the query and to order. Datetimes of conditions
     // are read on the clocks of the first group.
-    let nowhere = Root::new(Catalogue::new(GROUP.blank.clone()));
-    let scope = Scope::of(roots.first().map_or(&nowhere, AsRef::as_ref));
-    let query = Query::parse(&call.params, &GROUP, &scope, audience)?;
-    let page = query.page(roots.iter().map(|root| &root.catalogue.group).collect(), &scope);
-    let own = |id: GroupId| roots.iter().find(|root| root.catalogue.group.id == id);
-    Ok(ok(&query.envelope_of(&page, |group: &Group| {
-        let root = own(group.id).expect("the page is of these groups");
-        GROUP.render(group, &Scope::of(root), audience)
-    })))
+    let nowhere = || Arc::new(Root::new(Catalogue::new(GROUP.blank.clone())));
+    let first = groups.iter().find_map(|group| published.root(*group)).unwrap_or_else(nowhere);
+    let query = Query::parse(&call.params, &GROUP, &Scope::of(&first), audience)?;
+    let server = Arc::clone(&call.server);
+    found_by(&call.server, groups.len().saturating_mul(query.cost()), move || {
+        let published = server.engine.published();
+        let own = |group: GroupId| Some((group.number(), published.root(group)?));
+        let roots: BTreeMap<u64, Arc<Root>> = groups.into_iter().filter_map(own).collect();
+        let page = query.page(roots.values().map(|root| &root.catalogue.group).collect(), &Scope::of(&first));
+        let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
+        Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
+            let root = &roots[&number];
+            write(&GROUP.render(&root.catalogue.group, &Scope::of(root), audience), bytes);
+        })
+    })
+    .await
 }
 
 /// GET /api/v1/groups/:id.

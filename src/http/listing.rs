@@ -78,8 +78,7 @@ pub(super) async fn page<R: Listed>(
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
     let (root, now) = (Arc::clone(&call.root), call.now);
-    let at_once = rows.saturating_mul(query.cost()) <= ROWS_AT_ONCE;
-    let find = move || {
+    found_by(&call.server, rows.saturating_mul(query.cost()), move || {
         let mut records = all(&root);
         records.retain(|record| wanted(record, &root));
         let page = query.page(records, &Scope::of(&root).at(now));
@@ -87,11 +86,28 @@ pub(super) async fn page<R: Listed>(
         let head = query.head(numbers.len(), page.total);
         Found::of(head, numbers, move |number, bytes| {
             let record = R::of_number(&root, number).expect("the list is of this very state");
-            serde_json::to_writer(bytes, &render(record, &Scope::of(&root).at(now))).expect("an object is written to memory");
+            write(&render(record, &Scope::of(&root).at(now)), bytes);
         })
-    };
-    let found = if at_once { find() } else { call.server.computing.run(find).await? };
-    Ok(found.answer(&call.server))
+    })
+    .await
+}
+
+/// The answer of a list that `find` finds, which costs about as much as looking at so many rows.
+///
+/// # Errors
+/// 503 when too many long lists are waiting.
+pub(super) async fn found_by<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+    server: &Arc<Server>,
+    cost: usize,
+    find: impl FnOnce() -> Found<W> + Send + 'static,
+) -> Outcome {
+    let found = if cost <= ROWS_AT_ONCE { find() } else { server.computing.run(find).await? };
+    Ok(found.answer(server))
+}
+
+/// Appends an object to an answer.
+pub(super) fn write(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
+    serde_json::to_writer(bytes, object).expect("an object is written to memory");
 }
 
 /// A page that was found.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::call::{GroupCall, Outcome, ok};
 use super::failure::Failure;
-use super::listing::Found;
+use super::listing::{Found, write};
 use crate::domain::ids::MessageId;
 use crate::domain::outbox::Progress;
 use crate::domain::root::Root;
@@ -28,8 +28,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
         let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
         Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the list is of this very ledger");
-            let line = line(&entry, ledger.root(), audience, &carriers);
-            serde_json::to_writer(bytes, &line).expect("an object is written to memory");
+            write(&line(&entry, ledger.root(), audience, &carriers), bytes);
         })
     };
     Ok(call.server.computing.run(find).await?.answer(&call.server))

@@ -1,27 +1,38 @@
 //! Professionals of a group, for one another. Contract 3.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::call::{GroupCall, Outcome, ok};
 use super::failure::Failure;
-use crate::domain::directory::Pro;
+use super::listing::{Found, found_by, write};
 use crate::domain::ids::ProId;
+use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;
 
 /// GET /api/v1/groups/:group_id/pros.
-pub(super) fn list(call: &GroupCall) -> Outcome {
-    let scope = call.scope();
-    let query = Query::parse(&call.params, &PROFESSIONAL, &scope, call.audience())?;
-    let pros: Vec<&Pro> = call.identity.pros_of(call.root.catalogue.group.id).collect();
-    let page = query.page(pros, &scope);
-    Ok(ok(&query.envelope(&page, &scope)))
+pub(super) async fn list(call: GroupCall) -> Outcome {
+    let query = Query::parse(&call.params, &PROFESSIONAL, &call.scope(), call.audience())?;
+    let (root, audience) = (Arc::clone(&call.root), call.audience());
+    let directory = Arc::clone(call.identity.directory());
+    found_by(&call.server, directory.pros.len().saturating_mul(query.cost()), move || {
+        let page = query.page(directory.pros_of(root.catalogue.group.id).collect(), &Scope::of(&root));
+        let numbers: Vec<u64> = page.records.iter().map(|pro| query.number(pro)).collect();
+        Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
+            let pro = ProId::new(number).and_then(|id| directory.pros.get(&id));
+            let pro = pro.expect("the list is of this very directory");
+            write(&PROFESSIONAL.render(pro, &Scope::of(&root), audience), bytes);
+        })
+    })
+    .await
 }
 
 /// GET /api/v1/groups/:group_id/pros/:id.
 pub(super) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(ProId::new)?;
-    let pro = call.identity.pros_of(call.root.catalogue.group.id).find(|pro| pro.id == id);
+    let pro = call.identity.directory().pros.get(&id).filter(|pro| pro.works_for(call.root.catalogue.group.id));
     let pro = pro.ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(PROFESSIONAL.render(pro, &call.scope(), call.audience()))))
 }

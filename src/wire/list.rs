@@ -19,7 +19,6 @@ const SEARCH_COST: usize = 10;
 /// What a list was asked for.
 pub struct Query<'t, R> {
     table: &'t Table<R>,
-    audience: Audience,
     /// Records on a page; `None` for all.
     results: Option<usize>,
     /// How many records of the order come before the page.
@@ -110,7 +109,7 @@ impl<'t, R: 'static> Query<'t, R> {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Self { table, audience, results, start_index, sort, dir, conditions, search })
+        Ok(Self { table, results, start_index, sort, dir, conditions, search })
     }
 
     /// The same, searched in the fields of another table of the same records, as far as an audience sees them: that of
@@ -180,21 +179,6 @@ impl<'t, R: 'static> Query<'t, R> {
         (self.table.id)(record)
     }
 
-    /// The envelope of a page, its records as the audience is shown them.
-    #[must_use]
-    pub fn envelope(&self, page: &Page<'_, R>, scope: &Scope<'_>) -> Value {
-        self.envelope_of(page, |record| self.table.render(record, scope, self.audience))
-    }
-
-    /// The envelope of a page, its records as `render` shows them.
-    #[must_use]
-    pub fn envelope_of(&self, page: &Page<'_, R>, render: impl Fn(&R) -> Map<String, Value>) -> Value {
-        let records: Vec<Value> = page.records.iter().map(|record| Value::Object(render(record))).collect();
-        let mut envelope = self.counts(records.len(), page.total);
-        envelope.insert("records".into(), records.into());
-        Value::Object(envelope)
-    }
-
     /// The bytes of an envelope up to its first record. After the last stands `]}`.
     #[must_use]
     pub fn head(&self, returned: usize, total: usize) -> Vec<u8> {
@@ -255,7 +239,10 @@ mod tests {
         let query = Query::parse(&Params::of_query(query), &CALENDAR, &scope, Audience::Pro)
             .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
         let page = query.page(root.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
-        Ok((page.records.iter().map(|calendar| calendar.id.number()).collect(), query.envelope(&page, &scope)))
+        let ids: Vec<u64> = page.records.iter().map(|calendar| query.number(calendar)).collect();
+        let mut envelope = query.head(ids.len(), page.total);
+        envelope.extend_from_slice(b"]}");
+        Ok((ids, serde_json::from_slice(&envelope).expect("JSON")))
     }
 
     #[test]
@@ -270,7 +257,7 @@ mod tests {
     #[test]
     fn the_envelope_counts() {
         let envelope = asked("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
-        assert_eq!(envelope["records"].as_array().map(Vec::len), Some(2));
+        assert_eq!(envelope["records"], json!([]), "they come after what is counted");
         assert_eq!((&envelope["totalRecords"], &envelope["recordsReturned"]), (&json!(4), &json!(2)));
         assert_eq!((&envelope["startIndex"], &envelope["pageSize"]), (&json!(2), &json!(3)));
         assert_eq!((&envelope["sort"], &envelope["dir"]), (&json!("name"), &json!("desc")));
