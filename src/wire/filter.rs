@@ -150,9 +150,15 @@ impl<'t, R: 'static> Condition<'t, R> {
                 !cell.is_null() && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
             }
             Test::Shown(pattern, wanted) => {
-                room.clear();
-                push_shown(&self.column.cell(record, scope), scope.zone, room);
-                pattern.matches(room) == *wanted
+                let cell = self.column.cell(record, scope);
+                let matches = if let Cell::Text(text) = &cell {
+                    pattern.matches(text, room)
+                } else {
+                    room.clear();
+                    push_shown(&cell, scope.zone, room);
+                    pattern.matches_folded(room)
+                };
+                matches == *wanted
             }
         }
     }
