@@ -12,8 +12,8 @@ use super::mark::Marked;
 use super::record::{BatchNumber, Positions, Record};
 use super::replay::{Cut, Replay, Source};
 
-/// Chunks by key, as the databases hold them.
-type Image = BTreeMap<Vec<u8>, Vec<u8>>;
+/// Chunks by key, as the databases hold them; what is visible and what is durable share their bytes.
+type Image = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
 /// A disk that outlives the logs opened on it, and can lose power. Clones are the same disk.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +79,11 @@ impl SimulatedDisk {
     /// must be dropped.
     pub fn crash(&self, tail: Tail) {
         self.with(|contents| {
-            let unsynced: Vec<(Vec<u8>, Vec<u8>)> = contents
+            let unsynced: Image = contents
                 .live
                 .iter()
                 .filter(|(key, _)| !contents.durable.contains_key(*key))
-                .map(|(key, value)| (key.clone(), value.clone()))
+                .map(|(key, value)| (key.clone(), Arc::clone(value)))
                 .collect();
             let survive = match tail {
                 Tail::Lost => 0,
@@ -107,7 +107,8 @@ impl SimulatedDisk {
         let path = simulated_path();
         let (image, marked) = self.with(|contents| (contents.live.clone(), contents.marked));
         let mut replay = Replay::new(marked, Positions::default(), BatchNumber(0));
-        replay.journal(Source { path: &path, chunks: image.into_iter().map(Ok) }, visit)?;
+        let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
+        replay.journal(Source { path: &path, chunks }, visit)?;
         replay.end(&path)?;
         let Replay { positions, last, cut, .. } = replay;
         self.with(|contents| {
@@ -160,7 +161,7 @@ impl SimulatedLog {
             let fault = contents.faults.remove(&contents.appends);
             if fault != Some(Fault::Write) {
                 let keys = (0..).map(|index| batch::chunk_key(number, index).to_vec());
-                contents.live.extend(keys.zip(encoded.chunks));
+                contents.live.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
             }
             fault
         });
@@ -184,7 +185,11 @@ impl SimulatedLog {
         self.poisoned = fault.is_some();
         self.disk.with(|contents| {
             if fault != Some(Fault::Sync) {
-                contents.durable = contents.live.clone();
+                // All before it is durable already.
+                let from = batch::chunk_key(marked.batch, 0).to_vec();
+                contents
+                    .durable
+                    .extend(contents.live.range(from..).map(|(key, value)| (key.clone(), Arc::clone(value))));
             }
             if fault.is_none() {
                 contents.marked = marked;
