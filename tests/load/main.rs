@@ -4,6 +4,7 @@
 //! Each test prints what it measured; none asserts a time that a busy machine could miss. `SLOTBOOK_LONG=1` makes them
 //! long.
 
+mod clients;
 mod dawdlers;
 mod overload;
 mod server;

@@ -15,7 +15,7 @@ use slotbook::engine::link::Wiring;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
-use slotbook::store::{SimulatedDisk, Stream, codec};
+use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError, Stream, codec};
 use slotbook::transfer::Content;
 use slotbook::transfer::import::{Import, Taken};
 
@@ -65,6 +65,28 @@ fn practice(clients: u64) -> Content {
     import.read(document.to_string().as_bytes()).expect("a good document")
 }
 
+/// A log that takes so long for a batch.
+struct Slow {
+    log: SimulatedLog,
+    batch: Duration,
+}
+
+impl Log for Slow {
+    #[expect(clippy::disallowed_methods, reason = "what is waited for is the time a disk takes")]
+    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+        std::thread::sleep(self.batch);
+        self.log.append(records)
+    }
+
+    fn sync_mark(&mut self) -> Result<(), StoreError> {
+        self.log.sync_mark()
+    }
+
+    fn close(self) -> Result<(), StoreError> {
+        self.log.close()
+    }
+}
+
 impl Loaded {
     /// A server whose store takes so long for a batch, and lets so many writes in.
     pub(crate) async fn start(batch: Duration, bound: usize, clients: u64) -> Self {
@@ -81,8 +103,8 @@ impl Loaded {
             bounds: Bounds { whole: bound, group: bound },
             patience: Duration::from_secs(10),
         };
-        let (engine, journal) = Engine::start(parts, log).await;
-        tokio::spawn(journal.run_simulated(batch));
+        let (engine, journal) = Engine::start(parts, Slow { log, batch }).await;
+        std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let routes = Routes::new(Arc::new(Server::new(engine.clone(), 2)));
