@@ -62,6 +62,13 @@ impl Admission {
         Some(Permit { _whole: whole, _group: group })
     }
 
+    /// Whether a permit could be had now. It may be gone a moment later.
+    #[must_use]
+    pub fn has_room(&self, group: GroupId) -> bool {
+        let left = |permits: &Arc<Semaphore>| !permits.is_closed() && permits.available_permits() > 0;
+        left(&self.whole) && self.groups.get(&group).is_some_and(left)
+    }
+
     /// Permits that are out, of all groups together and of the one that has most.
     #[must_use]
     pub fn under_way(&self) -> (usize, usize) {

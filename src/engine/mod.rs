@@ -289,6 +289,14 @@ impl Engine {
         self.clock.as_ref()
     }
 
+    /// Why a write to a group would be turned away now, for callers who then need not make a command. Nothing is reserved
+    /// by the look: [`Engine::write`] may still turn it away.
+    #[must_use]
+    pub fn turns_away(&self, group: GroupId) -> Option<Rejection> {
+        let full = || (!self.admission.has_room(group)).then_some(Rejection::Overloaded);
+        self.health.closed().map(Rejection::Closed).or_else(full)
+    }
+
     /// Has a group decide a command, and waits until the outcome is durable and visible. Dropping the future does not
     /// take the command back.
     ///

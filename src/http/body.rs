@@ -83,6 +83,16 @@ impl<'h> Incoming<'h> {
         }
     }
 
+    /// Leaves the body to itself: what comes of it is dropped, whether the answer is on its way or there, so that the next
+    /// request on the connection is found behind it. Where it is much, or takes long, that is the end of the connection.
+    pub(super) fn leave(self) {
+        if let State::Unread(body) = self.state
+            && !body.is_end_stream()
+        {
+            tokio::spawn(tokio::time::timeout(PATIENCE, take(body, |_| {})));
+        }
+    }
+
     /// What a body that nobody has looked at says in a form or in a JSON object; nothing where it is empty.
     ///
     /// # Errors
@@ -93,6 +103,22 @@ impl<'h> Incoming<'h> {
             State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
         }
     }
+}
+
+/// All bytes of a body are taken from it, and those up to the limit handed on; how many there were.
+async fn take(mut body: Body, mut hand_on: impl FnMut(&[u8])) -> Result<usize, Failure> {
+    let mut seen = 0;
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|_| malformed("it broke off").closing())?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen <= BYTES_MAX {
+            hand_on(&data);
+        } else if seen > DROPPED_MAX {
+            return Err(too_large().closing());
+        }
+    }
+    Ok(seen)
 }
 
 async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
@@ -135,19 +161,9 @@ async fn in_time(body: Body) -> Result<Vec<u8>, Failure> {
     }
 }
 
-async fn bytes(mut body: Body) -> Result<Vec<u8>, Failure> {
+async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
     let mut kept = Vec::new();
-    let mut seen = 0;
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| malformed("it broke off").closing())?;
-        let Ok(data) = frame.into_data() else { continue };
-        seen += data.len();
-        if seen <= BYTES_MAX {
-            kept.extend_from_slice(&data);
-        } else if seen > DROPPED_MAX {
-            return Err(too_large().closing());
-        }
-    }
+    let seen = take(body, |data| kept.extend_from_slice(data)).await?;
     if seen > BYTES_MAX { Err(too_large()) } else { Ok(kept) }
 }
 

@@ -17,7 +17,7 @@ use super::once::Key;
 use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
 use super::{
     accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, messages,
-    older, pros, records, rights, sets, slots, vevents,
+    older, pros, records, rights, room, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -179,7 +179,7 @@ pub(super) async fn answer(
 }
 
 /// The checks in the order of contract 2: format, apikey, credentials, group, body, rights; parameters are the
-/// handler's.
+/// handler's. Whether there is room for a write is asked before its body is read.
 async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathParams>, request: Request) -> Outcome {
     let (parts, body) = request.into_parts();
     let mut params = Params::of_query(parts.uri.query().unwrap_or_default());
@@ -235,6 +235,7 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Some(sort) => older::root_named(sort, &params, &mut body, &identity, published).await?,
         None => Ok(visible(group, &identity, published)?),
     };
+    let body = room::let_in(body, &server.engine, row, (&identity, root.as_deref().ok()), &asked)?;
     let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
     may(row, &identity, &params)?;
     let root = root?;
@@ -283,7 +284,7 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 }
 
 /// Whether the caller's role may use a line of the table. Contract 3.
-fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
+pub(super) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
     let Some(right) = rights::of(row.operation) else { return Ok(()) };
     right.judge(&identity.caller, params.one("key").is_some()).map_err(Failure::unauthorized)
 }

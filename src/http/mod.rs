@@ -31,6 +31,7 @@ mod pros;
 mod proxies;
 mod records;
 pub mod rights;
+mod room;
 mod routes;
 mod session;
 mod sets;

@@ -38,23 +38,13 @@ impl Key {
         root: &Root,
         body: &Map<String, Value>,
     ) -> Result<Option<Self>, Fault> {
-        let Some(key) = text(headers)? else { return Ok(None) };
-        let (role, person) = match &identity.caller {
-            Caller::Application => (0_u8, 0),
-            Caller::Pro(id) => (1, id.number()),
-            Caller::Account(account) => (2, account.fiche_id.number()),
-        };
-        let scope = Sha256::new_with_prefix(root.catalogue.group.id.number().to_be_bytes())
-            .chain_update(identity.apikey)
-            .chain_update([role])
-            .chain_update(person.to_be_bytes())
-            .chain_update(key);
+        let Some(scope) = scope(headers, identity, root)? else { return Ok(None) };
         // The older path of a resource means the same as the group's.
         let resource = path.rsplit('/').next().unwrap_or_default();
         let mut hash = Sha256::new();
         add_text(&mut hash, resource);
         add_object(&mut hash, body);
-        Ok(Some(Self { scope: scope.finalize().into(), body: hash.finalize().into() }))
+        Ok(Some(Self { scope, body: hash.finalize().into() }))
     }
 
     /// The answer of a request that readers see carried out, or its refusal.
@@ -63,6 +53,28 @@ impl Key {
         let same = known.body == self.body;
         Some(if same { Ok(json(StatusCode::CREATED, known.answer.to_vec())) } else { Err(Failure::conflict()) })
     }
+}
+
+/// Whether readers see anything carried out under the key of a request, whatever its body is.
+pub(super) fn is_answered_before(headers: &HeaderMap, identity: &Identity, root: &Root, now: Instant) -> bool {
+    scope(headers, identity, root)
+        .is_ok_and(|scope| scope.is_some_and(|scope| root.answers.find(&scope, now).is_some()))
+}
+
+/// What a request's key is kept under, if it has one.
+fn scope(headers: &HeaderMap, identity: &Identity, root: &Root) -> Result<Option<[u8; 32]>, Fault> {
+    let Some(key) = text(headers)? else { return Ok(None) };
+    let (role, person) = match &identity.caller {
+        Caller::Application => (0_u8, 0),
+        Caller::Pro(id) => (1, id.number()),
+        Caller::Account(account) => (2, account.fiche_id.number()),
+    };
+    let scope = Sha256::new_with_prefix(root.catalogue.group.id.number().to_be_bytes())
+        .chain_update(identity.apikey)
+        .chain_update([role])
+        .chain_update(person.to_be_bytes())
+        .chain_update(key);
+    Ok(Some(scope.finalize().into()))
 }
 
 fn text(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {

@@ -257,6 +257,11 @@ impl Row {
         self.method == POST
     }
 
+    /// Whether it changes something, for which there must be room.
+    pub(super) fn changes(&self) -> bool {
+        self.method != GET
+    }
+
     /// Whether a body is read.
     pub(super) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT

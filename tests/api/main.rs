@@ -14,6 +14,7 @@ mod lists;
 mod messages;
 mod older;
 mod once;
+mod overload;
 mod paths;
 mod raw;
 mod replays;

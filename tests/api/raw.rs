@@ -10,22 +10,35 @@ use crate::server::TestServer;
 use crate::shop::{ANN, CALENDAR, KEY};
 
 /// A connection by the professional of group 4.
-struct Connection(TcpStream);
+pub(crate) struct Connection(TcpStream);
 
 impl Connection {
-    async fn to(server: &TestServer) -> Self {
+    pub(crate) async fn to(server: &TestServer) -> Self {
         Self(TcpStream::connect(server.address()).await.expect("the server listens"))
     }
 
     /// Sends a request line and what follows the common headers.
-    async fn send(&mut self, line: &[u8], rest: &str) {
+    pub(crate) async fn send(&mut self, line: &[u8], rest: &str) {
         let credentials = BASE64_STANDARD.encode(format!("{}:{}", ANN.0, ANN.1));
         let head = format!(" HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Basic {credentials}\r\n{rest}");
         self.0.write_all(&[line, head.as_bytes()].concat()).await.expect("it is taken");
     }
 
+    /// Sends what comes next, as far as it is taken.
+    pub(crate) async fn go_on(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.write_all(bytes).await
+    }
+
+    /// Whether the server ends the connection, all else of it read.
+    pub(crate) async fn ends(mut self) -> bool {
+        let mut rest = Vec::new();
+        // Cut off is an end too.
+        drop(self.0.read_to_end(&mut rest).await);
+        rest.is_empty()
+    }
+
     /// Status and body of the next answer.
-    async fn answer(&mut self) -> (u16, String) {
+    pub(crate) async fn answer(&mut self) -> (u16, String) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(self.0.read_u8().await.expect("the head goes on"));
@@ -38,12 +51,12 @@ impl Connection {
         (status, String::from_utf8(body).expect("a text"))
     }
 
-    async fn get(&mut self, target: &[u8]) -> (u16, String) {
+    pub(crate) async fn get(&mut self, target: &[u8]) -> (u16, String) {
         self.send(&[b"GET ", target].concat(), "\r\n").await;
         self.answer().await
     }
 
-    async fn post(&mut self, target: &str, body: &Value) -> (u16, String) {
+    pub(crate) async fn post(&mut self, target: &str, body: &Value) -> (u16, String) {
         let body = body.to_string();
         let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         self.send(format!("POST {target}").as_bytes(), &rest).await;

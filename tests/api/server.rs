@@ -14,7 +14,8 @@ use slotbook::engine::draws::Draws;
 use slotbook::engine::link::Wiring;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
-use slotbook::store::SimulatedDisk;
+use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError};
+use tokio::sync::Mutex;
 
 use crate::shop;
 
@@ -24,6 +25,29 @@ pub(crate) struct TestServer {
     client: reqwest::Client,
     clock: Arc<ManualClock>,
     pub(crate) engine: Engine,
+    /// While somebody holds it, nothing reaches the disk, and no write is answered.
+    pub(crate) disk: Arc<Mutex<()>>,
+}
+
+/// A log on a disk that may be held.
+struct Held {
+    log: SimulatedLog,
+    disk: Arc<Mutex<()>>,
+}
+
+impl Log for Held {
+    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+        let _free = self.disk.blocking_lock();
+        self.log.append(records)
+    }
+
+    fn sync_mark(&mut self) -> Result<(), StoreError> {
+        self.log.sync_mark()
+    }
+
+    fn close(self) -> Result<(), StoreError> {
+        self.log.close()
+    }
 }
 
 /// An answer.
@@ -82,6 +106,11 @@ impl TestServer {
 
     /// The shop of these groups.
     pub(crate) async fn serving(roots: Vec<Root>, configure: impl FnOnce(Server) -> Server) -> Self {
+        Self::within(Bounds::default(), roots, configure).await
+    }
+
+    /// The same, with so many writes under way at most.
+    pub(crate) async fn within(bounds: Bounds, roots: Vec<Root>, configure: impl FnOnce(Server) -> Server) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = Parts {
@@ -90,16 +119,17 @@ impl TestServer {
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
-            bounds: Bounds::default(),
+            bounds,
             patience: Duration::from_secs(10),
         };
-        let (engine, journal) = Engine::start(parts, log).await;
+        let disk = Arc::new(Mutex::new(()));
+        let (engine, journal) = Engine::start(parts, Held { log, disk: Arc::clone(&disk) }).await;
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
         let routes = Routes::new(Arc::new(configure(Server::new(engine.clone(), 2))));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
-        Self { base, client: reqwest::Client::new(), clock, engine }
+        Self { base, client: reqwest::Client::new(), clock, engine, disk }
     }
 
     /// Moves the clock.

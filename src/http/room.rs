@@ -1,0 +1,34 @@
+//! Room for a write, looked for before its body is read: what is too much costs next to nothing. Contract 2.
+
+use super::auth::{Asked, Identity};
+use super::body::Incoming;
+use super::call::may;
+use super::failure::Failure;
+use super::once::is_answered_before;
+use super::routes::Row;
+use crate::domain::root::Root;
+use crate::engine::Engine;
+
+/// Gives the body back to be read, or turns away a write that would not be let in now and leaves its body to itself.
+/// Whoever gets by has no right to anything: the engine's permit is taken with the command. What needs no room is
+/// answered as ever: what reads, what the caller may not do, what was answered before under the same Idempotency-Key.
+///
+/// # Errors
+/// 503, and nothing was done.
+pub(super) fn let_in<'h>(
+    body: Incoming<'h>,
+    engine: &Engine,
+    row: &Row,
+    (identity, root): (&Identity, Option<&Root>),
+    asked: &Asked<'_>,
+) -> Result<Incoming<'h>, Failure> {
+    let Some(root) = root.filter(|_| row.changes() && may(row, identity, asked.params).is_ok()) else {
+        return Ok(body);
+    };
+    let Some(rejection) = engine.turns_away(root.catalogue.group.id) else { return Ok(body) };
+    if row.makes() && is_answered_before(asked.headers, identity, root, asked.now) {
+        return Ok(body);
+    }
+    body.leave();
+    Err(Failure::of_rejection(rejection, root.catalogue.zone(), identity.audience()))
+}
