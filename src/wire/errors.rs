@@ -1,7 +1,8 @@
 //! What callers are told when something is refused: the one table from refusals to codes, names and statuses. Spec 7,
 //! contract 2.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::datetime::local_text;
 use super::field::Audience;
@@ -102,16 +103,29 @@ impl Entry {
     /// Its JSON.
     #[must_use]
     pub fn json(&self) -> Value {
-        let (code, name, _) = self.problem.row();
-        let mut entry = Map::new();
-        entry.insert("code".into(), code.into());
-        entry.insert("name".into(), name.into());
-        entry.insert("message".into(), self.message.as_str().into());
-        if let Some(field) = &self.field {
-            entry.insert("field".into(), field.as_str().into());
-        }
-        Value::Object(entry)
+        serde_json::to_value(self.shown()).expect("a number and texts are JSON")
     }
+
+    fn shown(&self) -> Shown<'_> {
+        let (code, name, _) = self.problem.row();
+        Shown { code, name, message: &self.message, field: self.field.as_deref() }
+    }
+}
+
+/// An entry as it is told.
+#[derive(Serialize)]
+struct Shown<'e> {
+    code: u8,
+    name: &'static str,
+    message: &'e str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'e str>,
+}
+
+/// An error answer as it is told.
+#[derive(Serialize)]
+struct Body<'e> {
+    errors: Vec<Shown<'e>>,
 }
 
 impl From<Fault> for Entry {
@@ -133,8 +147,8 @@ impl From<Fault> for Entry {
 /// ```
 #[must_use]
 pub fn body(entries: &[Entry]) -> Vec<u8> {
-    let errors: Vec<Value> = entries.iter().map(Entry::json).collect();
-    json!({ "errors": errors }).to_string().into_bytes()
+    let body = Body { errors: entries.iter().map(Entry::shown).collect() };
+    serde_json::to_vec(&body).expect("numbers and texts are JSON")
 }
 
 /// A refusal in words for those who listen; times on the group's clocks. Only professionals are told of other people's
