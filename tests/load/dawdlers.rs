@@ -63,6 +63,11 @@ async fn dawdle(address: SocketAddr, manner: Manner) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dawdlers_keep_nobody_waiting_and_are_left_in_the_end() {
     let server = Loaded::start(Duration::from_millis(1), 64, 4_000).await;
+    let http = reqwest::Client::new();
+    let base = format!("http://{}/api/v1/groups/1", server.address);
+    let slots = format!("{base}/availabletimeslots?apikey=test-key&intervention_ids[]=1&nDays=2");
+    // Whoever wants to be served has come before them.
+    assert_eq!(http.get(&slots).send().await.expect("an answer").status(), 200);
     let before = resident_mib();
     let each = so_many(70, 333);
     let mut dawdlers = JoinSet::new();
@@ -71,9 +76,6 @@ async fn dawdlers_keep_nobody_waiting_and_are_left_in_the_end() {
             dawdlers.spawn(dawdle(server.address, manner));
         }
     }
-    let http = reqwest::Client::new();
-    let base = format!("http://{}/api/v1/groups/1", server.address);
-    let slots = format!("{base}/availabletimeslots?apikey=test-key&intervention_ids[]=1&nDays=2");
     let mut seconds = Vec::new();
     for _ in 0..so_many(300, 3_000) {
         let began = Instant::now();
