@@ -229,7 +229,7 @@ impl Import<'_> {
         }
         let groups: Vec<GroupId> = drafts.iter().map(|draft| draft.root.catalogue.group.id).collect();
         let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.taken, faults);
-        let directory = Directory { apikeys, pros: pros.finish(), ..Directory::default() };
+        let directory = Directory { apikeys: apikeys.into(), pros: pros.finish().into(), ..Directory::default() };
         People { directory, accounts }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use imbl::OrdMap;
 use serde_json::Value;
 
 use super::document::{Piece, Section, walk};
@@ -123,16 +124,16 @@ fn name(document: &[u8], clashes: &Clashes, persons: &BTreeSet<u64>, faults: &mu
 /// The persons of both, and the ids that two of them have. Those known lose the replaced groups, and win those that the
 /// document gives them.
 fn pros(
-    known: BTreeMap<ProId, Pro>,
-    new: BTreeMap<ProId, Pro>,
+    known: OrdMap<ProId, Pro>,
+    new: OrdMap<ProId, Pro>,
     replaced: &BTreeSet<GroupId>,
-) -> (BTreeMap<ProId, Pro>, BTreeSet<u64>) {
+) -> (OrdMap<ProId, Pro>, BTreeSet<u64>) {
     let mut by_email: BTreeMap<Box<str>, Pro> = BTreeMap::new();
-    for mut pro in known.into_values() {
+    for (_, mut pro) in known {
         pro.groups.retain(|group| !replaced.contains(group));
         by_email.insert(pro.email.folded(), pro);
     }
-    for mut pro in new.into_values() {
+    for (_, mut pro) in new {
         if let Some(known) = by_email.get(&pro.email.folded()) {
             pro.id = known.id;
             pro.groups.extend(&known.groups);
@@ -143,7 +144,7 @@ fn pros(
         }
         by_email.insert(pro.email.folded(), pro);
     }
-    let (mut pros, mut twice) = (BTreeMap::new(), BTreeSet::new());
+    let (mut pros, mut twice) = (OrdMap::new(), BTreeSet::new());
     for mut pro in by_email.into_values() {
         let Some(first) = pro.groups.first().copied() else { continue };
         if !pro.groups.contains(&pro.main) {
