@@ -207,8 +207,8 @@ fn fiche_for(
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
         changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, &command.caller);
-        let nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
-        if nameless(&changed) && !nameless(fiche) {
+        let is_nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
+        if is_nameless(&changed) && !is_nameless(fiche) {
             return Err(invalid(Fault::new("fiche.lastname", "a client keeps a last or a first name")));
         }
         changed.touch(Some(fiche), at, now);
@@ -238,7 +238,7 @@ fn fiche_for(
     made.deleted = false;
     made.customs = with_customs(root, Model::Fiche, made.customs, &client.customs, &command.caller);
     if made.lastname.is_blank() && made.firstname.is_blank() {
-        faults.push(Refusal::InvalidParameter(Fault::new("fiche.lastname", "a new client needs a last or first name")));
+        faults.push(Refusal::InvalidParameter(nameless()));
     }
     faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, true));
     refuse_faults(faults)?;
@@ -269,6 +269,12 @@ pub const fn not_bookable_for(caller: &Caller) -> &'static str {
         Caller::Account(_) => "must be the id of one of your own fiches",
         Caller::Application | Caller::Pro(_) => "must be the id of one of the group's fiches",
     }
+}
+
+/// What a booking is told that would make a client without any name. Contract 1.
+#[must_use]
+pub fn nameless() -> Fault {
+    Fault::new("fiche.lastname", "a new client needs a last or first name")
 }
 
 fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {

@@ -32,7 +32,7 @@ use crate::domain::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Done, Once};
 use crate::wire::errors::Problem;
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::params::Params;
 use crate::wire::value;
 
@@ -239,6 +239,9 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
     may(row, &identity, &params)?;
     let root = root?;
+    if let Some(fault) = foreign_group(&body, &Scope::of(&root)) {
+        return Err(fault.into());
+    }
     let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body) } else { Ok(None) };
     if let Ok(Some(key)) = once
         && let Some(answer) = key.answered_before(&root, now)

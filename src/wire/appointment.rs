@@ -9,7 +9,7 @@ use super::customfield;
 use super::fiche::FICHE;
 use super::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
 use super::value;
-use crate::domain::booking::{channel, not_bookable_for};
+use crate::domain::booking::{channel, nameless, not_bookable_for};
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{BookAppointment, Caller, Client};
 use crate::domain::customfield::Model;
@@ -72,6 +72,9 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) ->
     let customs = given.keep(customs).unwrap_or_default();
     let client = client(object.get("fiche"), scope, caller);
     let client = given.keep(client);
+    if client.as_ref().is_some_and(|(client, _)| is_nameless(client, scope, caller)) {
+        given.faults.push(nameless());
+    }
     let (Some((client, sent)), true) = (client, given.faults.is_empty()) else { return Err(given.faults) };
     let date = date.unwrap_or(Civil(0));
     let command = BookAppointment {
@@ -87,6 +90,19 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) ->
         customs,
     };
     Ok(Booking { command, sent })
+}
+
+/// Whether a booking can only make a new client, who would have no name.
+fn is_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
+    let may_be_new = match caller {
+        Caller::Application => scope.root.catalogue.group.open,
+        Caller::Account(_) => false,
+        Caller::Pro(_) => true,
+    };
+    let mut alone = FICHE.blank.clone();
+    client.fields.apply_to(&mut alone);
+    let is_new = may_be_new && client.id.is_none() && client.email.is_none();
+    is_new && alone.lastname.is_blank() && alone.firstname.is_blank()
 }
 
 fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: &Caller, from_web: bool) -> Vec<InterventionId> {

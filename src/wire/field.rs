@@ -243,7 +243,7 @@ impl<R: 'static> Table<R> {
     ) -> Result<Patch<R>, Vec<Fault>> {
         let mut patch = Patch::default();
         let mut faults = Vec::new();
-        faults.extend(self.field("group_id").and_then(|_| foreign_group(object, scope)));
+        faults.extend(foreign_group(object, scope));
         for field in &self.fields {
             let allowed = field.writers.is_some_and(|writers| audience >= writers);
             let (Some(write), true) = (&field.write, allowed) else { continue };
@@ -369,8 +369,9 @@ fn exact<'o, R>(field: &Field<R>, object: &'o Map<String, Value>, audience: Audi
     given.filter(|value| !value::is_empty(value))
 }
 
-/// A body's group that is not the path's. Contract 1.
-pub(super) fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
+/// A body's group that is not the path's, in the object that the fields stand in or around it. Contract 1.
+#[must_use]
+pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.root.catalogue.group.id.number();
     let given = object.get("group_id").filter(|value| !value::is_empty(value))?;
     (value::id(given) != Ok(Some(own)))

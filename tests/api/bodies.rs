@@ -121,6 +121,31 @@ async fn several_wrong_fields_are_named_together_in_short_messages() {
     let fields: Vec<_> = refused.errors().into_iter().map(|(_, field)| field.unwrap()).collect();
     assert_eq!(fields, ["date", "intervention_ids", "calendar_id", "fiche.email"]);
     assert!(!refused.text.contains(&"x".repeat(101)));
+    // Without an address it can only be a new client, who has no name.
+    let refused = answer(server.by_key(Method::POST, PATH).json(&json!({"appointment": {"fiche": {}}}))).await;
+    let fields: Vec<_> = refused.errors().into_iter().map(|(_, field)| field.unwrap()).collect();
+    assert_eq!(fields, ["date", "intervention_ids", "fiche.lastname"]);
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_the_paths_is_refused_wherever_the_body_says_it() {
+    let server = TestServer::start().await;
+    for wrong in [json!(5), json!("5"), json!("x"), json!([4])] {
+        let within = json!({"calendar": {"name": "Ann", "group_id": wrong}});
+        let beside = json!({"calendar": {"name": "Ann"}, "group_id": wrong});
+        for body in [within, beside] {
+            let path = "/groups/4/calendars";
+            answer(server.by_pro(Method::POST, path).json(&body)).await.refused(400, 2, Some("group_id"));
+        }
+        let group = json!({"group": {"city": "Lyon", "group_id": wrong}});
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&group)).await.refused(400, 2, Some("group_id"));
+        let older = json!({"fiche": {"lastname": "Durand"}, "group_id": wrong});
+        answer(server.by_pro(Method::POST, "/fiches?group_id=4").json(&older)).await.refused(400, 2, Some("group_id"));
+    }
+    for right in [json!(4), json!("4"), json!(""), json!(null)] {
+        let body = json!({"calendar": {"name": "Ann", "group_id": right}, "group_id": right});
+        answer(server.by_pro(Method::POST, "/groups/4/calendars").json(&body)).await.is(201);
+    }
 }
 
 #[tokio::test]

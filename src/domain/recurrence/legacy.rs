@@ -118,10 +118,10 @@ mod tests {
         for (fields, rule) in [
             (
                 LegacyFields { interval: Some(2), byday: Some(62), until, ..weekly },
-                "FREQ=WEEKLY;INTERVAL=2;UNTIL=20250701T160000Z;BYDAY=MO,TU,WE,TH,FR",
+                "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR;UNTIL=20250701T160000Z",
             ),
             (LegacyFields { byday: Some(1), ..weekly }, "FREQ=WEEKLY;BYDAY=SU"),
-            (LegacyFields { byday: Some(64), count: Some(3), ..weekly }, "FREQ=WEEKLY;COUNT=3;BYDAY=SA"),
+            (LegacyFields { byday: Some(64), count: Some(3), ..weekly }, "FREQ=WEEKLY;BYDAY=SA;COUNT=3"),
             (LegacyFields { byday: Some(0), count: Some(0), ..weekly }, "FREQ=WEEKLY"),
             (LegacyFields { freq: "monthly", byday: Some(62), ..weekly }, "FREQ=MONTHLY"),
             (LegacyFields { freq: "Yearly", interval: Some(1), ..weekly }, "FREQ=YEARLY"),

@@ -17,7 +17,7 @@ use crate::domain::zone;
 /// ```
 /// use slotbook::domain::recurrence::Rule;
 /// let rule: Rule = "byday=fr,mo;INTERVAL=1;FREQ=WEEKLY;COUNT=8".parse().unwrap();
-/// assert_eq!(rule.to_string(), "FREQ=WEEKLY;COUNT=8;BYDAY=MO,FR");
+/// assert_eq!(rule.to_string(), "FREQ=WEEKLY;BYDAY=MO,FR;COUNT=8");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rule {
@@ -177,11 +177,6 @@ impl fmt::Display for Rule {
         if self.interval != NonZeroU32::MIN {
             write!(f, ";INTERVAL={}", self.interval)?;
         }
-        match self.end {
-            End::Never => {}
-            End::Count(count) => write!(f, ";COUNT={count}")?,
-            End::Until(until) => write_until(f, until)?,
-        }
         match self.pattern {
             Pattern::Weekly(Some(days)) => {
                 let mut comma = ";BYDAY=";
@@ -189,10 +184,14 @@ impl fmt::Display for Rule {
                     write!(f, "{comma}{}", letters(day))?;
                     comma = ",";
                 }
-                Ok(())
             }
-            Pattern::Monthly(Some(on)) => write!(f, ";BYDAY={}{}", on.nth, letters(on.weekday)),
-            Pattern::Daily | Pattern::Weekly(None) | Pattern::Monthly(None) | Pattern::Yearly => Ok(()),
+            Pattern::Monthly(Some(on)) => write!(f, ";BYDAY={}{}", on.nth, letters(on.weekday))?,
+            Pattern::Daily | Pattern::Weekly(None) | Pattern::Monthly(None) | Pattern::Yearly => {}
+        }
+        match self.end {
+            End::Never => Ok(()),
+            End::Count(count) => write!(f, ";COUNT={count}"),
+            End::Until(until) => write_until(f, until),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::domain::refusal::Fault;
 use crate::domain::text::{Colour, Illegal, Text};
 use crate::domain::time::{Civil, Instant};
 use crate::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent};
+use crate::domain::zone::Zone;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
 
@@ -18,6 +19,8 @@ const NOT_AFTER_START: &str = "must be after start";
 /// The rule of an end that the clock shows after the start, and is not: the clocks are put forward in between.
 pub(super) const SWALLOWED: &str =
     "must be after start, and is not, since the clocks are put forward: take the time after that";
+/// The rule of an end in an hour that the clock shows twice, whose start is in the second pass.
+const REPEATED: &str = "must be after start, and is not: in the hour that the clock shows twice it means the first pass, and start is in the second";
 
 /// An event with all its values legal, before it has an id and stamps.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +94,11 @@ impl VeventInput {
     }
 }
 
+/// The rule of an end that the clock shows after the start `shown`, which names the instant `start`, and that is not.
+fn not_after(zone: Zone, shown: Civil, start: Instant) -> &'static str {
+    if zone.civil_of(start) == shown && zone.instant_of(shown) != start { REPEATED } else { SWALLOWED }
+}
+
 /// The event that an object describes. Fields that its kind has not are ignored, save those that say another kind.
 ///
 /// # Errors
@@ -110,6 +118,10 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, audience: Audience)
     }
     let kind = reader.kind();
     let deleted = reader.flag("deleted");
+    if object.contains_key("deleted") && reader.given("deleted").is_none() {
+        // Nobody restores an event by saying nothing.
+        reader.fault("deleted", "must be true or false");
+    }
     let rare = reader.rare(matches!(kind, Some(KindInput::Appointment(_))));
     match (calendar_id, kind) {
         (Some(calendar_id), Some(kind)) if reader.faults.is_empty() => {
@@ -240,8 +252,11 @@ impl<'a> Reader<'a> {
         let (mail_sent, sms_sent) = (sent("mail_sent"), sent("sms_sent"));
         let (start, end) = (start?, end?);
         let Some(length_seconds) = u32::try_from(end.seconds_since(start)).ok().filter(|length| *length > 0) else {
-            let swallowed = matches!((self.civil("start"), self.civil("end")), (Some(start), Some(end)) if start < end);
-            self.fault("end", if swallowed { SWALLOWED } else { NOT_AFTER_START });
+            let rule = match (self.civil("start"), self.civil("end")) {
+                (Some(given), Some(end)) if given < end => not_after(self.scope.zone, given, start),
+                _ => NOT_AFTER_START,
+            };
+            self.fault("end", rule);
             return None;
         };
         Some(AppointmentInput {

@@ -9,7 +9,7 @@ use crate::domain::recurrence::Series;
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Appointment, Rare, Vevent};
+use crate::domain::vevent::{Appointment, Kind, Rare, Vevent};
 use crate::domain::zone;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
@@ -24,6 +24,7 @@ const LEGACY: [&str; 5] = ["repeat_freq", "repeat_intervall", "repeat_count", "r
 /// # Errors
 /// Everything that is wrong, each by its field.
 pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Result<VeventInput, Vec<Fault>> {
+    unchangeable(row, given)?;
     let mut whole = VEVENT.render_for_store(row, scope);
     whole.retain(|name, _| CustomName::new(name).is_none());
     if filled(given, "repeat_freq") {
@@ -53,6 +54,24 @@ pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Re
             Err(faults)
         }
     }
+}
+
+/// What no change of an event does: make a note of what is none, or the reverse, and take its start or end away.
+fn unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
+    let is_note = matches!(row.kind, Kind::Note(_));
+    let note = given.get("note").filter(|note| !value::is_empty(note)).and_then(|note| value::boolean(note).ok());
+    let mut faults = Vec::new();
+    if note.is_some_and(|note| note != is_note) {
+        let rule = if is_note { "must stay true: a note stays one" } else { "must stay false: only a note is one" };
+        faults.push(Fault::new("note", rule));
+    }
+    // A start given alone keeps the length, whatever stands for no end.
+    for (name, kept) in [("start", false), ("end", filled(given, "start"))] {
+        if given.contains_key(name) && !filled(given, name) && !kept {
+            faults.push(Fault::new(name, "must not be empty: leave it out to keep it"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 fn filled(given: &Map<String, Value>, name: &str) -> bool {

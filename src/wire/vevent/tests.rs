@@ -92,7 +92,7 @@ fn every_fault_is_collected() {
 fn the_obsolete_fields_become_a_rule_unless_there_is_one() {
     let old = json!({"repeat_freq": "Weekly", "repeat_byday": "62", "repeat_until": "2025-07-01 18:00:00"});
     let row = shown(old);
-    assert_eq!(row["rrule"], "FREQ=WEEKLY;UNTIL=20250701T160000Z;BYDAY=MO,TU,WE,TH,FR");
+    assert_eq!(row["rrule"], "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20250701T160000Z");
     assert_eq!(row["repeat_until"], "2025-07-01 18:00:00");
     assert_eq!(shown(json!({"repeat_freq": "hourly", "rrule": "freq=daily"}))["rrule"], "FREQ=DAILY");
     assert_eq!(shown(json!({"repeat_until": "2025-07-01"}))["rrule"], "");
@@ -144,4 +144,52 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
     let faults = revised(json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"));
     let faults: Vec<String> = faults.expect_err("three are wrong").into_iter().map(|fault| fault.field).collect();
     assert_eq!(faults, ["group_id", "state", "end"]);
+}
+
+#[test]
+fn what_no_change_does_is_named_by_its_own_field() {
+    let root = root();
+    let scope = Scope::of(&root);
+    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let row = |given: Value| {
+        let input = parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");
+        input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0))
+    };
+    let plage = json!({"calendar_id": 2, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
+    let mut appointment = plage.clone();
+    (appointment["fiche_id"], appointment["intervention_id"]) = (json!(7), json!(11));
+    let note = json!({"calendar_id": 2, "start": "2025-06-12", "end": "2025-06-12", "note": true});
+    let (plage, appointment, note) = (row(plage), row(appointment), row(note));
+    let cases = [
+        (&note, json!({"note": 0}), vec!["note"]),
+        (&plage, json!({"note": 1}), vec!["note"]),
+        (&appointment, json!({"note": true, "start": ""}), vec!["note", "start"]),
+        (&plage, json!({"deleted": null}), vec!["deleted"]),
+        (&plage, json!({"start": "", "end": "2025-06-12 12:00:00"}), vec!["start"]),
+        (&appointment, json!({"end": null}), vec!["end"]),
+        (&appointment, json!({"start": "2025-06-12 12:00:00", "end": ""}), vec![]),
+        (&plage, json!({"start": "2025-06-12 12:00:00", "end": "", "note": ""}), vec![]),
+    ];
+    for (row, given, wrong) in cases {
+        let revised = revise(row, given.as_object().expect("an object"), &scope);
+        let faults: Vec<String> = revised.err().into_iter().flatten().map(|fault| fault.field).collect();
+        assert_eq!(faults, wrong, "{given}");
+    }
+}
+
+#[test]
+fn an_end_that_lies_before_its_start_only_by_the_clocks_says_which_way_they_are_put() {
+    let root = root();
+    let scope = Scope::of(&root);
+    let rule = |given: Value| {
+        let faults = parse(given.as_object().expect("an object"), &scope, Audience::Store).expect_err("it is wrong");
+        faults.into_iter().map(|fault| (fault.field, fault.rule)).collect::<Vec<_>>()
+    };
+    let with = |start: &str, start_utc: Option<&str>, end: &str| json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "start": start, "start_utc": start_utc, "end": end});
+    let forward = rule(with("2025-03-30 02:30:00", None, "2025-03-30 03:00:00"));
+    assert!(forward[0].1.contains("clocks are put forward"), "{forward:?}");
+    let back = rule(with("2025-10-26 02:15:00", Some("2025-10-26 01:15:00"), "2025-10-26 02:45:00"));
+    assert!(back[0].1.contains("shows twice"), "{back:?}");
+    let plain = rule(with("2025-10-26 12:15:00", None, "2025-10-26 12:15:00"));
+    assert_eq!(plain, [("end".to_owned(), "must be after start".to_owned())]);
 }
