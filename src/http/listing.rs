@@ -31,7 +31,7 @@ use crate::wire::list::Query;
 
 /// Rows that are looked through where the request stands: some hundred microseconds.
 const ROWS_AT_ONCE: usize = 1_000;
-/// Records up to which an answer is made in one go.
+/// Records up to which an answer is made in one go, unless their texts are long.
 const RECORDS_AT_ONCE: usize = 50;
 /// Bytes after which a part of a longer answer ends: about a millisecond's work.
 const PART_BYTES: usize = 64 * 1_024;
@@ -124,7 +124,14 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
     pub(super) fn of(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
         let short = numbers.len() <= RECORDS_AT_ONCE;
         let rest = Rest { numbers: numbers.into_iter(), write, pending: head, first: true };
-        if short { Self::Short(rest.whole()) } else { Self::Long(rest) }
+        if !short {
+            return Self::Long(rest);
+        }
+        match rest.part() {
+            (bytes, None) => Self::Short(bytes),
+            // Few records, of long texts.
+            (bytes, Some(rest)) => Self::Long(Rest { pending: bytes, ..rest }),
+        }
     }
 
     /// The answer, or what makes it part by part.
@@ -145,7 +152,7 @@ pub(super) struct Rest<W> {
     /// The records that are left, in order.
     numbers: std::vec::IntoIter<u64>,
     write: W,
-    /// What stands before the next record.
+    /// What stands before the next record and is not sent yet.
     pending: Vec<u8>,
     /// Whether no record was written yet.
     first: bool,
@@ -166,17 +173,6 @@ impl<W: Fn(u64, &mut Vec<u8>)> Rest<W> {
             (self.write)(number, &mut bytes);
         }
         (bytes, Some(self))
-    }
-
-    /// All of the answer.
-    fn whole(self) -> Vec<u8> {
-        let (mut bytes, mut rest) = self.part();
-        while let Some(left) = rest {
-            let (more, after) = left.part();
-            bytes.extend(more);
-            rest = after;
-        }
-        bytes
     }
 }
 

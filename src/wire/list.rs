@@ -125,6 +125,9 @@ impl<'t, R: 'static> Query<'t, R> {
     /// in order as it takes, and the field to sort by is read once of each.
     #[must_use]
     pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+        if self.sort.is_none() && self.results.is_none() {
+            return self.whole(records, scope);
+        }
         let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
         let compare = |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope);
         let mut foremost = Foremost::new(until, records.len(), compare);
@@ -134,6 +137,17 @@ impl<'t, R: 'static> Query<'t, R> {
             foremost.offer(self.place(record, scope));
         }
         let records = foremost.sorted().into_iter().skip(self.start_index).map(|placed| placed.record).collect();
+        Page { records, total }
+    }
+
+    /// The same of all there are in the order of the resource, which takes no room but theirs.
+    fn whole<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+        let mut room = String::new();
+        records.retain(|record| self.wants(record, scope, &mut room));
+        let total = records.len();
+        let order = |a: &&R, b: &&R| self.directed((self.table.order)(a, b, scope));
+        records.sort_unstable_by(|a, b| order(a, b).then_with(|| self.number(a).cmp(&self.number(b))));
+        records.drain(..self.start_index.min(total));
         Page { records, total }
     }
 
@@ -166,11 +180,15 @@ impl<'t, R: 'static> Query<'t, R> {
             Some(_) => a.key.compare(&b.key),
             None => (self.table.order)(a.record, b.record, scope),
         };
-        let directed = match self.dir {
-            Some(Direction::Descending) => by_field.reverse(),
-            Some(Direction::Ascending) | None => by_field,
-        };
-        directed.then_with(|| a.id.cmp(&b.id))
+        self.directed(by_field).then_with(|| a.id.cmp(&b.id))
+    }
+
+    /// An order, turned round where that was asked for.
+    fn directed(&self, order: Ordering) -> Ordering {
+        match self.dir {
+            Some(Direction::Descending) => order.reverse(),
+            Some(Direction::Ascending) | None => order,
+        }
     }
 
     /// The number of a record, by which it is found again.
@@ -251,6 +269,8 @@ mod tests {
         assert_eq!(asked("sort=name").expect("a list").0, [3, 4, 2, 1]);
         assert_eq!(asked("sort=name&dir=desc").expect("a list").0, [1, 2, 3, 4]);
         assert_eq!(asked("sort=name&results=2&startIndex=1").expect("a list").0, [4, 2]);
+        assert_eq!(asked("results=all&startIndex=1").expect("a list").0, [4, 3, 1]);
+        assert_eq!(asked("results=all&dir=desc").expect("a list").0, [1, 3, 2, 4]);
         assert_eq!(asked("results=all&startIndex=9").expect("a list").0, [0_u64; 0]);
     }
 

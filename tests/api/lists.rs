@@ -191,6 +191,22 @@ async fn all_records_at_once_are_those_of_the_pages() {
 }
 
 #[tokio::test]
+async fn few_records_of_long_texts_come_in_parts_too() {
+    let server = TestServer::start().await;
+    let comments = "\u{e9} \"said\"\n".repeat(5_000);
+    for lastname in ["a", "b", "c"] {
+        let body = json!({"fiche": {"lastname": lastname, "comments": comments}});
+        answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
+    }
+    let list = server.pro_get("/groups/4/fiches?sort=lastname").await;
+    assert_eq!(list.headers["transfer-encoding"], "chunked");
+    let records = list.is(200)["records"].as_array().expect("records").clone();
+    let names: Vec<&str> = records.iter().filter_map(|record| record["lastname"].as_str()).collect();
+    assert_eq!(names, ["Known", "a", "b", "c"]);
+    assert!(records.iter().filter(|record| record["comments"] == comments).count() == 3);
+}
+
+#[tokio::test]
 async fn whoever_leaves_a_long_list_leaves_nothing_behind() {
     let server = server_with_interventions(1_500).await;
     for _ in 0..200 {
