@@ -240,6 +240,7 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
         resource: "appointment",
         fields: vec![
             shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
+            shown("key", Kind::Text { max: 20 }, |row, _| Cell::Text(of(row).key.as_str().into())),
             shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
             shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
             // Stamps never go back, so that one may lie ahead of the clock.
@@ -360,7 +361,6 @@ pub fn render(
     }
     let mut record = table_of(audience).render(row, &scope.at(now), audience);
     let more = json!({
-        "key": appointment.key.as_str(),
         "group": {"id": group.id.number(), "name": group.name.as_str(), "urlname": group.urlname.as_str()},
         "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
         "fiche": fiche,

@@ -184,6 +184,8 @@ async fn what_a_record_shows_its_readers_sort_and_filter_by() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         format!("{PATH}?sort={field}&conditions[0][field]={field}&conditions[0][op]==&conditions[0][value]={value}")
     };
+    let key = server.account_get(PATH).await.is(200)["records"][0]["key"].clone();
+    assert_eq!(server.pro_get(&sought("key", &key)).await.is(200)["records"][0]["key"], key);
     for field in ["capacity", "resource_id", "calendar_name", "intervention_name", "intervention_length", "location"] {
         let seen = server.account_get(PATH).await.is(200)["records"][0][field].clone();
         assert_eq!(server.account_get(&sought(field, &seen)).await.is(200)["totalRecords"], 1, "{field} {seen}");

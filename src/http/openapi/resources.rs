@@ -263,7 +263,6 @@ fn appointment() -> Object {
     });
     let fiche = fiche.description(Some("to a key alone the id, and in the booking's own answer what was sent")).build();
     let more = [
-        ("key", text()),
         ("group", part(&[("id", id()), ("name", text()), ("urlname", text())])),
         ("calendar", part(&[("id", id()), ("publicname", text())])),
         ("fiche", fiche),
