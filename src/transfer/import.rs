@@ -71,23 +71,24 @@ struct Outline {
     rows: usize,
 }
 
-/// What a document is made of. The demonstration names the Monday that its dates lie around.
-const PARTS: [&str; 3] = ["apikeys", "groups", "anchor"];
+/// What a document is made of.
+const PARTS: [&str; 2] = ["apikeys", "groups"];
 /// The short lists of a group whose rows have ids, and those of people.
 const SECTIONS: [&str; 7] =
     ["pros", "accounts", "calendarsets", "calendars", "interventionsets", "interventions", "customfields"];
 
 impl Outline {
-    /// Refuses sections that nobody reads. Of a group that is every list and object that is none of its own; what else it
-    /// does not know it ignores, like every resource.
+    /// Refuses sections that nobody reads: lists and objects that are none of the document's or of a group's. What else is
+    /// unknown is ignored, as it is in every resource.
     fn check_sections(&self, faults: &mut Faults) {
-        for name in self.top.keys().filter(|name| !PARTS.contains(&name.as_str())) {
+        let is_section = |value: &Value| value.is_array() || value.is_object();
+        for (name, _) in self.top.iter().filter(|(name, value)| !PARTS.contains(&name.as_str()) && is_section(value)) {
             faults.add(quoted(name), "is no part of a document: those are apikeys and groups");
         }
         for (index, group) in self.groups.iter().enumerate() {
             for (name, value) in group {
                 let known = SECTIONS.contains(&name.as_str()) || GROUP.field(name).is_some();
-                if known || !(value.is_array() || value.is_object()) {
+                if known || !is_section(value) {
                     continue;
                 }
                 let rule = format!("is no section of a group: those are {}, fiches and vevents", SECTIONS.join(", "));
