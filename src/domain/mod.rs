@@ -26,6 +26,7 @@ pub mod intervention;
 pub mod open_time;
 pub mod outbox;
 pub mod phone;
+pub mod place;
 pub mod planning;
 pub mod promises;
 pub mod record;

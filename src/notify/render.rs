@@ -12,6 +12,7 @@ use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
+use crate::domain::place::Place;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::vevent::Key;
@@ -37,7 +38,7 @@ struct Said {
     /// The group's name in one line.
     group: String,
     phone: String,
-    /// The group's address, line by line.
+    /// The group's address, line by line; empty where nobody is to go there.
     address: Vec<String>,
     client: String,
     appointments: Vec<Line>,
@@ -55,6 +56,8 @@ struct Line {
     when: String,
     what: String,
     whom: String,
+    /// Where, line by line; empty where it is at the group's address.
+    place: Vec<String>,
     /// The link that cancels it; empty where it is no longer to be cancelled.
     cancel: String,
 }
@@ -174,13 +177,16 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
         _ => String::new(),
     };
     let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
+    let appointments: Vec<Line> =
+        subjects.iter().map(|subject| line(root, subject, (language, saying, public_url))).collect();
+    let elsewhere = !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
     let said = Said {
         saying,
         group: short_line(group.name.as_str(), SUBJECT_NAME_MAX),
         phone: one_line(group.phone.as_str()),
-        address: address(group),
+        address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&root.catalogue)) },
         client: client.map_or_else(String::new, |client| called(client)),
-        appointments: subjects.iter().map(|subject| line(root, subject, (language, saying, public_url))).collect(),
+        appointments,
         was: was.map_or_else(String::new, |was| long_date(language, zone.civil_of(was))),
         link,
         unsubscribe,
@@ -256,13 +262,22 @@ fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Languag
         when: long_date(language, catalogue.zone().civil_of(subject.standing.start)),
         what: subject.what(root),
         whom: calendar.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
+        place: place_of(root, subject)
+            .filter(|place| *place != Place::of_group(catalogue))
+            .map_or_else(Vec::new, lines_of),
         cancel,
     }
 }
 
-fn address(group: &Group) -> Vec<String> {
-    let town = format!("{} {}", group.zipcode.as_str(), group.city.as_str());
-    let lines = group.address.as_str().lines().map(one_line).chain([one_line(&town)]);
+/// Where an appointment is; `None` where nobody knows its calendar any more.
+fn place_of<'a>(root: &'a Root, subject: &Subject) -> Option<Place<'a>> {
+    let calendar = root.catalogue.calendars.get(&subject.calendar)?;
+    Some(Place::of_calendar(&root.catalogue, calendar))
+}
+
+/// An address as it stands on a letter.
+fn lines_of(place: Place<'_>) -> Vec<String> {
+    let lines = place.address.lines().map(one_line).chain([one_line(&place.town())]);
     lines.filter(|line| !line.is_empty()).collect()
 }
 
@@ -300,7 +315,7 @@ fn entry(root: &Root, message: &Message, subject: &Subject, method: Method, from
             start,
             end: start.plus_seconds(i64::from(subject.length_seconds)),
             summary: &summary,
-            location: &said.address.join(", "),
+            location: &place_of(root, subject).map_or_else(Vec::new, lines_of).join(", "),
             description: &said.phone,
             organizer: from,
             attendee: message.recipient.as_str(),

@@ -16,6 +16,7 @@ use crate::domain::customfield::Model;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::intervention::Intervention;
+use crate::domain::place::Place;
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Illegal, Text};
 use crate::domain::time::{Civil, Instant};
@@ -388,12 +389,8 @@ fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String,
     SHOWN_OF_FICHE.iter().filter_map(|name| cell(name)).collect()
 }
 
-/// Where the client is to go: the calendar's address, or the group's where the calendar has none of its own.
+/// Where the client is to go, in one line.
 fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
-    let group = &scope.root.catalogue.group;
-    let own = [calendar.address.as_str(), calendar.zipcode.as_str(), calendar.city.as_str()];
-    let groups = [group.address.as_str(), group.zipcode.as_str(), group.city.as_str()];
-    let [address, zipcode, city] = if own.iter().all(|part| part.is_empty()) { groups } else { own };
-    let town = [zipcode, city].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    [address, &town].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    let place = Place::of_calendar(&scope.root.catalogue, calendar);
+    [place.address, &place.town()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

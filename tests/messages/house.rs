@@ -122,6 +122,13 @@ impl House {
         }
     }
 
+    /// Changes the calendar of that number.
+    pub(crate) fn places(&mut self, calendar: u64, change: impl FnOnce(&mut Calendar)) {
+        let id = CalendarId::new(calendar).expect("an id");
+        let row = Arc::make_mut(&mut self.first.catalogue).calendars.get_mut(&id).expect("a calendar");
+        change(Arc::make_mut(row));
+    }
+
     /// A client of that number.
     pub(crate) fn knows(&mut self, number: u64, change: impl FnOnce(&mut Fiche)) {
         let mut fiche = Fiche::new(FicheId::new(number).expect("an id"), self.clock.now());

@@ -26,6 +26,12 @@ async fn moves(engine: &Engine, id: u64, seconds: i64) {
     engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft))).await.expect("free");
 }
 
+/// The plain text of a mail.
+fn text(mail: &Taken) -> String {
+    let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+    parsed.body_text(0).expect("a text part").into_owned()
+}
+
 /// Of each calendar part: method, UID, SEQUENCE, DTSTART, STATUS.
 fn calendars(mail: &Taken) -> Vec<[String; 5]> {
     let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
@@ -94,6 +100,40 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
 }
 
 #[test]
+fn a_client_is_sent_to_the_calendars_own_address_and_not_to_the_groups() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.address = Text::new("1 rue de Rivoli").expect("short");
+        group.city = Text::new("Paris").expect("short");
+    });
+    house.places(2, |calendar| {
+        calendar.address = Text::new("2 avenue Foch").expect("short");
+        calendar.zipcode = Text::new("69006").expect("short");
+        calendar.city = Text::new("Lyon").expect("short");
+    });
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        moves(engine, 1, 3_600).await;
+        until(engine, "the change is told", |root| settled(root) == 1).await;
+    });
+    let taken = house.post.taken();
+    let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
+    let html = parsed.body_html(0).expect("a page");
+    assert!(html.contains("2 avenue Foch<br>69006 Lyon") && !html.contains("Rivoli"), "{html}");
+    let text = text(&taken[0]);
+    assert!(text.contains("\n  2 avenue Foch\r\n  69006 Lyon\r\n") && !text.contains("Rivoli"), "{text}");
+    let is_calendar = |part: &&mail_parser::MessagePart<'_>| {
+        part.content_type().is_some_and(|kind| kind.subtype() == Some("calendar"))
+    };
+    for part in parsed.parts.iter().filter(is_calendar) {
+        let PartType::Text(calendar) = &part.body else { panic!("a calendar is a text") };
+        let places = unfold(calendar);
+        assert!(places.contains("LOCATION:2 avenue Foch\\, 69006 Lyon"), "{places}");
+    }
+}
+
+#[test]
 fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_comes_into_that_of_the_second() {
     let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
     house.knows(1, |_| {});
@@ -127,10 +167,6 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
     assert!(has[0] == "REQUEST" && has[1] != had[1] && has[3] == had[3], "{has:?}");
     let key = root.rows[&vevent(1)].appointment().expect("an appointment").key;
     assert!(!first.text.contains(key.as_str()), "the new secret is the second's alone");
-    let text = |mail: &Taken| {
-        let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
-        parsed.body_text(0).expect("a text part").into_owned()
-    };
     assert!(text(first).contains("Bonjour Client 1") && text(first).contains("jeudi 5 mars 2026 à 11:00"));
     assert!(text(second).contains("Bonjour Client 2") && text(second).contains(key.as_str()));
     assert!(!text(first).contains("Client 2") && !text(second).contains("Client 1"));
