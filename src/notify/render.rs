@@ -309,7 +309,7 @@ fn entry(root: &Root, message: &Message, subject: &Subject, method: Method, from
         method,
         &Entry {
             uid: format!("{}-{id}-{proof}@slotbook", root.catalogue.group.id),
-            // Grows with every message about it. An export keeps the stamps and begins the numbers anew.
+            // Grows with every message about it, also after an import: an export keeps stamps and numbers.
             sequence: age.max(0).unsigned_abs() + message.id.number(),
             stamp: message.created_at,
             start,

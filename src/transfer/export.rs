@@ -5,6 +5,7 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
+use super::MESSAGES_MADE;
 use super::people::hex;
 use crate::domain::directory::{Directory, Pro};
 use crate::domain::root::Root;
@@ -48,7 +49,11 @@ pub fn write(
 fn group(directory: &Directory, root: &Root, out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
     let scope = Scope::of(root);
     let catalogue = &root.catalogue;
-    let fields = serde_json::to_string(&GROUP.render_for_store(&catalogue.group, &scope))?;
+    let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
+    if root.outbox.last_id() > 0 {
+        fields.insert(MESSAGES_MADE.into(), root.outbox.last_id().into());
+    }
+    let fields = serde_json::to_string(&fields)?;
     out.write_all(fields.strip_suffix('}').expect("an object ends with a brace").as_bytes())?;
     let pros = directory.pros.values().filter(|pro| pro.groups.contains(&catalogue.group.id));
     section("pros", pros.map(|pro| professional(pro, &scope)), out)?;

@@ -11,15 +11,16 @@ use super::faults::Faults;
 use super::ids::Ids;
 pub use super::ids::Taken;
 use super::people::{self, HashPassword, Pros, objects};
-use super::{Content, ImportFault, slug};
+use super::{Content, ImportFault, MESSAGES_MADE, slug};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::{CustomName, Customfield, Model};
 use crate::domain::directory::{Directory, IdKind};
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, InterventionsetId, VeventId,
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId, InterventionsetId, VeventId,
 };
+use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::domain::text::Text;
 use crate::domain::time::{DAY, Instant};
@@ -108,6 +109,8 @@ struct Draft {
     path: String,
     /// The group without events, in which references are looked up.
     root: Root,
+    /// How many messages it has made elsewhere.
+    messages_made: u64,
     fiches: Vec<Arc<Fiche>>,
     /// Each with its place in the document.
     vevents: Vec<(usize, Arc<Vevent>)>,
@@ -182,7 +185,9 @@ impl Import<'_> {
             }
             self.name_in_addresses(&mut group, &path, faults);
             let catalogue = Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
-            drafts.push(Draft { path, root: Root::new(catalogue), fiches: Vec::new(), vevents: Vec::new() });
+            let messages_made = messages_made(fields, &path, faults);
+            let root = Root::new(catalogue);
+            drafts.push(Draft { path, root, messages_made, fiches: Vec::new(), vevents: Vec::new() });
         }
         drafts
     }
@@ -456,6 +461,18 @@ fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, no
     appointment.reminders.sms.since = since(sms);
 }
 
+/// How many messages a group has made elsewhere; so many that numbers are left for those to come.
+fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -> u64 {
+    const MOST: u64 = ID_MAX / 2;
+    match fields.get(MESSAGES_MADE).map_or(Ok(None), value::id) {
+        Ok(number) if number.is_none_or(|number| number <= MOST) => number.unwrap_or(0),
+        Ok(_) | Err(_) => {
+            faults.add(format!("{path}.{MESSAGES_MADE}"), format!("must be a whole number from 0 to {MOST}"));
+            0
+        }
+    }
+}
+
 /// Puts the groups together, and notes whose their ids are.
 fn finish(people: People, drafts: Vec<Draft>) -> Content {
     let People { mut directory, accounts } = people;
@@ -471,6 +488,7 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
         let mut root = Root::assembled(catalogue, draft.fiches, accounts, vevents);
         root.last_stamp = last_stamp;
+        root.outbox = Outbox::assembled(Vec::new(), draft.messages_made);
         roots.push(root);
     }
     Content { directory, roots }

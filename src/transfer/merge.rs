@@ -10,6 +10,7 @@ use super::faults::{FAULTS_MAX, Faults};
 use super::{Content, ImportFault};
 use crate::domain::directory::{Directory, IdKind, Pro};
 use crate::domain::ids::{GroupId, ProId};
+use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::wire::value;
 
@@ -39,6 +40,7 @@ pub fn merge(existing: Content, new: Content, document: &[u8]) -> Result<Content
         if let Some(old) = old.iter().find(|old| old.catalogue.group.id == root.catalogue.group.id) {
             root.spent.fiche = root.spent.fiche.max(old.spent.fiche);
             root.spent.vevent = root.spent.vevent.max(old.spent.vevent);
+            root.outbox = Outbox::assembled(Vec::new(), root.outbox.last_id().max(old.outbox.last_id()));
             for kind in IdKind::ALL.into_iter().filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent)) {
                 if old.spent(kind) > root.spent(kind) {
                     root.note_removed(kind, old.spent(kind));

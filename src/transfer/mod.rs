@@ -17,6 +17,10 @@ pub use self::faults::ImportFault;
 use crate::domain::directory::Directory;
 use crate::domain::root::Root;
 
+/// In a group of a document, beside its sections: how many messages it has made. An export leaves the messages out, but
+/// those that come after an import are told from those before by their numbers, and so is which of two is the later.
+const MESSAGES_MADE: &str = "messages_made";
+
 /// All that a store holds.
 #[derive(Clone, Debug, Default)]
 pub struct Content {

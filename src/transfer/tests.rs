@@ -44,6 +44,7 @@ fn assert_same(a: &Content, b: &Content) {
         assert_eq!(a.accounts, b.accounts);
         assert_eq!(a.rows, b.rows);
         assert_eq!((a.spent, a.last_stamp), (b.spent, b.last_stamp));
+        assert_eq!(a.outbox.last_id(), b.outbox.last_id());
     }
 }
 
@@ -68,6 +69,7 @@ fn shop() -> Value {
         "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all"}],
         "groups": [{
             "id": 4, "name": "Cabinet médical", "timezone": "Paris", "mailreminder": 60, "check_sms": 0, "sort": 9,
+            "messages_made": 41,
             "pros": [{"id": 3, "email": "Anna@example.org", "password": "demo", "lastname": "Rousseau"}],
             "accounts": [{"email": "c@example.org", "password_sha1": "AB".repeat(20), "fiche_id": 7}],
             "calendarsets": [{"id": 1, "name": "Médecins"}],
@@ -130,6 +132,23 @@ fn what_export_writes_import_restores_exactly() {
         assert_same(&passed_over(content), &passed_over(later.clone()));
         assert_eq!(exported(&later), document);
     }
+}
+
+#[test]
+fn messages_are_numbered_on_where_they_were() {
+    let content = import(&shop()).expect("legal");
+    assert_eq!(content.roots.iter().map(|root| root.outbox.last_id()).collect::<Vec<_>>(), [41, 0]);
+    for wrong in [json!(-1), json!(1.5), json!("x"), json!(9_007_199_254_740_991_u64)] {
+        let path = changed(|document| document["groups"][1]["messages_made"] = wrong.clone());
+        assert_eq!(path, ["groups[1].messages_made"], "{wrong}");
+    }
+    // Merged from an older export, the group goes on from what it has made here.
+    let mut older = shop();
+    older["groups"].as_array_mut().expect("a list").truncate(1);
+    older["groups"][0]["messages_made"] = 7.into();
+    let older = import(&older).expect("legal");
+    let merged = merge(content, older, b"").expect("nothing clashes");
+    assert_eq!(merged.roots[0].outbox.last_id(), 41);
 }
 
 #[test]
