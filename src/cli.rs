@@ -182,7 +182,7 @@ fn listed(faults: &[ImportFault]) -> String {
     faults.iter().map(|fault| format!("\n  {fault}")).collect()
 }
 
-/// Whether the store is well, and only not for this.
+/// Whether the store is well, and only not for this, or not for this user.
 fn is_refusal(error: &StoreError) -> bool {
     matches!(
         error,
@@ -191,6 +191,8 @@ fn is_refusal(error: &StoreError) -> bool {
             | StoreError::Occupied { .. }
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }
+            | StoreError::Denied { .. }
+            | StoreError::OfAnother { .. }
     )
 }
 

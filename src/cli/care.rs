@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::operator::{self, Request};
-use super::{Failed, complain, print};
+use super::{Failed, complain, is_refusal, print};
 use crate::config::Config;
 use crate::engine::check::{self, Counts};
 use crate::store::{StoreError, free_bytes, sizes};
@@ -13,9 +13,7 @@ use crate::store::{StoreError, free_bytes, sizes};
 pub(super) fn check(data: &Path) -> Result<(), Failed> {
     let checked = match check::check(data) {
         Ok(checked) => checked,
-        Err(error @ (StoreError::Locked { .. } | StoreError::Empty { .. } | StoreError::Io { .. })) => {
-            return Err(error.into());
-        }
+        Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => return Err(error.into()),
         Err(error) => return Err(Failed::Check(vec![error.to_string()])),
     };
     let report = checked.report;

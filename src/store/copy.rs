@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-use super::files::{DirectoryLock, entries};
+use super::files::{DirectoryLock, entries, found};
 use super::generation::COPY;
 
 /// A copy of a store that nobody serves, removed when dropped. Until then the store is locked.
@@ -20,7 +20,7 @@ pub struct Copied {
 ///
 /// [`StoreError::Empty`] without a store, [`StoreError::Locked`] while another process uses it; a disk without room.
 pub fn copy_to_read(directory: &Path) -> Result<Copied, StoreError> {
-    if !directory.join("CURRENT").is_file() && !directory.join("mark").is_file() {
+    if found(&directory.join("CURRENT"))?.is_none() && found(&directory.join("mark"))?.is_none() {
         return Err(StoreError::Empty { directory: directory.to_owned() });
     }
     let lock = DirectoryLock::take(directory)?;

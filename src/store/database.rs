@@ -4,7 +4,7 @@
 //! we sync its file `db` through a descriptor of our own, which also reports errors that sled only logs. sled panics on
 //! some damage, so every call runs guarded. Its cache is small, it has no flusher thread, and one thread owns it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::ops::Bound;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 
 use super::error::StoreError;
-use super::files::{create_directory, entries, sync_directory, sync_file};
+use super::files::{create_directory, entries, found, sync_directory, sync_file};
 
 const CACHE_BYTES: u64 = 16 << 20;
 /// How often, and how far apart, a closed database is asked whether its lock is free: 5 s in all.
@@ -52,12 +52,13 @@ impl Database {
     /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled would make anew.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         for name in ["conf", "db"] {
-            if !path.join(name).is_file() {
+            if !found(&path.join(name))?.is_some_and(|found| found.is_file()) {
                 let reason = format!("its file `{name}` is missing");
                 return Err(StoreError::Database { path: path.to_owned(), doing: "opened", reason });
             }
         }
         remove_half_written_snapshots(path)?;
+        expect_access(path)?;
         let database = Self::start(path)?;
         // sled may have renamed a snapshot of its page table into place.
         sync_directory(path)?;
@@ -226,6 +227,18 @@ fn remove_half_written_snapshots(path: &Path) -> Result<(), StoreError> {
         if name.starts_with("snap.") && name.ends_with(".generating") {
             fs::remove_file(&entry).map_err(StoreError::io("remove", &entry))?;
             sync_directory(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses files that this user may not read and write, which sled would call damage.
+fn expect_access(path: &Path) -> Result<(), StoreError> {
+    for folder in [path.to_owned(), path.join("blobs")] {
+        // Where sled's folder of blobs is missing, sled says so.
+        let files = if found(&folder)?.is_some() { entries(&folder)? } else { Vec::new() };
+        for file in files.iter().filter(|file| file.is_file()) {
+            OpenOptions::new().read(true).write(true).open(file).map_err(StoreError::io("open", file))?;
         }
     }
     Ok(())

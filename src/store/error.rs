@@ -20,6 +20,34 @@ pub enum StoreError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// The files are another user's. The store itself is well.
+    #[error(
+        "this user (uid {user}) may not {doing} {}: permission denied; run slotbook as the owner of the data directory, or \
+         give that user all of it: chown -R USER DIRECTORY",
+        path.display()
+    )]
+    Denied {
+        /// The file or directory concerned.
+        path: PathBuf,
+        /// What was tried, as a verb: "open", "find".
+        doing: &'static str,
+        /// Who tried.
+        user: u32,
+    },
+    /// Root would leave files in another user's directory that its owner cannot open.
+    #[error(
+        "{} belongs to another user (uid {owner}), who could not open what root would write there; run slotbook as that \
+         user: setpriv --reuid {owner} --regid {group} --clear-groups slotbook …",
+        directory.display()
+    )]
+    OfAnother {
+        /// The data directory.
+        directory: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// And which group.
+        group: u32,
+    },
     /// Another process serves this directory.
     #[error(
         "{} is in use by another slotbook (process {holder}); stop it, or choose another data directory",
@@ -189,7 +217,12 @@ impl StoreError {
     /// Turns an operating system's error into one that names `path`; made for `map_err`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, doing, source }
+        move |source| {
+            if source.kind() == io::ErrorKind::PermissionDenied {
+                return Self::Denied { path, doing, user: rustix::process::geteuid().as_raw() };
+            }
+            Self::Io { path, doing, source }
+        }
     }
 
     /// Damage of `path` at `place`.

@@ -1,8 +1,8 @@
 //! Files and directories: made durable, locked, and read from the disk rather than from memory.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FlockOperation};
@@ -21,8 +21,13 @@ impl DirectoryLock {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Locked`] while another holds it.
+    /// [`StoreError::Locked`] while another holds it; [`StoreError::OfAnother`] to root in another user's directory.
     pub(super) fn take(directory: &Path) -> Result<Self, StoreError> {
+        let found = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
+        if rustix::process::geteuid().is_root() && found.uid() != 0 {
+            let (owner, group) = (found.uid(), found.gid());
+            return Err(StoreError::OfAnother { directory: directory.to_owned(), owner, group });
+        }
         let path = directory.join("lock");
         let mut file = OpenOptions::new()
             .create(true)
@@ -46,6 +51,19 @@ impl DirectoryLock {
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(StoreError::io("write", &path))?;
         Ok(Self { _file: file })
+    }
+}
+
+/// What stands at `path`; `None` where nothing does.
+///
+/// # Errors
+///
+/// Where it cannot be said.
+pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(StoreError::io("find", path)(error)),
     }
 }
 
@@ -102,7 +120,7 @@ pub(super) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
         match found {
             Ok(found) => bytes += if found.is_file() { found.len() } else { 0 },
             // sled removes files of its own while it works.
-            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }

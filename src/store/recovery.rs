@@ -9,7 +9,7 @@ use super::batch::chunk_key;
 use super::creation::NewGeneration;
 use super::database::Database;
 use super::error::{Place, StoreError};
-use super::files::{DirectoryLock, forget_cached};
+use super::files::{DirectoryLock, forget_cached, found};
 use super::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
 use super::journal::{self, SledLog, header_key};
 use super::mark::{Mark, Marked};
@@ -56,7 +56,7 @@ impl Store {
     ///
     /// [`StoreError::Damaged`] when `CURRENT` is lost or unreadable though a store was completed here, or may have been.
     pub fn is_empty(directory: &Path) -> Result<bool, StoreError> {
-        if !directory.is_dir() {
+        if !found(directory)?.is_some_and(|found| found.is_dir()) {
             return Ok(true);
         }
         if generation::current(directory)?.is_some() {
@@ -68,7 +68,7 @@ impl Store {
             }
             // A creation that did not come to its end.
             Ok(_) => return Ok(true),
-            Err(error @ StoreError::Newer { .. }) => return Err(error),
+            Err(error @ (StoreError::Newer { .. } | StoreError::Denied { .. })) => return Err(error),
             // A creation writes the mark before all else: what stands here without one may be a whole store.
             Err(_) if Layout::read(directory)?.holds_a_generation() => {
                 "it is missing, and so is a readable mark, but snapshots or a journal stand beside it"

@@ -12,6 +12,7 @@ mod generations;
 mod golden;
 mod kill;
 mod once;
+mod owners;
 mod power_cut;
 #[path = "../binary/server.rs"]
 mod server;
