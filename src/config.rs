@@ -247,7 +247,7 @@ options! {
     sms_token_file: PathBuf = PathBuf::new(), "SLOTBOOK_SMS_TOKEN_FILE",
         "A file that holds the token instead";
     messages_daily_max: usize = 20, "SLOTBOOK_MESSAGES_DAILY_MAX",
-        "Most messages of one group to one recipient within 24 hours";
+        "Most messages of one group to one recipient within 24 hours that web callers cause, or 0 for none at all";
     message_seconds_max: u64 = 30, "SLOTBOOK_MESSAGE_SECONDS_MAX",
         "How long one attempt to hand a message over may take";
     keep_deleted_days: u32 = 0, "SLOTBOOK_KEEP_DELETED_DAYS",

@@ -76,7 +76,7 @@ fn told_to_new(after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
 
 /// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
 fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> Option<Told> {
-    let untold = |message: &Arc<Message>| matches!(&message.content, Content::Cancellation(it) if it.id == before.id);
+    let untold = |message: &Arc<Message>| matches!(&message.content, Content::Cancellation(it) | Content::CancellationByKey(it) if it.id == before.id);
     let expected = !before.deleted || next.outbox.open().any(untold);
     let appointment = standing(before).filter(|it| expected && it.start > now)?;
     let withdrawn = Withdrawn {

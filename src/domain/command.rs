@@ -139,6 +139,25 @@ pub struct CancelAppointment {
     pub right: CancelRight,
 }
 
+impl Command {
+    /// Whether it comes from an application by its key alone, or from whoever knows an appointment's secret: nobody has
+    /// shown to be the client whom its messages go to.
+    #[must_use]
+    pub const fn is_by_key(&self) -> bool {
+        match self {
+            Self::BookAppointment(command) => matches!(command.caller, Caller::Application),
+            Self::CancelAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
+            Self::PutVevent(_)
+            | Self::ChangeRecord(_)
+            | Self::Deliver(_)
+            | Self::Quietly(_)
+            | Self::AskLink(_)
+            | Self::FollowLink(_)
+            | Self::RemoveDeleted { .. } => false,
+        }
+    }
+}
+
 /// By what right an appointment is cancelled or read.
 #[derive(Clone, Debug)]
 pub enum CancelRight {

@@ -44,7 +44,7 @@ pub enum Deliver {
     Claim {
         /// At what.
         item: Item,
-        /// Most messages to one recipient within 24 hours.
+        /// Most messages caused by a key alone to one recipient within 24 hours; 0 lets none of them leave.
         daily_max: usize,
         /// Whether anybody is configured to carry it.
         carried: bool,
@@ -174,8 +174,8 @@ fn next_of_wanted(
         return Progress::Kept { at: now };
     }
     if message.first_claimed_at.is_none() {
-        let today = root.outbox.attempted_after(message.recipient.as_str(), now.plus_seconds(-DAY));
-        if today >= daily_max {
+        let today = || root.outbox.attempted_after(message.recipient.as_str(), now.plus_seconds(-DAY));
+        if message.is_by_key() && today() >= daily_max {
             return Progress::Suppressed { at: now, why: Why::TooMany };
         }
         message.first_claimed_at = Some(now);
@@ -234,10 +234,12 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
     let given_up = message.created_at.plus_seconds(GIVEN_UP_SECONDS);
     match &message.content {
         Content::AccountLink { expires, .. } => *expires,
-        Content::Confirmation(appointments) => {
+        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
             appointments.iter().map(|it| it.start).max().unwrap_or(given_up).min(given_up)
         }
-        Content::Change { appointment, .. } | Content::Cancellation(appointment) => appointment.start.min(given_up),
+        Content::Change { appointment, .. }
+        | Content::Cancellation(appointment)
+        | Content::CancellationByKey(appointment) => appointment.start.min(given_up),
         Content::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
         Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
         Content::Reminder(Channel::Sms, appointment) => {
@@ -254,14 +256,14 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
 pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
     match &message.content {
         Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
-        Content::Confirmation(appointments) => {
+        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
             let mut wrongs = appointments.iter().map(|standing| unwanted_live(root, message, *standing, now));
             // What still stands is told, even where part of it does not.
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
         }
         Content::Change { appointment, .. } => unwanted_live(root, message, *appointment, now),
-        Content::Cancellation(standing) => {
+        Content::Cancellation(standing) | Content::CancellationByKey(standing) => {
             let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
             if !row.deleted {
                 return Some(Why::Restored);
@@ -384,9 +386,12 @@ fn recipient(root: &Root, message: &Message) -> Text<255> {
     let of = |id: VeventId| recipient_of(root, root.rows.get(&id)?, message.channel());
     let newest = match &message.content {
         Content::AccountLink { .. } => None,
-        Content::Confirmation(appointments) => still_told(root, message, appointments).next().and_then(|it| of(it.id)),
+        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+            still_told(root, message, appointments).next().and_then(|it| of(it.id))
+        }
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
+        | Content::CancellationByKey(appointment)
         | Content::Reminder(_, appointment) => of(appointment.id),
         Content::Withdrawal(withdrawn) => address_of(root, withdrawn.client),
     };

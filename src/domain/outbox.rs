@@ -76,6 +76,10 @@ pub enum Content {
     Reminder(Channel, Standing),
     /// An appointment was taken from its client and given to another: told to the one who had it.
     Withdrawal(Box<Withdrawn>),
+    /// A [`Confirmation`](Self::Confirmation) of what was booked by an application's key alone, in whoever's name.
+    ConfirmationByKey(Vec<Standing>),
+    /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's secret.
+    CancellationByKey(Standing),
 }
 
 /// An appointment as the client knew it who has it no more. Nothing of it can be read from the appointment itself, which
@@ -193,7 +197,7 @@ pub enum Why {
     Begun,
     /// The link is too old to do anything.
     Expired,
-    /// As many messages as one recipient may have in a day have gone there.
+    /// As many messages caused by a key alone as one recipient may have in a day have gone there.
     TooMany,
     /// The appointment is another client's.
     GivenAway,
@@ -291,7 +295,7 @@ pub struct Outbox {
     open: OrdSet<MessageId>,
     /// The open message of each appointment's reminder.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
-    /// First attempts by their recipient, in small letters: an address has many spellings, and one mailbox.
+    /// First attempts at what a key alone caused by their recipient, in small letters: an address has many spellings, and one mailbox.
     attempts: OrdSet<(Box<str>, Instant, MessageId)>,
     /// The last message by which each appointment was taken from a client.
     withdrawals: OrdMap<VeventId, MessageId>,
@@ -336,9 +340,9 @@ impl Message {
             Content::AccountLink { purpose: LinkPurpose::Confirm, .. } => Kind::AccountConfirmation,
             Content::AccountLink { purpose: LinkPurpose::NewPassword, .. } => Kind::NewPassword,
             Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
-            Content::Confirmation(_) => Kind::Confirmation,
+            Content::Confirmation(_) | Content::ConfirmationByKey(_) => Kind::Confirmation,
             Content::Change { .. } => Kind::Change,
-            Content::Cancellation(_) | Content::Withdrawal(_) => Kind::Cancellation,
+            Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => Kind::Cancellation,
             Content::Reminder(channel, _) => Kind::of_reminder(*channel),
         }
     }
@@ -354,9 +358,12 @@ impl Message {
     pub fn appointment(&self) -> Option<VeventId> {
         match &self.content {
             Content::AccountLink { .. } => None,
-            Content::Confirmation(appointments) => appointments.first().map(|standing| standing.id),
+            Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+                appointments.first().map(|standing| standing.id)
+            }
             Content::Change { appointment, .. }
             | Content::Cancellation(appointment)
+            | Content::CancellationByKey(appointment)
             | Content::Reminder(_, appointment) => Some(appointment.id),
             Content::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
         }
@@ -371,8 +378,34 @@ impl Message {
             | Content::Confirmation(_)
             | Content::Change { .. }
             | Content::Cancellation(_)
-            | Content::Withdrawal(_) => None,
+            | Content::Withdrawal(_)
+            | Content::ConfirmationByKey(_)
+            | Content::CancellationByKey(_) => None,
         }
+    }
+
+    /// The same, caused by an application's key alone: whoever has the key can cause as many as they like, to anybody.
+    /// Nothing else that is about appointments can be caused so.
+    #[must_use]
+    pub fn caused_by_key(mut self) -> Self {
+        self.content = match self.content {
+            Content::Confirmation(appointments) => Content::ConfirmationByKey(appointments),
+            Content::Cancellation(appointment) => Content::CancellationByKey(appointment),
+            content @ (Content::AccountLink { .. }
+            | Content::Change { .. }
+            | Content::Reminder(..)
+            | Content::Withdrawal(_)
+            | Content::ConfirmationByKey(_)
+            | Content::CancellationByKey(_)) => content,
+        };
+        self
+    }
+
+    /// Whether an application's key alone caused it. A recipient gets so many of those within 24 hours; all else goes
+    /// unhindered and is not counted, so that nobody with the public key can silence a shop towards its clients.
+    #[must_use]
+    pub const fn is_by_key(&self) -> bool {
+        matches!(&self.content, Content::ConfirmationByKey(_) | Content::CancellationByKey(_))
     }
 }
 
@@ -446,7 +479,7 @@ impl Outbox {
         self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
     }
 
-    /// How many messages to a recipient were first attempted after a moment.
+    /// How many messages to a recipient that a key alone caused were first attempted after a moment.
     #[must_use]
     pub fn attempted_after(&self, recipient: &str, moment: Instant) -> usize {
         let first = MessageId::new(1).expect("1 is an id");
@@ -494,7 +527,7 @@ impl Outbox {
                 self.reminders.insert((appointment.id, channel), message.id);
             }
         }
-        if let Some(at) = message.first_claimed_at {
+        if let Some(at) = message.first_claimed_at.filter(|_| message.is_by_key()) {
             self.attempts.insert((folded(message.recipient.as_str()), at, message.id));
         }
         if let Content::Withdrawal(withdrawn) = &message.content {

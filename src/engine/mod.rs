@@ -149,7 +149,7 @@ pub struct Parts {
 pub struct Sending {
     /// Who carries them.
     pub carriers: Arc<Carriers>,
-    /// Most messages to one recipient within 24 hours.
+    /// Most messages caused by a key alone to one recipient within 24 hours; 0 lets none of them leave.
     pub daily_max: usize,
     /// Chance, for when to try again.
     pub draws: Draws,

@@ -105,7 +105,9 @@ impl Carriers {
             | Content::Confirmation(_)
             | Content::Change { .. }
             | Content::Cancellation(_)
-            | Content::Withdrawal(_) => {
+            | Content::Withdrawal(_)
+            | Content::ConfirmationByKey(_)
+            | Content::CancellationByKey(_) => {
                 let letter = render::letter(root, message, self.frame())?;
                 Some(Reading { subject: letter.subject, text: letter.text })
             }

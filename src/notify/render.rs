@@ -151,7 +151,7 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
             };
             (saying, Vec::new(), None, links::account(public_url, token.as_str()))
         }
-        Content::Confirmation(standings) => {
+        Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
             // What was cancelled, moved or given away since is told by other messages.
             let told = delivery::still_told(root, message, standings).filter(|it| stands(root, **it));
             (Saying::Confirmed, told.filter_map(standing).collect(), None, String::new())
@@ -159,7 +159,7 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
         Content::Change { appointment, was } => {
             (Saying::Changed, standing(appointment).into_iter().collect(), Some(*was), String::new())
         }
-        Content::Cancellation(appointment) => {
+        Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
             (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
         }
         Content::Withdrawal(withdrawn) => {

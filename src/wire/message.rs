@@ -233,7 +233,7 @@ fn said(why: Why) -> &'static str {
         Why::NoRecipient => "the client has no address or number, or is deleted",
         Why::Begun => "the appointment had begun",
         Why::Expired => "the link was too old",
-        Why::TooMany => "the recipient had as many messages as one may have in a day",
+        Why::TooMany => "the recipient had as many messages as web callers may cause to one in a day",
         Why::GivenAway => "the appointment was given to another client",
     }
 }

@@ -29,7 +29,9 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | Content::Change { .. }
         | Content::Cancellation(_)
         | Content::Reminder(..)
-        | Content::Withdrawal(_) => None,
+        | Content::Withdrawal(_)
+        | Content::ConfirmationByKey(_)
+        | Content::CancellationByKey(_) => None,
     };
     root.outbox.messages().filter_map(|message| link(message)).collect()
 }

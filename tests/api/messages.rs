@@ -94,6 +94,18 @@ async fn a_booking_is_confirmed_and_its_link_cancels_only_when_the_button_is_pre
 }
 
 #[tokio::test]
+async fn it_is_known_which_messages_a_key_alone_has_caused() {
+    let server = writing(|_| {}).await;
+    let appointment = booked(&server, "2025-06-03 10:00:00").await;
+    let path = format!("/groups/4/appointments/{}", appointment["id"]);
+    answer(server.by_pro(Method::DELETE, &path)).await.is(200);
+    let group = slotbook::domain::ids::GroupId::new(4).expect("an id");
+    let root = server.engine.published().root(group).expect("group 4");
+    let by_key: Vec<bool> = root.outbox.messages().map(|message| message.is_by_key()).collect();
+    assert_eq!(by_key, [true, false], "the booking, and its cancellation by a professional");
+}
+
+#[tokio::test]
 async fn what_is_no_link_leads_to_one_page_even_where_it_is_no_text() {
     let server = TestServer::start().await;
     let gone = answer(server.bare(Method::GET, "/m/nothing")).await;

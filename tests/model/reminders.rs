@@ -247,15 +247,39 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
     assert_eq!(settle(&mut shop, &first, Outcome::Taken), None, "the first attempt is nobody's any more");
 }
 
+/// A booking by key alone is to be confirmed to somebody.
+fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
+    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let message = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), to).caused_by_key();
+    waits(shop, &message);
+    Item::Message(message.id)
+}
+
 #[test]
-fn one_recipient_gets_so_many_messages_a_day() {
+fn only_what_a_key_alone_causes_can_be_too_much_for_one_recipient() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
-    let none = Deliver::Claim { item: Item::Reminder(id, Channel::Mail), daily_max: 0, carried: true };
-    let told = step(&mut shop, &none).expect("due").progress;
-    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+    let claim_of_none = |shop: &mut Shop, item| {
+        step(shop, &Deliver::Claim { item, daily_max: 0, carried: true }).expect("due").progress
+    };
+    let stranger = by_key(&mut shop, id, "ada@example.org");
+    assert_eq!(claim_of_none(&mut shop, stranger), Progress::Suppressed { at: shop.now, why: Why::TooMany });
+    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let link = Content::AccountLink {
+        purpose: LinkPurpose::Confirm,
+        token: Text::new("abc").expect("a text"),
+        expires: shop.now.plus_seconds(86_400),
+    };
+    let change = Content::Change { appointment: standing, was: shop.now };
+    for content in [link, change, Content::Confirmation(vec![standing])] {
+        let message = shop.root.outbox.draft(0, shop.now, content, "ada@example.org");
+        waits(&mut shop, &message);
+        let told = claim_of_none(&mut shop, Item::Message(message.id));
+        assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
+    }
+    let reminder = claim_of_none(&mut shop, Item::Reminder(id, Channel::Mail));
+    assert!(matches!(reminder, Progress::Claimed { .. }), "{reminder:?}");
 }
 
 #[test]
@@ -263,29 +287,29 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let claim_of_two = |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 2, carried: true });
-    let link = |shop: &mut Shop, to: &str| {
-        let token = Text::new("abc").expect("a text");
-        let expires = shop.now.plus_seconds(7 * 86_400);
-        let content = Content::AccountLink { purpose: LinkPurpose::Confirm, token, expires };
-        let message = shop.root.outbox.draft(0, shop.now, content, to);
-        waits(shop, &message);
-        Item::Message(message.id)
+    let spelled = |shop: &mut Shop, email: &'static str| {
+        change_client(shop, id, move |fiche| {
+            fiche.email = Some(slotbook::domain::text::Email::new(email).expect("an address"));
+        });
+        by_key(shop, id, email)
     };
     let mut shop = shop.at("2026-03-01 11:00");
-    let first = link(&mut shop, "Ada@Example.org");
+    let first = spelled(&mut shop, "Ada@Example.org");
     let first = claim_of_two(&mut shop, first).expect("it waits");
-    settle(&mut shop, &first, deferred()).expect("claimed");
+    settle(&mut shop, &first, Outcome::Taken).expect("claimed");
     let mut shop = shop.at("2026-03-02 10:59");
-    let second = link(&mut shop, "ADA@example.org");
-    claim_of_two(&mut shop, second).expect("it waits");
-    let third = link(&mut shop, "ada@example.org");
+    let second = spelled(&mut shop, "ADA@example.org");
+    let second = claim_of_two(&mut shop, second).expect("it waits");
+    settle(&mut shop, &second, deferred()).expect("claimed");
+    let third = spelled(&mut shop, "ADA@example.org");
     let told = claim_of_two(&mut shop, third).expect("it waits").progress;
     assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
-    let again = claim_of_two(&mut shop, Item::Message(first.id)).expect("its time has come").progress;
-    assert!(matches!(again, Progress::Claimed { attempt: 2, .. }), "another attempt is no other message: {again:?}");
     let mut shop = shop.at("2026-03-02 11:00");
-    let reminder = claim_of_two(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due").progress;
-    assert!(matches!(reminder, Progress::Claimed { .. }), "the first was a day ago: {reminder:?}");
+    let again = claim_of_two(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
+    assert!(matches!(again, Progress::Claimed { attempt: 2, .. }), "another attempt is no other message: {again:?}");
+    let fourth = spelled(&mut shop, "ADA@example.org");
+    let fourth = claim_of_two(&mut shop, fourth).expect("it waits").progress;
+    assert!(matches!(fourth, Progress::Claimed { .. }), "the first was a day ago: {fourth:?}");
 }
 
 #[test]

@@ -25,12 +25,17 @@ fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again
 }
 
 #[test]
-fn attempts_are_counted_by_recipient_and_message() {
+fn attempts_at_what_a_key_caused_are_counted_by_recipient_and_message() {
     let mut outbox = Outbox::default();
     for at in [10, 20, 30] {
-        let mut message = link(&outbox, at);
-        message.first_claimed_at = Some(Instant(at));
-        outbox.put(message.into(), Instant(at));
+        let message = |outbox: &Outbox, content| Message {
+            first_claimed_at: Some(Instant(at)),
+            ..outbox.draft(0, Instant(at), content, "a@example.org")
+        };
+        let by_key = message(&outbox, Content::ConfirmationByKey(Vec::new()));
+        outbox.put(by_key.into(), Instant(at));
+        let by_hand = message(&outbox, Content::Confirmation(Vec::new()));
+        outbox.put(by_hand.into(), Instant(at));
     }
     let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
     assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));

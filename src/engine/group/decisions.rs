@@ -16,6 +16,7 @@ use crate::domain::directory::IdKind;
 use crate::domain::enrolment;
 use crate::domain::event::Event;
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::outbox::Message;
 use crate::domain::record;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
@@ -213,7 +214,10 @@ impl State {
             let event = decide(&self.root);
             let mut next = self.root.apply(&event);
             let quiet = envelope.quiet;
-            let messages = if quiet { Vec::new() } else { announcement::messages(&self.root, &next, &event, now) };
+            let mut messages = if quiet { Vec::new() } else { announcement::messages(&self.root, &next, &event, now) };
+            if envelope.command.is_by_key() {
+                messages = messages.into_iter().map(Message::caused_by_key).collect();
+            }
             messages.iter().for_each(|message| next.enqueue(message));
             (event.announced_by(messages), Arc::new(next))
         })
