@@ -23,9 +23,16 @@ const ANSWER_MAX: usize = 4_096;
 #[error("the SMS gateway cannot be used: {0}")]
 pub struct Unusable(String);
 
+/// Connections to a gateway.
+enum Way {
+    /// Without TLS: nobody vouches for anybody, and the machine need not know whom to believe.
+    Plain(Client<HttpConnector, Full<Bytes>>),
+    Secret(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
 /// The way to a gateway.
 pub struct Gateway {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    way: Way,
     url: Uri,
     /// The header that proves who we are.
     bearer: HeaderValue,
@@ -46,15 +53,18 @@ impl Gateway {
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| Unusable("its token cannot stand in a header".to_owned()))?;
         bearer.set_sensitive(true);
-        let connector = HttpsConnectorBuilder::new()
-            .try_with_platform_verifier()
-            .map_err(|error| Unusable(error.to_string()))?
-            .https_or_http()
-            .enable_http1()
-            .build();
         // A connection that rested may be gone by the next message.
-        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
-        Ok(Self { client, url: uri, bearer, timeout })
+        let mut client = Client::builder(TokioExecutor::new());
+        client.pool_max_idle_per_host(0);
+        let way = if uri.scheme_str() == Some("http") {
+            Way::Plain(client.build_http())
+        } else {
+            let connector = HttpsConnectorBuilder::new()
+                .try_with_platform_verifier()
+                .map_err(|error| Unusable(error.to_string()))?;
+            Way::Secret(client.build(connector.https_only().enable_http1().build()))
+        };
+        Ok(Self { way, url: uri, bearer, timeout })
     }
 
     /// Makes one attempt at a message.
@@ -76,7 +86,11 @@ impl Gateway {
     }
 
     async fn answer(&self, request: Request<Full<Bytes>>) -> Outcome {
-        let answer = match self.client.request(request).await {
+        let asked = match &self.way {
+            Way::Plain(client) => client.request(request),
+            Way::Secret(client) => client.request(request),
+        };
+        let answer = match asked.await {
             Ok(answer) => answer,
             Err(error) => return deferred(&format!("the SMS gateway cannot be reached: {}", whole(&error))),
         };
