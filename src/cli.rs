@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
 use self::figures::Figures;
+use self::operator::Disk;
 use self::people::{KeyCommand, ProCommand};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
@@ -297,7 +298,8 @@ async fn answer_until_told_to_stop(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let carriers = Arc::new(messages::carriers(config)?);
-    let reachable = socket::listen(&config.data, engine.clone(), Arc::clone(&carriers))?;
+    let disk = Disk { data: config.data.clone(), reserve_mib: config.disk_reserve_mib };
+    let reachable = socket::listen(disk, engine.clone(), Arc::clone(&carriers))?;
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
     let server = Server::new(engine.clone(), cores).with_carriers(carriers);
     let server = server.behind_tls(config.behind_tls).behind(config.trusted_proxies.0.clone());

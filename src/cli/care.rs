@@ -46,17 +46,27 @@ pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
         let why = format!("{} lies in the data directory {}; choose a place outside it", to.display(), data.display());
         return Err(Failed::Refused(why));
     }
-    let there = std::fs::metadata(&existing)?;
-    let same_disk = std::fs::metadata(data).is_ok_and(|data| data.dev() == there.dev());
-    expect_room(&existing, sizes(data)?.sum(), if same_disk { config.disk_reserve_mib } else { 0 })?;
-    if to.exists() && there.permissions().mode() & 0o077 != 0 {
+    if to.exists() && std::fs::metadata(&to)?.permissions().mode() & 0o077 != 0 {
         complain(&format!("others than its owner may look into {}: chmod 700", to.display()));
     }
-    operator::ask(data, &Request::BackUp { to }, &mut std::io::stdout().lock())
+    let request = Request::BackUp { to: to.clone(), reserve_mib: config.disk_reserve_mib };
+    operator::ask(data, &request, &mut std::io::stdout().lock())?;
+    if matches!(to.try_exists(), Ok(false)) {
+        return Err(Failed::Refused(format!(
+            "{} is not there for anybody but the server, whose folder of that name is its own (PrivateTmp in its unit), \
+             and may vanish with it; choose a place that both see",
+            to.display()
+        )));
+    }
+    Ok(())
 }
 
-/// Refuses where a backup of so many bytes would leave a disk less than the reserve.
-fn expect_room(there: &Path, backup: u64, reserve_mib: u64) -> Result<(), Failed> {
+/// Refuses where a backup into `to` would leave its disk too little room: what is kept in reserve where the data lie on
+/// it too, else none.
+pub(super) fn expect_room(data: &Path, to: &Path, reserve_mib: u64) -> Result<(), Failed> {
+    let there = to.ancestors().find(|path| path.exists()).unwrap_or(to);
+    let same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(there)?.dev();
+    let (backup, reserve_mib) = (sizes(data)?.sum(), if same_disk { reserve_mib } else { 0 });
     let free = free_bytes(there)?;
     if free > backup.saturating_add(reserve_mib << 20) {
         return Ok(());

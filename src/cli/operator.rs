@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::{Failed, socket};
+use super::{Failed, care, socket};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
 use crate::domain::directory::{Apikey, Directory, Pro};
@@ -62,16 +62,26 @@ pub(super) enum Request {
     /// The ledgers of messages of some groups, or of all where none is named, one line a message. Where no server runs,
     /// links in what they say begin with `public_url`.
     ListMessages { groups: Vec<u64>, public_url: String },
-    /// All that is durable now as a store of its own, in a directory that holds none.
-    BackUp { to: PathBuf },
+    /// All that is durable now as a store of its own, in a directory that holds none. Where no server runs, a disk that
+    /// the data lie on too keeps `reserve_mib` free.
+    BackUp { to: PathBuf, reserve_mib: u64 },
 }
 
 /// Where requests are carried out.
 pub(super) enum Place {
     /// A running server.
-    Served(Engine, Handle, Arc<Carriers>),
-    /// A store that nobody serves; gone once something was written.
-    Resting(Box<Option<Loaded>>),
+    Served(Engine, Handle, Arc<Carriers>, Disk),
+    /// A store that nobody serves, and its data directory; gone once something was written.
+    Resting(Box<Option<Loaded>>, PathBuf),
+}
+
+/// Where a running server keeps its store.
+#[derive(Clone, Debug)]
+pub(super) struct Disk {
+    /// The data directory.
+    pub(super) data: PathBuf,
+    /// What is to be left free there.
+    pub(super) reserve_mib: u64,
 }
 
 /// Seconds between two words on how far a backup is.
@@ -97,7 +107,7 @@ pub(super) fn ask(data: &Path, request: &Request, out: &mut dyn Write) -> Result
         return server.ask(request, out);
     }
     let loaded = recovery::load(data)?;
-    carry_out(request, &mut Place::Resting(Box::new(Some(loaded))), out)
+    carry_out(request, &mut Place::Resting(Box::new(Some(loaded)), data.to_owned()), out)
 }
 
 /// Carries a request out.
@@ -121,7 +131,7 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
             export::write(&directory, &place.roots(), out)?;
         }
         Request::ListMessages { groups, public_url } => place.tell_messages(groups, public_url, out)?,
-        Request::BackUp { to } => place.back_up(to, out)?,
+        Request::BackUp { to, reserve_mib } => place.back_up(to, *reserve_mib, out)?,
         Request::AddKey { .. } | Request::RevokeKey { .. } | Request::AddPro { .. } | Request::SetPassword { .. } => {
             unreachable!("it changes who is let in")
         }
@@ -133,7 +143,7 @@ impl Place {
     fn directory(&self) -> Arc<Directory> {
         match self {
             Self::Served(engine, ..) => engine.published().directory(),
-            Self::Resting(store) => {
+            Self::Resting(store, _) => {
                 Arc::new(store.as_ref().as_ref().map_or_else(Directory::default, |loaded| loaded.directory.clone()))
             }
         }
@@ -146,7 +156,7 @@ impl Place {
                 let published = engine.published();
                 published.groups().filter_map(|group| published.root(group)).collect()
             }
-            Self::Resting(store) => {
+            Self::Resting(store, _) => {
                 store.as_ref().iter().flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new)).collect()
             }
         }
@@ -156,7 +166,7 @@ impl Place {
     fn none_aside(&self) -> Result<(), Failed> {
         match self {
             Self::Served(engine, ..) => none_aside(engine.published().aside().values()),
-            Self::Resting(store) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
+            Self::Resting(store, _) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
         }
     }
 
@@ -169,8 +179,8 @@ impl Place {
         }
         roots.retain(|root| named.is_empty() || named.contains(&root.catalogue.group.id));
         let carriers = match self {
-            Self::Served(.., carriers) => Arc::clone(carriers),
-            Self::Resting(_) => Arc::new(Carriers::nobody(public_url)),
+            Self::Served(_, _, carriers, _) => Arc::clone(carriers),
+            Self::Resting(..) => Arc::new(Carriers::nobody(public_url)),
         };
         let now = SystemClock.now();
         for ledger in roots.into_iter().map(|root| Ledger::of(root, now)) {
@@ -182,8 +192,12 @@ impl Place {
         Ok(())
     }
 
-    /// Writes all of it elsewhere; says how far it is, now and then.
-    fn back_up(&mut self, to: &Path, out: &mut dyn Write) -> Result<(), Failed> {
+    /// Writes all of it elsewhere; says how far it is, now and then, and at the end where it stands.
+    fn back_up(&mut self, to: &Path, reserve_mib: u64, out: &mut dyn Write) -> Result<(), Failed> {
+        match self {
+            Self::Served(.., disk) => care::expect_room(&disk.data, to, disk.reserve_mib)?,
+            Self::Resting(_, data) => care::expect_room(data, to, reserve_mib)?,
+        }
         let mut told = SystemClock.now();
         let mut progress = |done: usize, groups: usize| {
             let now = SystemClock.now();
@@ -194,21 +208,22 @@ impl Place {
             }
         };
         match self {
-            Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up),
-            Self::Resting(store) => {
+            Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up)?,
+            Self::Resting(store, _) => {
                 let Loaded { directory, roots, aside, store } = store.take().expect("asked for one thing");
                 let written = backup::write(&Published::new(directory, roots, aside), to, &mut progress);
                 // Held until here, so that no server changes what is being written.
                 drop(store);
-                written.map_err(not_backed_up)
+                written.map_err(not_backed_up)?;
             }
         }
+        Ok(writeln!(out, "the backup stands in {}", to.canonicalize()?.display())?)
     }
 
     /// Changes who is let in, durably.
     fn change(&mut self, change: ChangeAccess) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, runtime, _) => match runtime.block_on(engine.change_access(change)) {
+            Self::Served(engine, runtime, ..) => match runtime.block_on(engine.change_access(change)) {
                 Ok(decided) => Ok(decided?),
                 Err(Rejection::Overloaded) => Err(Failed::Refused("the server is going down; nothing was done".into())),
                 Err(Rejection::Closed(_)) => {
@@ -216,7 +231,7 @@ impl Place {
                 }
                 Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),
             },
-            Self::Resting(store) => {
+            Self::Resting(store, _) => {
                 let loaded = store.take().expect("a store at rest is asked for one thing");
                 let groups: BTreeSet<GroupId> = loaded.roots.iter().map(|root| root.catalogue.group.id).collect();
                 let event = access::decide(&loaded.directory, &groups, &change, SystemClock.now())?;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use super::Failed;
-use super::operator::{self, Place, Request};
+use super::operator::{self, Disk, Place, Request};
 use crate::engine::Engine;
 use crate::notify::Carriers;
 
@@ -68,7 +68,8 @@ impl Drop for Socket {
 ///
 /// # Errors
 /// A directory or a system that refuses.
-pub(super) fn listen(data: &Path, engine: Engine, carriers: Arc<Carriers>) -> io::Result<Socket> {
+pub(super) fn listen(disk: Disk, engine: Engine, carriers: Arc<Carriers>) -> io::Result<Socket> {
+    let data = disk.data.clone();
     // Made where nobody else can reach it, so that it is never open to more than its owner.
     let unfinished = data.join(UNFINISHED);
     match fs::remove_dir_all(&unfinished) {
@@ -84,7 +85,7 @@ pub(super) fn listen(data: &Path, engine: Engine, carriers: Arc<Carriers>) -> io
     let runtime = Handle::current();
     std::thread::Builder::new()
         .name("operator".to_owned())
-        .spawn(move || serve(&listener, &engine, &runtime, &carriers))?;
+        .spawn(move || serve(&listener, &engine, &runtime, &carriers, &disk))?;
     Ok(socket)
 }
 
@@ -94,7 +95,7 @@ fn through_short_path<T>(directory: &Path, act: impl FnOnce(&Path) -> io::Result
     act(&PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())))
 }
 
-fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &Arc<Carriers>) {
+fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &Arc<Carriers>, disk: &Disk) {
     let askers = Arc::new(());
     for stream in listener.incoming() {
         let stream = match stream {
@@ -111,7 +112,7 @@ fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &
             // Whoever is turned away sees the connection close.
             continue;
         }
-        let place = Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers));
+        let place = Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers), disk.clone());
         let answering = std::thread::Builder::new().name("operator".to_owned()).spawn(move || {
             if let Err(error) = answer(&stream, place) {
                 tracing::warn!(%error, "an operator's command went away before it was answered");
