@@ -14,7 +14,10 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
     let checked = match check::check(data) {
         Ok(checked) => checked,
         Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => return Err(error.into()),
-        Err(error) => return Err(Failed::Check(vec![error.to_string()])),
+        Err(error) => {
+            let finding = error.finding();
+            return Err(Failed::Check(vec![format!("{finding}; no server starts on it: restore the newest backup")]));
+        }
     };
     let report = checked.report;
     let (apikeys, pros) = checked.directory;

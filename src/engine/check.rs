@@ -51,7 +51,8 @@ pub struct Counts {
 /// The damage that a start would be refused for, a store in use, or no room for the copy.
 pub fn check(data: &Path) -> Result<Checked, StoreError> {
     let copy = copy_to_read(data)?;
-    let Loaded { directory, roots, aside, store } = recovery::load(copy.path())?;
+    let Loaded { directory, roots, aside, store } =
+        recovery::load(copy.path()).map_err(|error| error.of_original(copy.path(), data))?;
     let groups = roots.iter().map(counts).collect();
     Ok(Checked { report: *store.report(), directory: (directory.apikeys.len(), directory.pros.len()), groups, aside })
 }

@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 use super::codec::DecodeError;
 use super::record::{BatchNumber, Stream};
 
+/// What to do about damage that a start has met.
+const COPY_THEN_CHECK: &str = "; copy the directory before anything else, then restore the newest backup \
+    (`slotbook check` on the copy shows what can still be read)";
+/// The same where a check would show no more.
+const COPY_THEN_RESTORE: &str = "; copy the directory before anything else, then restore the newest backup";
+
 /// Why the store cannot be read or written. Each ends what it interrupts: nothing is written after a failed append.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -90,8 +96,7 @@ pub enum StoreError {
     },
     /// A file cannot be what was written: a checksum, a count or a number does not hold.
     #[error(
-        "{} is damaged at {place}: {what}; copy the directory before anything else, then restore the newest backup \
-         (`slotbook check` on the copy shows what can still be read)",
+        "{} is damaged at {place}: {what}{COPY_THEN_CHECK}",
         path.display()
     )]
     Damaged {
@@ -104,8 +109,7 @@ pub enum StoreError {
     },
     /// sled reported an error, or panicked, on a database.
     #[error(
-        "the database {} cannot be {doing}: {reason}; copy the directory before anything else, then restore the newest \
-         backup (`slotbook check` on the copy shows what can still be read)",
+        "the database {} cannot be {doing}: {reason}{COPY_THEN_CHECK}",
         path.display()
     )]
     Database {
@@ -118,8 +122,7 @@ pub enum StoreError {
     },
     /// The journal lost batches that had been answered for.
     #[error(
-        "{} ends at batch {ends}, but batch {mark} was durable once: answered writes are missing; copy the directory \
-         before anything else, then restore the newest backup",
+        "{} ends at batch {ends}, but batch {mark} was durable once: answered writes are missing{COPY_THEN_RESTORE}",
         path.display()
     )]
     JournalShort {
@@ -132,8 +135,7 @@ pub enum StoreError {
     },
     /// A record does not continue its stream. Met on reading it is damage; met on appending, our own mistake.
     #[error(
-        "{} batch {batch}: {stream} goes on with record {found} of epoch {epoch}, where record {expected} belongs; \
-         copy the directory before anything else, then restore the newest backup",
+        "{} batch {batch}: {stream} goes on with record {found} of epoch {epoch}, where record {expected} belongs{COPY_THEN_RESTORE}",
         path.display()
     )]
     Gap {
@@ -228,6 +230,45 @@ impl StoreError {
     /// Damage of `path` at `place`.
     pub(super) fn damaged(path: &Path, place: Place, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), place, what: what.into() }
+    }
+
+    /// What is wrong, without what to do about it: for a check, which has been done.
+    #[must_use]
+    pub fn finding(&self) -> String {
+        let said = self.to_string();
+        let advice = [COPY_THEN_CHECK, COPY_THEN_RESTORE];
+        advice.iter().find_map(|advice| said.strip_suffix(advice)).map_or(said.clone(), str::to_owned)
+    }
+
+    /// The same error, of the file in `to` of which the one in `from` is a copy.
+    #[must_use]
+    pub fn of_original(mut self, from: &Path, to: &Path) -> Self {
+        match &mut self {
+            Self::Io { path, .. }
+            | Self::Denied { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::Database { path, .. }
+            | Self::JournalShort { path, .. }
+            | Self::Gap { path, .. }
+            | Self::Newer { path, .. }
+            | Self::Poisoned { path } => {
+                if let Ok(within) = path.strip_prefix(from) {
+                    *path = to.join(within);
+                }
+            }
+            Self::OfAnother { directory, .. }
+            | Self::Locked { directory, .. }
+            | Self::Empty { directory }
+            | Self::Occupied { directory }
+            | Self::Foreign { directory, .. }
+            | Self::NoRoom { directory } => {
+                if directory == from {
+                    to.clone_into(directory);
+                }
+            }
+            Self::Rejected { .. } => {}
+        }
+        self
     }
 
     /// What a visitor says of bytes it cannot make sense of; the store adds the place.

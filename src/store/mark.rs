@@ -5,6 +5,7 @@
 //! short spoils one slot, and the other is at most one write older.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -65,11 +66,19 @@ impl Mark {
     /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
     pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(StoreError::io("open", &path))?;
+        let broken = |what| StoreError::damaged(&path, Place::Whole, what);
+        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(broken("it is missing")),
+            opened => opened.map_err(StoreError::io("open", &path))?,
+        };
         let mut newest: Option<(u64, Marked)> = None;
         for slot in 0..2 {
             let mut bytes = [0; SLOT_BYTES];
-            file.read_exact_at(&mut bytes, slot * SLOT_STRIDE).map_err(StoreError::io("read", &path))?;
+            match file.read_exact_at(&mut bytes, slot * SLOT_STRIDE) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(broken("it is cut short")),
+                Err(error) => return Err(StoreError::io("read", &path)(error)),
+            }
             let Some((format, counter, marked)) = slot_of_bytes(&bytes) else { continue };
             if format > STORE_FORMAT {
                 return Err(StoreError::Newer { path, format, known: STORE_FORMAT });
@@ -79,7 +88,7 @@ impl Mark {
             }
         }
         let Some((counter, marked)) = newest else {
-            return Err(StoreError::damaged(&path, Place::Whole, "neither of its slots is whole"));
+            return Err(broken("neither of its slots is whole"));
         };
         Ok(Self { path, file, marked, counter, unsynced: false })
     }

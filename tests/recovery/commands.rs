@@ -48,6 +48,24 @@ fn check_says_what_is_wrong_and_where() {
 }
 
 #[test]
+fn check_names_the_store_itself_and_what_is_to_be_done_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let mark = data.join("mark");
+    fs::write(&mark, &fs::read(&mark).expect("it stands")[..100]).expect("it is cut");
+    let done = run(&["check"], &data);
+    let said = complaint(&done);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("{} is damaged at its content: it is cut short", mark.display())), "{said}");
+    assert!(said.contains("restore the newest backup") && !said.contains("slotbook check"), "{said}");
+    assert!(!said.contains("copy-to-read"), "{said}");
+    fs::remove_file(&mark).expect("ours");
+    let done = run(&["check"], &data);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(complaint(&done).contains("it is missing"), "{}", complaint(&done));
+}
+
+#[test]
 fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(3));
