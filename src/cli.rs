@@ -78,14 +78,14 @@ enum Command {
         /// Replace the groups that the document names in a store that holds something.
         #[arg(long)]
         merge: bool,
-        /// The document.
+        /// The document; `-` for stdin.
         file: PathBuf,
     },
     /// Writes all that a store holds as one JSON document, whether a server runs on it or not.
     Export {
         #[command(flatten)]
         given: Given,
-        /// Where to.
+        /// Where to; `-` for stdout.
         file: PathBuf,
     },
     /// Reads everything that a store holds, verifies checksums and promises, and prints counts. No server may be using

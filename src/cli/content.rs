@@ -1,7 +1,7 @@
 //! The whole content in and out of a store that no server uses, and the demonstration. Contract 11.
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -21,11 +21,27 @@ use crate::transfer::{Content, demo, merge};
 /// Seconds after which a command says how far it is.
 const LONG_SECONDS: i64 = 2;
 
+/// What some editors write before a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// The name that stands for stdin or stdout.
+const STANDARD: &str = "-";
+
+/// All that a file holds, or stdin.
+fn whole(file: &Path) -> io::Result<Vec<u8>> {
+    if file.as_os_str() != STANDARD {
+        return fs::read(file);
+    }
+    let mut document = Vec::new();
+    io::stdin().lock().read_to_end(&mut document)?;
+    Ok(document)
+}
+
 /// Puts a document into a store that holds nothing or, merging, in place of the groups it names. Whole or not at all.
 pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Failed> {
-    let document = fs::read(file).map_err(|reason| Failed::File { path: file.to_owned(), reason })?;
+    let document = whole(file).map_err(|reason| Failed::File { path: file.to_owned(), reason })?;
+    let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
-        let content = read(&document, Taken::default())?;
+        let content = read(document, Taken::default())?;
         drop(recovery::create(data, &content.directory, &content.roots)?);
         return Ok(());
     }
@@ -33,10 +49,10 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     none_aside(&aside)?;
     let existing = Content { directory, roots };
     let content = if holds_nothing(&existing) {
-        read(&document, Taken::default())?
+        read(document, Taken::default())?
     } else if merging {
-        let new = read(&document, Taken::of(&existing))?;
-        merge::merge(existing, new, &document).map_err(Failed::Document)?
+        let new = read(document, Taken::of(&existing))?;
+        merge::merge(existing, new, document).map_err(Failed::Document)?
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };
@@ -44,10 +60,16 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Writes everything that a store holds, served or not, into a file that only its owner may read: whole or not at all.
+/// Writes everything that a store holds, served or not, into a file that only its owner may read: whole or not at all. On
+/// stdout it is whole where the command succeeds.
 pub(super) fn export(data: &Path, file: &Path) -> Result<(), Failed> {
-    let unfinished = file.with_added_extension("unfinished");
     let failed = |reason| Failed::File { path: file.to_owned(), reason };
+    if file.as_os_str() == STANDARD {
+        let mut out = BufWriter::new(io::stdout().lock());
+        ask(data, &Request::Export, &mut out)?;
+        return out.flush().map_err(failed);
+    }
+    let unfinished = file.with_added_extension("unfinished");
     let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
     let mut out = BufWriter::new(out.map_err(failed)?);
     let written = ask(data, &Request::Export, &mut out).and_then(|()| {
