@@ -41,6 +41,7 @@ use crate::engine::link::Wiring;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, serve};
+use crate::notify::Carriers;
 use crate::store::{Generations, Log, StoreError, free_bytes};
 use crate::transfer::ImportFault;
 
@@ -240,6 +241,9 @@ fn complain(text: &str) {
 
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
+    // Before the store is read, which may take long.
+    let carriers = Arc::new(messages::carriers(config)?);
+    messages::warn_of_local_names(config);
     let began = tokio::time::Instant::now();
     let Loaded { directory, mut roots, aside, store } = content::open(&config.data, config.demo)?;
     let recovery = began.elapsed();
@@ -272,9 +276,18 @@ fn start(config: &Config) -> Result<(), Failed> {
         patience: PATIENCE,
     };
     let runtime = tokio::runtime::Runtime::new()?;
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, generations, recovery));
+    let begun = Begun { carriers, generations, recovery };
+    let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
     runtime.shutdown_background();
     served
+}
+
+/// What stands before anybody is served.
+struct Begun {
+    carriers: Arc<Carriers>,
+    generations: Generations,
+    /// How long the store was read.
+    recovery: Duration,
 }
 
 async fn answer_until_told_to_stop(
@@ -282,23 +295,22 @@ async fn answer_until_told_to_stop(
     parts: Parts,
     aside: Vec<Aside>,
     log: impl Log + 'static,
-    generations: Generations,
-    recovery: Duration,
+    Begun { carriers, generations, recovery }: Begun,
 ) -> Result<(), Failed> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listener = listen(config.listen, "--listen").await?;
     let figures = Figures::new(config.metrics_listen).await?;
     let (engine, journal) = Engine::start_beside(aside, parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;
-    let reserve_bytes = config.disk_reserve_mib << 20;
+    let reserve_bytes = config.disk_reserve_mib.number() << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
-    let _compacting = compact(engine.compactor(generations, config.journal_mib << 20, reserve_bytes))?;
-    if config.keep_deleted_days > 0 {
-        tokio::spawn(remove_deleted(engine.clone(), config.keep_deleted_days));
+    let _compacting = compact(engine.compactor(generations, config.journal_mib.number() << 20, reserve_bytes))?;
+    let keep_days = u32::try_from(config.keep_deleted_days.number()).expect("a hundred years at most");
+    if keep_days > 0 {
+        tokio::spawn(remove_deleted(engine.clone(), keep_days));
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let carriers = Arc::new(messages::carriers(config)?);
-    let disk = Disk { data: config.data.clone(), reserve_mib: config.disk_reserve_mib };
+    let disk = Disk { data: config.data.clone(), reserve_mib: config.disk_reserve_mib.number() };
     let reachable = socket::listen(disk, engine.clone(), Arc::clone(&carriers))?;
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
     let server = Server::new(engine.clone(), cores).with_carriers(carriers);
@@ -321,7 +333,15 @@ async fn answer_until_told_to_stop(
         let _ = heard.await;
         tokio::time::timeout(LAST_POST, messages.stop()).await
     };
-    let ((), posted) = tokio::join!(serve(listener, routes, places(config.connections_max), told), last_post);
+    let ((), posted) = tokio::join!(
+        serve(
+            listener,
+            routes,
+            places(usize::try_from(config.connections_max.number()).expect("a million at most")),
+            told
+        ),
+        last_post
+    );
     // Before the store is let go of: then another server may make its own.
     drop(reachable);
     if posted.is_err() {

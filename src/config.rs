@@ -1,7 +1,10 @@
 //! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Contract 11.
 
+mod values;
+
 use std::fmt::Write as _;
 use std::net::{AddrParseError, IpAddr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -9,12 +12,27 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use self::values::{NoSite, OutOfBounds, SiteUrl, Within};
+
+/// Most MiB that an option may name: a PiB.
+const MIB_MAX: u64 = 1 << 30;
+
 /// Why the options cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("the configuration file {} cannot be read: {reason}", path.display())]
     Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// A file that holds a secret cannot be read.
+    #[error("{option}: {} cannot be read: {reason}", path.display())]
+    Secret {
+        /// The option that names it.
+        option: &'static str,
         /// Which.
         path: PathBuf,
         /// Why.
@@ -48,15 +66,15 @@ pub enum SmtpTls {
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself, or what the file holds where one is named.
+    /// The text itself, or what the file holds where `option` names one.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn reveal(&self, file: &Path) -> Result<String, ConfigError> {
+    pub fn reveal(&self, option: &'static str, file: &Path) -> Result<String, ConfigError> {
         if file.as_os_str().is_empty() {
             return Ok(self.0.clone());
         }
-        let unreadable = |reason| ConfigError::Unreadable { path: file.to_owned(), reason };
+        let unreadable = |reason| ConfigError::Secret { option, path: file.to_owned(), reason };
         Ok(std::fs::read_to_string(file).map_err(unreadable)?.trim_end().to_owned())
     }
 }
@@ -210,23 +228,23 @@ options! {
         "The directory of the store";
     demo: bool = false, "SLOTBOOK_DEMO",
         "Fill an empty store with a demonstration when serving", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
-    connections_max: usize = 10_000, "SLOTBOOK_CONNECTIONS_MAX",
+    connections_max: Within<1, 1_000_000> = Within::new(10_000), "SLOTBOOK_CONNECTIONS_MAX",
         "Connections served at once at most";
     metrics_listen: MaybeAddress = MaybeAddress::default(), "SLOTBOOK_METRICS_LISTEN",
         "The address to serve figures for Prometheus on, at /metrics; empty for nowhere";
-    disk_reserve_mib: u64 = 64, "SLOTBOOK_DISK_RESERVE_MIB",
+    disk_reserve_mib: Within<0, MIB_MAX> = Within::new(64), "SLOTBOOK_DISK_RESERVE_MIB",
         "Free space in MiB below which the disk takes no more writes, while reads go on";
-    journal_mib: u64 = 64, "SLOTBOOK_JOURNAL_MIB",
+    journal_mib: Within<0, MIB_MAX> = Within::new(64), "SLOTBOOK_JOURNAL_MIB",
         "Size in MiB above which a journal that is also larger than half of the snapshots gives way to new ones";
     behind_tls: bool = false, "SLOTBOOK_BEHIND_TLS",
         "Browsers reach the server over TLS alone, so that they keep sessions to it", [num_args = 0..=1, require_equals = true, default_missing_value = "true"];
     trusted_proxies: Networks = Networks::default(), "SLOTBOOK_TRUSTED_PROXIES",
         "Addresses and networks, with commas between, of proxies that are believed about whom they serve";
-    public_url: String = "http://127.0.0.1:8080".to_owned(), "SLOTBOOK_PUBLIC_URL",
+    public_url: SiteUrl = "http://127.0.0.1:8080".parse().expect("it is an address"), "SLOTBOOK_PUBLIC_URL",
         "What links in messages begin with: where the world reaches this server";
     smtp_host: String = String::new(), "SLOTBOOK_SMTP_HOST",
         "The SMTP server that takes mails; without one they are kept in the store to be read";
-    smtp_port: u16 = 587, "SLOTBOOK_SMTP_PORT",
+    smtp_port: NonZeroU16 = NonZeroU16::new(587).expect("it is not 0"), "SLOTBOOK_SMTP_PORT",
         "Its port";
     smtp_tls: SmtpTls = SmtpTls::Starttls, "SLOTBOOK_SMTP_TLS",
         "How its connection is kept secret: starttls, tls or none";
@@ -248,9 +266,9 @@ options! {
         "A file that holds the token instead";
     messages_daily_max: usize = 20, "SLOTBOOK_MESSAGES_DAILY_MAX",
         "Most messages of one group to one recipient within 24 hours that web callers cause, or 0 for none at all";
-    message_seconds_max: u64 = 30, "SLOTBOOK_MESSAGE_SECONDS_MAX",
+    message_seconds_max: Within<1, 3_600> = Within::new(30), "SLOTBOOK_MESSAGE_SECONDS_MAX",
         "How long one attempt to hand a message over may take";
-    keep_deleted_days: u32 = 0, "SLOTBOOK_KEEP_DELETED_DAYS",
+    keep_deleted_days: Within<0, 36_500> = Within::new(0), "SLOTBOOK_KEEP_DELETED_DAYS",
         "Days after which deleted events are removed for good, or 0 to keep them for ever";
     log: String = "slotbook=info,warn".to_owned(), "SLOTBOOK_LOG",
         "What is logged on stderr, as a tracing filter";
@@ -290,7 +308,7 @@ mod tests {
         let config = with_file("data = 'file'\nlisten = '127.0.0.1:1'", given).unwrap();
         assert_eq!(config.data, PathBuf::from("given"));
         assert_eq!(config.listen.port(), 1);
-        assert_eq!(config.connections_max, 10_000);
+        assert_eq!(config.connections_max.number(), 10_000);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
     if to.exists() && std::fs::metadata(&to)?.permissions().mode() & 0o077 != 0 {
         complain(&format!("others than its owner may look into {}: chmod 700", to.display()));
     }
-    let request = Request::BackUp { to: to.clone(), reserve_mib: config.disk_reserve_mib };
+    let request = Request::BackUp { to: to.clone(), reserve_mib: config.disk_reserve_mib.number() };
     operator::ask(data, &request, &mut std::io::stdout().lock())?;
     if matches!(to.try_exists(), Ok(false)) {
         return Err(Failed::Refused(format!(

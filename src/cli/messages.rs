@@ -27,15 +27,15 @@ const LANE: usize = 16;
 /// # Errors
 /// Options that cannot work, or a file of a secret that cannot be read.
 pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
-    let timeout = Duration::from_secs(config.message_seconds_max.max(1));
-    let mut carriers = Carriers::nobody(&config.public_url);
+    let timeout = Duration::from_secs(config.message_seconds_max.number());
+    let mut carriers = Carriers::nobody(config.public_url.as_str());
     if !config.smtp_host.is_empty() {
-        let password = config.smtp_password.reveal(&config.smtp_password_file)?;
+        let password = config.smtp_password.reveal("--smtp-password-file", &config.smtp_password_file)?;
         let authorities =
             (!config.smtp_ca_file.as_os_str().is_empty()).then(|| read(&config.smtp_ca_file)).transpose()?;
         let server = Server {
             host: config.smtp_host.clone(),
-            port: config.smtp_port,
+            port: config.smtp_port.get(),
             secrecy: match config.smtp_tls {
                 SmtpTls::Starttls => Secrecy::Starttls,
                 SmtpTls::Tls => Secrecy::Tls,
@@ -49,11 +49,27 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
         carriers.mail = Some(Smtp::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
     }
     if !config.sms_url.is_empty() {
-        let token = config.sms_token.reveal(&config.sms_token_file)?;
+        let token = config.sms_token.reveal("--sms-token-file", &config.sms_token_file)?;
         let gateway = Gateway::new(&config.sms_url, &token, timeout);
         carriers.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
     }
     Ok(carriers)
+}
+
+/// Warns where the mails that are going to leave would say what holds on this machine alone.
+pub(super) fn warn_of_local_names(config: &Config) {
+    if config.smtp_host.is_empty() {
+        return;
+    }
+    if config.public_url.is_of_this_machine() {
+        tracing::warn!(url = %config.public_url, "links in mails lead whoever follows them to their own machine: give --public-url");
+    }
+    if config.mail_from.to_ascii_lowercase().ends_with("@localhost") {
+        tracing::warn!(
+            from = config.mail_from,
+            "mails come from an address that nobody can answer, and many servers refuse: give --mail-from"
+        );
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failed> {
@@ -74,7 +90,7 @@ pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
 
 /// `slotbook messages`.
 pub(super) fn list(config: &Config, groups: Vec<u64>) -> Result<(), Failed> {
-    let request = Request::ListMessages { groups, public_url: config.public_url.clone() };
+    let request = Request::ListMessages { groups, public_url: config.public_url.to_string() };
     operator::ask(&config.data, &request, &mut BufWriter::new(std::io::stdout().lock()))
 }
 

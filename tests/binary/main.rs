@@ -6,3 +6,4 @@ mod figures;
 mod operator;
 mod readme;
 mod server;
+mod service;
