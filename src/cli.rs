@@ -21,7 +21,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use rustix::process::{Resource, Rlimit};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
@@ -244,8 +244,25 @@ fn start(config: &Config) -> Result<(), Failed> {
     // Before the store is read, which may take long.
     let carriers = Arc::new(messages::carriers(config)?);
     messages::warn_of_local_names(config);
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut signals = runtime.block_on(async { Signals::new() })?;
     let began = tokio::time::Instant::now();
-    let Loaded { directory, mut roots, aside, store } = content::open(&config.data, config.demo)?;
+    let (data, demo) = (config.data.clone(), config.demo);
+    let reading = runtime.spawn_blocking(move || content::open(&data, demo));
+    let read = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = signals.told() => None,
+            read = reading => Some(read),
+        }
+    });
+    let Some(read) = read else {
+        tracing::info!("told to stop while the store was read: nothing was answered");
+        runtime.shutdown_background();
+        return Ok(());
+    };
+    let Loaded { directory, mut roots, aside, store } =
+        read.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()))?;
     let recovery = began.elapsed();
     if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
         tracing::warn!(data = %config.data.display(), "others than its owner may look into the data directory: chmod 700");
@@ -275,16 +292,37 @@ fn start(config: &Config) -> Result<(), Failed> {
         bounds: Bounds::default(),
         patience: PATIENCE,
     };
-    let runtime = tokio::runtime::Runtime::new()?;
-    let begun = Begun { carriers, generations, recovery };
+    let begun = Begun { carriers, signals, generations, recovery };
     let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
     runtime.shutdown_background();
     served
 }
 
+/// The signals that end a server. One that comes while nobody waits is kept.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Returns when one of them has come.
+    async fn told(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
 /// What stands before anybody is served.
 struct Begun {
     carriers: Arc<Carriers>,
+    signals: Signals,
     generations: Generations,
     /// How long the store was read.
     recovery: Duration,
@@ -295,9 +333,8 @@ async fn answer_until_told_to_stop(
     parts: Parts,
     aside: Vec<Aside>,
     log: impl Log + 'static,
-    Begun { carriers, generations, recovery }: Begun,
+    Begun { carriers, mut signals, generations, recovery }: Begun,
 ) -> Result<(), Failed> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let listener = listen(config.listen, "--listen").await?;
     let figures = Figures::new(config.metrics_listen).await?;
     let (engine, journal) = Engine::start_beside(aside, parts, log, figures.of_engine()).await;
@@ -320,11 +357,7 @@ async fn answer_until_told_to_stop(
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let (say, heard) = oneshot::channel();
     let told = async {
-        tokio::select! {
-            biased;
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.told().await;
         tracing::info!("told to stop: what was taken is finished");
         // Whoever hears it is there as long as we are.
         let _ = say.send(());

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::server::{Served, complaint, exported, practice, run, store_of};
+use super::server::{Served, complaint, exported, practice, run, signal, store_of};
 
 const UNIT: &str = include_str!("../../data/service/slotbook.service");
 const CONTAINER: &str = include_str!("../../data/service/Containerfile");
@@ -127,4 +127,23 @@ fn a_backup_says_where_it_stands_and_leaves_free_what_the_server_is_to_leave() {
     assert!(done.status.success(), "{}", complaint(&done));
     let place = to.canonicalize().expect("it is there");
     assert_eq!(String::from_utf8_lossy(&done.stdout), format!("the backup stands in {}\n", place.display()));
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_while_it_reads_ends_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    // Who opens this for reading waits until somebody writes.
+    let current = data.join("CURRENT");
+    let line = fs::read(&current).expect("it stands");
+    fs::remove_file(&current).expect("ours");
+    assert!(Command::new("mkfifo").arg(&current).status().expect("mkfifo is there").success());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let command = command.args(["serve", "--listen", "127.0.0.1:0"]).env("SLOTBOOK_DATA", &data);
+    let mut child = command.spawn().expect("the program starts");
+    // Opened once the reader has opened it too: the signals are heard by then.
+    let mut writer = fs::OpenOptions::new().write(true).open(&current).expect("it reads");
+    signal(child.id(), "TERM");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    drop(writer.write_all(&line));
 }
