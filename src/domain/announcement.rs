@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::delivery::{address_of, recipient_of};
+use super::delivery::{self, address_of, recipient_of};
 use super::event::Event;
 use super::ids::VeventId;
-use super::outbox::{Channel, Content, Message, Standing, Withdrawn};
+use super::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
 use super::planning::standing;
 use super::root::Root;
 use super::time::Instant;
@@ -99,10 +99,20 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> O
         (false, true) => (was.start > now).then_some((Content::Cancellation(is), recipient)),
         (true, false) | (false, false) => {
             let noticed = before.deleted || is_noticed(before, after);
-            let upcoming = is.start > now;
+            let upcoming = is.start > now && !is_to_be_confirmed(next, before.id);
             (noticed && upcoming).then_some((Content::Change { appointment: is, was: was.start }, recipient))
         }
     }
+}
+
+/// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
+fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
+    next.outbox.open().any(|message| {
+        let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content else { return false };
+        let Progress::Waiting { attempts, .. } = message.progress else { return false };
+        // Before its first attempt what a key alone caused may turn out to be too much.
+        (attempts > 0 || !message.is_by_key()) && delivery::still_told(next, message, told).any(|it| it.id == id)
+    })
 }
 
 /// Whether a client would notice the change: of time, place or what for.

@@ -102,6 +102,9 @@ fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Inst
         Some(message) => message.clone(),
         None => first_of_reminder(root, item, now)?,
     };
+    if message.is_open() {
+        bring_up_to_date(root, &mut message);
+    }
     let unwanted = if message.is_open() { unwanted(root, &message, now) } else { None };
     let attempts = match message.progress {
         // What is not wanted any more need not be waited for: it stands in the way of what is.
@@ -121,6 +124,19 @@ fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Inst
         None => next_of_wanted(root, &mut message, attempts, (daily_max, carried), now),
     };
     Some(message)
+}
+
+/// An appointment as what has not left yet is to tell of it: beginning when it does by now.
+#[must_use]
+pub fn newest(root: &Root, standing: Standing) -> Standing {
+    root.rows.get(&standing.id).and_then(|row| planning::standing(row)).unwrap_or(standing)
+}
+
+/// A confirmation that has not left tells of its appointments as they stand by now: nothing else may ever tell of them.
+fn bring_up_to_date(root: &Root, message: &mut Message) {
+    if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) = &mut message.content {
+        appointments.iter_mut().for_each(|standing| *standing = newest(root, *standing));
+    }
 }
 
 /// A reminder whose time has come, as a message that nobody has attempted.
@@ -193,6 +209,7 @@ fn settle(root: &Root, id: MessageId, attempt: u32, outcome: &Outcome, now: Inst
         Outcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
         Outcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
         Outcome::Deferred { reason, draw } => {
+            bring_up_to_date(root, &mut message);
             let zone = root.catalogue.zone();
             let not_before = opening(zone, message.channel(), now.plus_seconds(backoff_seconds(attempt, *draw)));
             if not_before < deadline(zone, &message) {
@@ -257,7 +274,8 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
     match &message.content {
         Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
         Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
-            let mut wrongs = appointments.iter().map(|standing| unwanted_live(root, message, *standing, now));
+            let mut wrongs =
+                appointments.iter().map(|standing| unwanted_live(root, message, newest(root, *standing), now));
             // What still stands is told, even where part of it does not.
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
@@ -279,13 +297,17 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
 }
 
 /// Why a claimed message is to be claimed anew, if the claim took so long that it is: the hour is over in which it may
-/// leave, or it goes elsewhere by now.
+/// leave, it goes elsewhere by now, or it would confirm an appointment as it stands no more.
 #[must_use]
 pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<255>> {
     let reason = if opening(root.catalogue.zone(), message.channel(), now) > now {
         "text messages leave from 09:00 to 19:00"
     } else if recipient(root, message) != message.recipient {
         "the address has changed"
+    } else if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) = &message.content
+        && still_told(root, message, appointments).any(|standing| newest(root, *standing) != *standing)
+    {
+        "an appointment has moved"
     } else {
         return None;
     };

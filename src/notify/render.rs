@@ -152,9 +152,10 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
             (saying, Vec::new(), None, links::account(public_url, token.as_str()))
         }
         Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
-            // What was cancelled, moved or given away since is told by other messages.
-            let told = delivery::still_told(root, message, standings).filter(|it| stands(root, **it));
-            (Saying::Confirmed, told.filter_map(standing).collect(), None, String::new())
+            // What was cancelled or given away since is told by other messages, and what was moved after it had left.
+            let newest = |it: &Standing| if message.is_open() { delivery::newest(root, *it) } else { *it };
+            let told = delivery::still_told(root, message, standings).map(newest).filter(|it| stands(root, *it));
+            (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
         Content::Change { appointment, was } => {
             (Saying::Changed, standing(appointment).into_iter().collect(), Some(*was), String::new())

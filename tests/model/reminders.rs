@@ -8,7 +8,7 @@ use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{FicheId, VeventId};
-use slotbook::domain::outbox::{Channel, Content, LinkPurpose, Message, Progress, Why};
+use slotbook::domain::outbox::{Channel, Content, LinkPurpose, Message, Progress, Standing, Why};
 use slotbook::domain::planning;
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{ReminderLead, Text};
@@ -245,6 +245,36 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
     assert_eq!((again.id, again.first_claimed_at), (first.id, first.first_claimed_at));
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }));
     assert_eq!(settle(&mut shop, &first, Outcome::Taken), None, "the first attempt is nobody's any more");
+}
+
+#[test]
+fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let message = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), "ada@example.org");
+    waits(&mut shop, &message);
+    let first = claim(&mut shop, Item::Message(message.id)).expect("it waits");
+    let before = shop.root.clone();
+    shop.moves(id, 1, "2026-03-03 09:30").expect("free");
+    let moved = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
+    assert_eq!(delivery::unwanted(&shop.root, &first, shop.now), None);
+    assert!(delivery::postponed(&shop.root, &first, shop.now).is_some(), "it would say the old time");
+    settle(&mut shop, &first, deferred()).expect("claimed");
+    let before = shop.root.clone();
+    let mut shop = shop.at("2026-02-27 12:05");
+    shop.moves(id, 1, "2026-03-03 09:00").expect("free");
+    assert!(told(&before, &shop, id).is_empty(), "one mail is enough");
+    let again = claim(&mut shop, Item::Message(message.id)).expect("it waits");
+    let moved = Standing { start: moved.start.plus_seconds(-1_800), ..moved };
+    assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }), "{again:?}");
+    assert_eq!(again.content, Content::Confirmation(vec![moved]));
+    assert_eq!(delivery::postponed(&shop.root, &again, shop.now), None);
+    settle(&mut shop, &again, deferred()).expect("claimed");
+    shop.cancel(id, CancelRight::Pro).expect("live");
+    let told = claim(&mut shop, Item::Message(message.id)).expect("it waits").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::Cancelled });
 }
 
 /// A booking by key alone is to be confirmed to somebody.
