@@ -100,7 +100,12 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> O
         (true, false) | (false, false) => {
             let noticed = before.deleted || is_noticed(before, after);
             let upcoming = is.start > now && !is_to_be_confirmed(next, before.id);
-            (noticed && upcoming).then_some((Content::Change { appointment: is, was: was.start }, recipient))
+            let content = if before.deleted || is_to_be_restored(next, before.id) {
+                Content::Restoration(is)
+            } else {
+                Content::Change { appointment: is, was: was.start }
+            };
+            (noticed && upcoming).then_some((content, recipient))
         }
     }
 }
@@ -113,6 +118,11 @@ fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
         // Before its first attempt what a key alone caused may turn out to be too much.
         (attempts > 0 || !message.is_by_key()) && delivery::still_told(next, message, told).any(|it| it.id == id)
     })
+}
+
+/// Whether a client has still to be told that an appointment is not cancelled any more.
+fn is_to_be_restored(next: &Root, id: VeventId) -> bool {
+    next.outbox.open().any(|message| matches!(&message.content, Content::Restoration(it) if it.id == id))
 }
 
 /// Whether a client would notice the change: of time, place or what for.

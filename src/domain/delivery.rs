@@ -256,7 +256,8 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
         }
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
-        | Content::CancellationByKey(appointment) => appointment.start.min(given_up),
+        | Content::CancellationByKey(appointment)
+        | Content::Restoration(appointment) => appointment.start.min(given_up),
         Content::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
         Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
         Content::Reminder(Channel::Sms, appointment) => {
@@ -280,7 +281,9 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
         }
-        Content::Change { appointment, .. } => unwanted_live(root, message, *appointment, now),
+        Content::Change { appointment, .. } | Content::Restoration(appointment) => {
+            unwanted_live(root, message, *appointment, now)
+        }
         Content::Cancellation(standing) | Content::CancellationByKey(standing) => {
             let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
             if !row.deleted {
@@ -414,6 +417,7 @@ fn recipient(root: &Root, message: &Message) -> Text<255> {
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
         | Content::CancellationByKey(appointment)
+        | Content::Restoration(appointment)
         | Content::Reminder(_, appointment) => of(appointment.id),
         Content::Withdrawal(withdrawn) => address_of(root, withdrawn.client),
     };

@@ -80,6 +80,8 @@ pub enum Content {
     ConfirmationByKey(Vec<Standing>),
     /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's secret.
     CancellationByKey(Standing),
+    /// An appointment that was cancelled is not cancelled any more.
+    Restoration(Standing),
 }
 
 /// An appointment as the client knew it who has it no more. Nothing of it can be read from the appointment itself, which
@@ -297,6 +299,8 @@ pub struct Outbox {
     reminders: OrdMap<(VeventId, Channel), MessageId>,
     /// First attempts at what a key alone caused by their recipient, in small letters: an address has many spellings, and one mailbox.
     attempts: OrdSet<(Box<str>, Instant, MessageId)>,
+    /// Messages by the appointments that they are about.
+    about: OrdSet<(VeventId, MessageId)>,
     /// The last message by which each appointment was taken from a client.
     withdrawals: OrdMap<VeventId, MessageId>,
 }
@@ -341,7 +345,7 @@ impl Message {
             Content::AccountLink { purpose: LinkPurpose::NewPassword, .. } => Kind::NewPassword,
             Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
             Content::Confirmation(_) | Content::ConfirmationByKey(_) => Kind::Confirmation,
-            Content::Change { .. } => Kind::Change,
+            Content::Change { .. } | Content::Restoration(_) => Kind::Change,
             Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => Kind::Cancellation,
             Content::Reminder(channel, _) => Kind::of_reminder(*channel),
         }
@@ -364,6 +368,7 @@ impl Message {
             Content::Change { appointment, .. }
             | Content::Cancellation(appointment)
             | Content::CancellationByKey(appointment)
+            | Content::Restoration(appointment)
             | Content::Reminder(_, appointment) => Some(appointment.id),
             Content::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
         }
@@ -380,7 +385,8 @@ impl Message {
             | Content::Cancellation(_)
             | Content::Withdrawal(_)
             | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_) => None,
+            | Content::CancellationByKey(_)
+            | Content::Restoration(_) => None,
         }
     }
 
@@ -396,7 +402,8 @@ impl Message {
             | Content::Reminder(..)
             | Content::Withdrawal(_)
             | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)) => content,
+            | Content::CancellationByKey(_)
+            | Content::Restoration(_)) => content,
         };
         self
     }
@@ -521,6 +528,9 @@ impl Outbox {
     }
 
     fn index(&mut self, message: &Message) {
+        for standing in told::standings(message) {
+            self.about.insert((standing.id, message.id));
+        }
         if message.is_open() {
             self.open.insert(message.id);
             if let Some((channel, appointment)) = message.reminder() {
@@ -537,6 +547,9 @@ impl Outbox {
     }
 
     fn unindex(&mut self, message: &Message) {
+        for standing in told::standings(message) {
+            self.about.remove(&(standing.id, message.id));
+        }
         self.open.remove(&message.id);
         if let Some((channel, appointment)) = message.reminder()
             && self.reminders.get(&(appointment.id, channel)) == Some(&message.id)
@@ -553,6 +566,8 @@ impl Outbox {
         }
     }
 }
+
+mod told;
 
 fn folded(recipient: &str) -> Box<str> {
     recipient.to_lowercase().into()

@@ -107,7 +107,8 @@ impl Carriers {
             | Content::Cancellation(_)
             | Content::Withdrawal(_)
             | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_) => {
+            | Content::CancellationByKey(_)
+            | Content::Restoration(_) => {
                 let letter = render::letter(root, message, self.frame())?;
                 Some(Reading { subject: letter.subject, text: letter.text })
             }

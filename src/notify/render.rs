@@ -25,6 +25,7 @@ const SUBJECT_NAME_MAX: usize = 80;
 enum Saying {
     Confirmed,
     Changed,
+    Restored,
     Cancelled,
     Reminder,
     ConfirmAccount,
@@ -42,7 +43,7 @@ struct Said {
     address: Vec<String>,
     client: String,
     appointments: Vec<Line>,
-    /// When the appointment began before it changed.
+    /// When the appointment was to begin, as its client last heard; empty where that is when it does.
     was: String,
     /// What the one button leads to; empty where there is none.
     link: String,
@@ -104,7 +105,7 @@ pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, 
     };
     let (Ok(subject), Ok(text), Ok(html)) = written else { return None };
     let method = match said.saying {
-        Saying::Confirmed | Saying::Changed => Some(Method::Request),
+        Saying::Confirmed | Saying::Changed | Saying::Restored => Some(Method::Request),
         Saying::Cancelled => Some(Method::Cancel),
         Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
     };
@@ -158,7 +159,12 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
             (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
         Content::Change { appointment, was } => {
-            (Saying::Changed, standing(appointment).into_iter().collect(), Some(*was), String::new())
+            let told = root.outbox.told_before(message.id, appointment.id, *was);
+            let was = (told != appointment.start).then_some(told);
+            (Saying::Changed, standing(appointment).into_iter().collect(), was, String::new())
+        }
+        Content::Restoration(appointment) => {
+            (Saying::Restored, standing(appointment).into_iter().collect(), None, String::new())
         }
         Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
             (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
@@ -254,7 +260,7 @@ fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Languag
     let catalogue = &root.catalogue;
     let calendar = catalogue.calendars.get(&subject.calendar);
     let cancel = match saying {
-        Saying::Confirmed | Saying::Changed | Saying::Reminder => {
+        Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder => {
             links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
         }
         Saying::Cancelled | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => String::new(),

@@ -31,7 +31,8 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | Content::Reminder(..)
         | Content::Withdrawal(_)
         | Content::ConfirmationByKey(_)
-        | Content::CancellationByKey(_) => None,
+        | Content::CancellationByKey(_)
+        | Content::Restoration(_) => None,
     };
     root.outbox.messages().filter_map(|message| link(message)).collect()
 }

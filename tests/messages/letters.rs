@@ -5,25 +5,33 @@ use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
-use slotbook::domain::ids::FicheId;
+use slotbook::domain::ids::{CalendarId, FicheId};
 use slotbook::domain::outbox::Progress;
 use slotbook::domain::text::{Name, ReminderLead, Text};
-use slotbook::domain::vevent::Kind;
+use slotbook::domain::vevent::{Kind, Vevent};
 use slotbook::engine::Engine;
 
-use super::house::{House, cancel, group, phone, settled, until, vevent};
-use super::post::Taken;
+use super::house::{House, cancel, group, phone, settled, until, until_later, vevent};
+use super::post::{Mood, Taken};
 
-async fn moves(engine: &Engine, id: u64, seconds: i64) {
-    let draft = VeventDraft::new(move |root, before, _, _| {
+async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send + Sync + 'static) {
+    let draft = VeventDraft::new(move |_, before, _, _| {
         let mut row = before.expect("it is there").clone();
-        if let Kind::Appointment(appointment) = &mut row.kind {
-            appointment.start = appointment.start.plus_seconds(seconds);
-            appointment.civil_start = root.catalogue.zone().civil_of(appointment.start);
-        }
+        change(&mut row);
         Ok(row)
     });
     engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft))).await.expect("free");
+}
+
+async fn moves(engine: &Engine, id: u64, seconds: i64) {
+    let zone = engine.published().root(group()).expect("the group").catalogue.zone();
+    changes(engine, id, move |row| {
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            appointment.start = appointment.start.plus_seconds(seconds);
+            appointment.civil_start = zone.civil_of(appointment.start);
+        }
+    })
+    .await;
 }
 
 /// The plain text of a mail.
@@ -97,6 +105,39 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let html = parsed.body_html(0).expect("a page");
     assert!(html.contains("Cut &#38; Co") && html.contains("12 rue de l’Église"), "{html}");
     assert_eq!(header(&taken[0], "Message-ID"), taken[0].identity);
+}
+
+#[test]
+fn a_change_says_only_times_that_the_client_was_told_and_a_restored_appointment_stands_again() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
+    house.knows(1, |_| {});
+    let start = house.local("2026-03-05 10:00");
+    house.holds(1, 1, start, 30);
+    house.live(async |engine| {
+        let told = async |count| drop(until(engine, "it is told", |root| settled(root) == count).await);
+        changes(engine, 1, |row| row.calendar_id = CalendarId::new(9).expect("an id")).await;
+        told(1).await;
+        house.post.is(Mood::Busy);
+        moves(engine, 1, 3_600).await;
+        until(engine, "it was tried", |root| {
+            root.outbox.open().any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
+        })
+        .await;
+        moves(engine, 1, 3_600).await;
+        house.post.is(Mood::Takes);
+        until_later(&house, engine, "the last is told", |root| settled(root) == 3).await;
+        cancel(engine, 1).await;
+        told(4).await;
+        changes(engine, 1, |row| row.deleted = false).await;
+        told(5).await;
+    });
+    let taken: Vec<String> = house.post.taken().iter().map(text).collect();
+    let [elsewhere, moved, _, restored] = &taken[..] else { panic!("{taken:?}") };
+    assert!(elsewhere.contains("a changé") && !elsewhere.contains("Il était prévu"), "{elsewhere}");
+    assert!(moved.contains("  jeudi 5 mars 2026 à 12:00"), "{moved}");
+    assert!(moved.contains("Il était prévu : jeudi 5 mars 2026 à 10:00"), "11:00 was never told: {moved}");
+    assert!(restored.contains("il n’est plus annulé") && !restored.contains("a changé"), "{restored}");
+    assert!(restored.contains("à 12:00") && !restored.contains("Il était prévu"), "{restored}");
 }
 
 #[test]
