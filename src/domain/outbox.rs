@@ -325,6 +325,20 @@ impl Message {
         }
     }
 
+    /// When it was last attempted or came to its end; before the first attempt, when it was caused.
+    #[must_use]
+    pub const fn told_at(&self) -> Instant {
+        match &self.progress {
+            Progress::Waiting { .. } => self.created_at,
+            Progress::Claimed { at, .. }
+            | Progress::Sent { at, .. }
+            | Progress::Kept { at }
+            | Progress::Failed { at, .. }
+            | Progress::Missed { at }
+            | Progress::Suppressed { at, .. } => *at,
+        }
+    }
+
     /// What its appointment is to remember of it: nothing while it is open, or where what has changed suppresses it.
     #[must_use]
     pub fn settled_reminder(&self) -> Option<Settled> {

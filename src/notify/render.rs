@@ -59,7 +59,7 @@ struct Line {
     whom: String,
     /// Where, line by line; empty where it is at the group's address.
     place: Vec<String>,
-    /// The link that cancels it; empty where it is no longer to be cancelled.
+    /// The link that cancels it; empty where it is not to be cancelled, or too late for that.
     cancel: String,
 }
 
@@ -185,7 +185,7 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
     };
     let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
     let appointments: Vec<Line> =
-        subjects.iter().map(|subject| line(root, subject, (language, saying, public_url))).collect();
+        subjects.iter().map(|subject| line(root, subject, (language, saying, public_url), message.told_at())).collect();
     let elsewhere = !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
     let said = Said {
         saying,
@@ -256,14 +256,18 @@ impl Subject {
     }
 }
 
-fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Language, Saying, &str)) -> Line {
+/// An appointment in words, for a message that leaves at a time.
+fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Language, Saying, &str), at: Instant) -> Line {
     let catalogue = &root.catalogue;
     let calendar = catalogue.calendars.get(&subject.calendar);
-    let cancel = match saying {
-        Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder => {
-            links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
-        }
-        Saying::Cancelled | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => String::new(),
+    // Too late to cancel online, a link would only lead to a page that says so.
+    let in_time =
+        calendar.is_some_and(|row| at <= subject.standing.start.plus_minutes(-row.mintime_annulation.number()));
+    let stands = matches!(saying, Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder);
+    let cancel = if stands && in_time {
+        links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
+    } else {
+        String::new()
     };
     Line {
         when: long_date(language, catalogue.zone().civil_of(subject.standing.start)),

@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::domain::ids::{CalendarId, FicheId};
 use slotbook::domain::outbox::Progress;
-use slotbook::domain::text::{Name, ReminderLead, Text};
+use slotbook::domain::text::{Bounded, Name, ReminderLead, Text};
 use slotbook::domain::vevent::{Kind, Vevent};
 use slotbook::engine::Engine;
 
@@ -138,6 +138,25 @@ fn a_change_says_only_times_that_the_client_was_told_and_a_restored_appointment_
     assert!(moved.contains("Il était prévu : jeudi 5 mars 2026 à 10:00"), "11:00 was never told: {moved}");
     assert!(restored.contains("il n’est plus annulé") && !restored.contains("a changé"), "{restored}");
     assert!(restored.contains("à 12:00") && !restored.contains("Il était prévu"), "{restored}");
+}
+
+#[test]
+fn a_reminder_offers_to_cancel_only_what_can_still_be_cancelled() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(60).expect("a lead");
+    });
+    let start = house.local("2026-03-05 15:00");
+    for (id, lead) in [(1, 60), (2, 61)] {
+        house.places(id + 1, |calendar| calendar.mintime_annulation = Bounded::new(lead).expect("a lead"));
+        house.knows(id, |_| {});
+        house.holds(id, id, start, 30);
+    }
+    house.at("2026-03-05 14:00");
+    house.live(async |engine| drop(until(engine, "both left", |root| settled(root) == 2).await));
+    for mail in house.post.taken() {
+        let offered = text(&mail).contains("Annuler ce rendez-vous");
+        assert_eq!(offered, mail.to == "client1@example.org", "{mail:?}");
+    }
 }
 
 #[test]
