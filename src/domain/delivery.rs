@@ -402,7 +402,11 @@ pub fn recipient_of(root: &Root, row: &Vevent, channel: Channel) -> Option<Strin
     let id = row.appointment()?.fiche_id;
     match channel {
         Channel::Mail => address_of(root, id),
-        Channel::Sms => phone::international(client(root, id)?.phone()?, root.catalogue.group.country_code.as_str()),
+        Channel::Sms => {
+            let client = client(root, id)?;
+            let phones = [client.firstphone.as_str(), client.secondphone.as_str()];
+            phone::for_texts(phones, root.catalogue.group.country_code.as_str())
+        }
     }
 }
 

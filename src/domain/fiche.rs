@@ -70,15 +70,14 @@ impl Fiche {
         !self.deleted
             && match channel {
                 Channel::Mail => self.rappel_email && self.email.is_some(),
-                Channel::Sms => self.rappel_sms && self.phone().is_some(),
+                Channel::Sms => self.rappel_sms && self.has_phone(),
             }
     }
 
-    /// The number that text messages go to: the first with a digit, since people write "none" there too.
-    #[must_use]
-    pub fn phone(&self) -> Option<&str> {
-        let mut phones = [&self.firstphone, &self.secondphone].into_iter().map(Text::as_str);
-        phones.find(|phone| phone.bytes().any(|byte| byte.is_ascii_digit()))
+    /// Whether either number has a digit: people write "none" there too.
+    fn has_phone(&self) -> bool {
+        let phones = [self.firstphone.as_str(), self.secondphone.as_str()];
+        phones.iter().any(|phone| phone.bytes().any(|byte| byte.is_ascii_digit()))
     }
 
     /// Notes since when the client can be reached, if it could not as it stood `before`.

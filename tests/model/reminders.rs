@@ -355,6 +355,20 @@ fn a_phone_without_a_digit_is_none_and_the_second_counts() {
 }
 
 #[test]
+fn a_text_message_goes_to_a_mobile_where_one_is_known() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    change_group(&mut shop, |group| group.country_code = Text::new("33").expect("a prefix"));
+    change_client(&mut shop, id, |fiche| {
+        fiche.firstphone = Text::new("04 78 12 34 56").expect("a number");
+        fiche.secondphone = Text::new("06.12.34.56.78/0711223344").expect("numbers");
+    });
+    let mut shop = shop.at("2026-03-03 10:00");
+    let message = claim(&mut shop, Item::Reminder(id, Channel::Sms)).expect("due");
+    assert_eq!(message.recipient.as_str(), "+33612345678");
+}
+
+#[test]
 fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start() {
     let mut shop = reminding();
     let id = booked(&mut shop);
