@@ -82,7 +82,12 @@ fn ask_cancel(root: &Root, row: &Vevent, appointment: &Appointment, now: Instant
     if until < now {
         return too_late(root, until);
     }
-    Page::AskCancel { when: local(root, appointment.start), group: root.catalogue.group.name.as_str().to_owned() }
+    let group = &root.catalogue.group;
+    Page::AskCancel {
+        when: local(root, appointment.start),
+        preposition: group.preposition.as_str().to_owned(),
+        group: group.name.as_str().to_owned(),
+    }
 }
 
 fn too_late(root: &Root, until: Instant) -> Page {

@@ -2,17 +2,27 @@
 
 use askama::Template;
 
-use super::words::{Language, long_date};
+use super::words::{Language, at, long_date};
 use crate::domain::time::Civil;
 
 /// What a page tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each variant is what it tells")]
 pub enum Page {
-    AskCancel { when: String, group: String },
+    /// Of an appointment at a group, with the word that stands before it.
+    AskCancel {
+        when: String,
+        preposition: String,
+        group: String,
+    },
     Cancelled,
-    TooLateToCancel { until: String, phone: String },
-    AskUnsubscribe { group: String },
+    TooLateToCancel {
+        until: String,
+        phone: String,
+    },
+    AskUnsubscribe {
+        group: String,
+    },
     Unsubscribed,
     AskPassword,
     AskEmail,
@@ -63,9 +73,9 @@ fn words(lang: &'static str, title: &'static str, lines: &[&str], button: &'stat
 fn french(page: &Page) -> Words {
     let say = |title, lines: &[&str], button| words("fr", title, lines, button);
     match page {
-        Page::AskCancel { when, group } => say(
+        Page::AskCancel { when, preposition, group } => say(
             "Annuler un rendez-vous",
-            &[&format!("Votre rendez-vous chez {group} : {when}")],
+            &[&format!("Votre rendez-vous {} : {when}", at(Language::French, preposition, group))],
             "Annuler ce rendez-vous",
         ),
         Page::Cancelled => say("Rendez-vous annulé", &["Votre rendez-vous est annulé."], ""),
@@ -102,9 +112,11 @@ fn french(page: &Page) -> Words {
 fn english(page: &Page) -> Words {
     let say = |title, lines: &[&str], button| words("en", title, lines, button);
     match page {
-        Page::AskCancel { when, group } => {
-            say("Cancel an appointment", &[&format!("Your appointment at {group}: {when}")], "Cancel this appointment")
-        }
+        Page::AskCancel { when, preposition, group } => say(
+            "Cancel an appointment",
+            &[&format!("Your appointment {}: {when}", at(Language::English, preposition, group))],
+            "Cancel this appointment",
+        ),
         Page::Cancelled => say("Appointment cancelled", &["Your appointment is cancelled."], ""),
         Page::TooLateToCancel { until, phone } => {
             let until = format!("It could be cancelled online until {until} only.");

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::calendar::{Entry, Method, ics};
 use super::letter::Letter;
-use super::words::{Language, long_date, one_line, short_date, short_line};
+use super::words::{Language, at, long_date, one_line, short_date, short_line};
 use super::{gsm, links};
 use crate::domain::delivery;
 use crate::domain::fiche::Fiche;
@@ -38,6 +38,8 @@ struct Said {
     saying: Saying,
     /// The group's name in one line.
     group: String,
+    /// The same with the word that stands before it in a sentence.
+    at: String,
     phone: String,
     /// The group's address, line by line; empty where nobody is to go there.
     address: Vec<String>,
@@ -183,13 +185,15 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
         (Saying::Reminder, Some(it)) => links::unsubscribe(public_url, group.id, it.standing.id, &it.key),
         _ => String::new(),
     };
+    let name = short_line(group.name.as_str(), SUBJECT_NAME_MAX);
     let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
     let appointments: Vec<Line> =
         subjects.iter().map(|subject| line(root, subject, (language, saying, public_url), message.told_at())).collect();
     let elsewhere = !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
     let said = Said {
         saying,
-        group: short_line(group.name.as_str(), SUBJECT_NAME_MAX),
+        at: at(language, group.preposition.as_str(), &name),
+        group: name,
         phone: one_line(group.phone.as_str()),
         address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&root.catalogue)) },
         client: client.map_or_else(String::new, |client| called(client)),

@@ -18,6 +18,22 @@ impl Language {
     }
 }
 
+/// A group in a sentence, where the client goes: `chez Cut & Co`, `à la Mairie`. Its own preposition stands before its name
+/// where it has one, without a space behind an apostrophe. Spec 2.1.
+#[must_use]
+pub(super) fn at(language: Language, preposition: &str, name: &str) -> String {
+    let own = short_line(preposition, PREPOSITION_MAX);
+    match (own.as_str(), language) {
+        ("", Language::French) => format!("chez {name}"),
+        ("", Language::English) => format!("at {name}"),
+        (own, _) if own.ends_with(['\'', '’']) => format!("{own}{name}"),
+        (own, _) => format!("{own} {name}"),
+    }
+}
+
+/// Characters of a preposition at most.
+const PREPOSITION_MAX: usize = 40;
+
 const JOURS: [&str; 7] = ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MOIS: [&str; 12] = [
@@ -139,6 +155,14 @@ mod tests {
         assert_eq!(long_date(Language::English, at), "Tuesday 3 March 2026 at 09:05");
         assert_eq!(short_date(Language::French, at), "03/03 09:05");
         assert_eq!(short_date(Language::English, at), "3 Mar 09:05");
+    }
+
+    #[test]
+    fn a_groups_own_preposition_stands_before_its_name() {
+        assert_eq!(at(Language::French, " ", "Cut"), "chez Cut");
+        assert_eq!(at(Language::English, "", "Cut"), "at Cut");
+        assert_eq!(at(Language::French, "à la ", "Mairie de Lyon"), "à la Mairie de Lyon");
+        assert_eq!(at(Language::French, "à l’", "Hôtel"), "à l’Hôtel");
     }
 
     #[test]

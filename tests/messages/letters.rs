@@ -78,6 +78,7 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
         group.address = Text::new("12 rue de l’Église").expect("short");
         group.city = Text::new("Lyon").expect("short");
+        group.preposition = Text::new("au salon").expect("short");
     });
     house.knows(1, |_| {});
     let start = house.local("2026-03-05 10:00");
@@ -98,7 +99,7 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let sequence = |it: &[String; 5]| it[2].parse::<u64>().expect("a number");
     assert!(sequence(&change[0]) < sequence(&cancellation[0]));
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
-    assert_eq!(parsed.subject(), Some("Votre rendez-vous chez Cut & Co a changé"));
+    assert_eq!(parsed.subject(), Some("Votre rendez-vous au salon Cut & Co a changé"));
     let text = parsed.body_text(0).expect("a text part");
     assert!(text.contains("jeudi 5 mars 2026 à 11:00") && text.contains("jeudi 5 mars 2026 à 10:00"), "{text}");
     assert!(text.contains("https://rdv.example.org/m/c.1.1.abcdefghijklmnopqrst"), "{text}");
