@@ -18,6 +18,7 @@ use super::accounts;
 use super::routes::Server;
 use crate::domain::account_link::{AccountLink, Aim};
 use crate::domain::command::{CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange};
+use crate::domain::ids::GroupId;
 use crate::domain::refusal::Refusal;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
@@ -49,9 +50,9 @@ pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
         }),
         Some(Link::Account(token)) => match found(&server, &token) {
             Some((root, _, link)) => answer(StatusCode::OK, &ask_account(&link), &root),
-            None => gone(),
+            None => gone(&server, accounts::group_of(&token)),
         },
-        None => gone(),
+        None => gone(&server, None),
     }
 }
 
@@ -61,17 +62,19 @@ pub(super) async fn act(State(server): State<Arc<Server>>, token: Token, body: B
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
         Some(Link::Unsubscribe(holder)) => unsubscribe(&server, &holder).await,
         Some(Link::Account(token)) => follow(&server, &token, body).await,
-        None => gone(),
+        None => gone(&server, None),
     }
 }
 
 /// The page of an appointment whose secret the link holds.
 fn of_holder(server: &Server, holder: &Holder, page_of: impl FnOnce(&Root, &Vevent, &Appointment) -> Page) -> Response {
-    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
     let row = root.rows.get(&holder.appointment);
-    let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else { return gone() };
+    let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else {
+        return gone(server, Some(holder.group));
+    };
     if !appointment.key.matches(&holder.key) {
-        return gone();
+        return gone(server, Some(holder.group));
     }
     answer(StatusCode::OK, &page_of(&root, row, appointment), &root)
 }
@@ -102,29 +105,31 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let answered = server.engine.write(holder.group, command).await;
-    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
     match answered {
         Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &root),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
                 answer(StatusCode::BAD_REQUEST, &too_late(&root, *until), &root)
             }
-            Some(_) | None => gone(),
+            Some(_) | None => gone(server, Some(holder.group)),
         },
         Err(rejection) => busy(&rejection, &root),
     }
 }
 
 async fn unsubscribe(server: &Server, holder: &Holder) -> Response {
-    let Some(root) = server.engine.published().root(holder.group) else { return gone() };
+    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
     let appointment = root.rows.get(&holder.appointment).and_then(|row| row.appointment());
-    let Some(appointment) = appointment.filter(|it| it.key.matches(&holder.key)) else { return gone() };
+    let Some(appointment) = appointment.filter(|it| it.key.matches(&holder.key)) else {
+        return gone(server, Some(holder.group));
+    };
     let mut fields = Patch::default();
     fields.push(|fiche: &mut crate::domain::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(appointment.fiche_id), fields });
     match server.engine.write(holder.group, Command::ChangeRecord(change)).await {
         Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &root),
-        Err(Rejection::Refused(_)) => gone(),
+        Err(Rejection::Refused(_)) => gone(server, Some(holder.group)),
         Err(rejection) => busy(&rejection, &root),
     }
 }
@@ -146,7 +151,7 @@ fn ask_account(link: &AccountLink) -> Page {
 
 /// Does what the link of an account is for, with the password of the form where it needs one.
 async fn follow(server: &Server, token: &str, body: Body) -> Response {
-    let Some((root, hash, link)) = found(server, token) else { return gone() };
+    let Some((root, hash, link)) = found(server, token) else { return gone(server, accounts::group_of(token)) };
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
             let Some(password) = password_in(body).await else {
@@ -162,7 +167,7 @@ async fn follow(server: &Server, token: &str, body: Body) -> Response {
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(root.catalogue.group.id, command).await {
         Ok(_) => answer(StatusCode::OK, &done, &root),
-        Err(Rejection::Refused(_)) => gone(),
+        Err(Rejection::Refused(_)) => gone(server, accounts::group_of(token)),
         Err(rejection) => busy(&rejection, &root),
     }
 }
@@ -180,8 +185,12 @@ fn busy(rejection: &Rejection, root: &Root) -> Response {
     answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, root)
 }
 
-fn gone() -> Response {
-    html(StatusCode::NOT_FOUND, page(&Page::Gone, ""))
+/// The page of a link that leads nowhere, in the language of the group that its token names, if there is such a group.
+fn gone(server: &Server, group: Option<GroupId>) -> Response {
+    match group.and_then(|group| server.engine.published().root(group)) {
+        Some(root) => answer(StatusCode::NOT_FOUND, &Page::Gone, &root),
+        None => html(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
+    }
 }
 
 fn answer(status: StatusCode, shown: &Page, root: &Root) -> Response {

@@ -120,6 +120,20 @@ async fn what_is_no_link_leads_to_one_page_even_where_it_is_no_text() {
 }
 
 #[tokio::test]
+async fn a_link_that_leads_nowhere_says_so_in_the_language_of_its_group() {
+    let server = writing(|catalogue| catalogue.group.country = Text::new("Ireland").expect("short")).await;
+    for token in ["c.4.77.abcdefghijklmnopqrst", "u.4.77.abcdefghijklmnopqrst", "4-abcdefghijklmnopqrst"] {
+        for method in [Method::GET, Method::POST] {
+            let page = answer(server.bare(method, &format!("/m/{token}"))).await;
+            assert_eq!(page.status, 404, "{token}");
+            assert!(page.text.contains("This link leads nowhere any more"), "{token}: {}", page.text);
+        }
+    }
+    let nobodys = answer(server.bare(Method::GET, "/m/c.999.77.abcdefghijklmnopqrst")).await;
+    assert!(nobodys.text.contains("Ce lien ne mène plus nulle part"), "{}", nobodys.text);
+}
+
+#[tokio::test]
 async fn the_links_of_a_client_whose_appointment_went_to_another_lead_nowhere() {
     let server = writing(|catalogue| {
         let calendar = catalogue.calendars.get_mut(&shop_calendar()).expect("a calendar");
