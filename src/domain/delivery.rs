@@ -44,7 +44,8 @@ pub enum Deliver {
     Claim {
         /// At what.
         item: Item,
-        /// Most messages caused by a key alone to one recipient within 24 hours; 0 lets none of them leave.
+        /// Most messages to one recipient within 24 hours that a key alone has caused, and as many others; 0 lets none
+        /// leave. Links to accounts always go.
         daily_max: usize,
         /// Whether anybody is configured to carry it.
         carried: bool,
@@ -190,8 +191,7 @@ fn next_of_wanted(
         return Progress::Kept { at: now };
     }
     if message.first_claimed_at.is_none() {
-        let today = || root.outbox.attempted_after(message.recipient.as_str(), now.plus_seconds(-DAY));
-        if message.is_by_key() && today() >= daily_max {
+        if !message.always_goes() && root.outbox.attempted_after(message, now.plus_seconds(-DAY)) >= daily_max {
             return Progress::Suppressed { at: now, why: Why::TooMany };
         }
         message.first_claimed_at = Some(now);

@@ -199,7 +199,7 @@ pub enum Why {
     Begun,
     /// The link is too old to do anything.
     Expired,
-    /// As many messages caused by a key alone as one recipient may have in a day have gone there.
+    /// As many messages as one recipient may have in a day have gone there.
     TooMany,
     /// The appointment is another client's.
     GivenAway,
@@ -297,8 +297,9 @@ pub struct Outbox {
     open: OrdSet<MessageId>,
     /// The open message of each appointment's reminder.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
-    /// First attempts at what a key alone caused by their recipient, in small letters: an address has many spellings, and one mailbox.
-    attempts: OrdSet<(Box<str>, Instant, MessageId)>,
+    /// First attempts by their recipient, in small letters, since an address has many spellings and one mailbox; and by
+    /// what they count as.
+    attempts: OrdSet<(Box<str>, Share, Instant, MessageId)>,
     /// Messages by the appointments that they are about.
     about: OrdSet<(VeventId, MessageId)>,
     /// The last message by which each appointment was taken from a client.
@@ -422,12 +423,40 @@ impl Message {
         self
     }
 
-    /// Whether an application's key alone caused it. A recipient gets so many of those within 24 hours; all else goes
-    /// unhindered and is not counted, so that nobody with the public key can silence a shop towards its clients.
+    /// Whether an application's key alone caused it.
     #[must_use]
     pub const fn is_by_key(&self) -> bool {
         matches!(&self.content, Content::ConfirmationByKey(_) | Content::CancellationByKey(_))
     }
+
+    /// Whether it leaves however many have gone to its recipient: a link to an account, which is limited where it is asked
+    /// for.
+    #[must_use]
+    pub const fn always_goes(&self) -> bool {
+        self.share().is_none()
+    }
+
+    /// As what it counts among a recipient's messages of 24 hours. Links to accounts always go, and count as nothing.
+    const fn share(&self) -> Option<Share> {
+        match &self.content {
+            Content::AccountLink { .. } => None,
+            Content::ConfirmationByKey(_) | Content::CancellationByKey(_) => Some(Share::ByKey),
+            Content::Confirmation(_)
+            | Content::Change { .. }
+            | Content::Cancellation(_)
+            | Content::Reminder(..)
+            | Content::Withdrawal(_)
+            | Content::Restoration(_) => Some(Share::Own),
+        }
+    }
+}
+
+/// Whose messages to a recipient are counted together: what anybody with the public key can cause in anybody's name never
+/// takes the place of what a shop has to say to its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    ByKey,
+    Own,
 }
 
 impl Outbox {
@@ -500,13 +529,16 @@ impl Outbox {
         self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
     }
 
-    /// How many messages to a recipient that a key alone caused were first attempted after a moment.
+    /// How many messages that count as this one does were first attempted to its recipient after a moment; 0 where it
+    /// counts as nothing.
     #[must_use]
-    pub fn attempted_after(&self, recipient: &str, moment: Instant) -> usize {
+    pub fn attempted_after(&self, message: &Message, moment: Instant) -> usize {
+        let Some(share) = message.share() else { return 0 };
         let first = MessageId::new(1).expect("1 is an id");
-        let recipient = folded(recipient);
-        let from = (recipient.clone(), moment.plus_seconds(1), first);
-        self.attempts.range(from..).take_while(|(other, ..)| *other == recipient).count()
+        let recipient = folded(message.recipient.as_str());
+        let from = (recipient.clone(), share, moment.plus_seconds(1), first);
+        let theirs = self.attempts.range(from..).take_while(|(to, of, ..)| (to, *of) == (&recipient, share));
+        theirs.count()
     }
 
     /// Highest id that ever was; 0 where none was.
@@ -551,8 +583,8 @@ impl Outbox {
                 self.reminders.insert((appointment.id, channel), message.id);
             }
         }
-        if let Some(at) = message.first_claimed_at.filter(|_| message.is_by_key()) {
-            self.attempts.insert((folded(message.recipient.as_str()), at, message.id));
+        if let (Some(share), Some(at)) = (message.share(), message.first_claimed_at) {
+            self.attempts.insert((folded(message.recipient.as_str()), share, at, message.id));
         }
         if let Content::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -570,8 +602,8 @@ impl Outbox {
         {
             self.reminders.remove(&(appointment.id, channel));
         }
-        if let Some(at) = message.first_claimed_at {
-            self.attempts.remove(&(folded(message.recipient.as_str()), at, message.id));
+        if let (Some(share), Some(at)) = (message.share(), message.first_claimed_at) {
+            self.attempts.remove(&(folded(message.recipient.as_str()), share, at, message.id));
         }
         if let Content::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)

@@ -149,7 +149,8 @@ pub struct Parts {
 pub struct Sending {
     /// Who carries them.
     pub carriers: Arc<Carriers>,
-    /// Most messages caused by a key alone to one recipient within 24 hours; 0 lets none of them leave.
+    /// Most messages to one recipient within 24 hours that a key alone has caused, and as many others; 0 lets none leave.
+    /// Links to accounts always go.
     pub daily_max: usize,
     /// Chance, for when to try again.
     pub draws: Draws,

@@ -286,30 +286,41 @@ fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
 }
 
 #[test]
-fn only_what_a_key_alone_causes_can_be_too_much_for_one_recipient() {
+fn what_a_key_alone_causes_takes_no_others_place_and_links_to_accounts_always_go() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
-    let claim_of_none = |shop: &mut Shop, item| {
-        step(shop, &Deliver::Claim { item, daily_max: 0, carried: true }).expect("due").progress
+    let claim_of = |shop: &mut Shop, daily_max, item| {
+        step(shop, &Deliver::Claim { item, daily_max, carried: true }).expect("due").progress
     };
-    let stranger = by_key(&mut shop, id, "ada@example.org");
-    assert_eq!(claim_of_none(&mut shop, stranger), Progress::Suppressed { at: shop.now, why: Why::TooMany });
     let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let waiting = |shop: &mut Shop, content| {
+        let message = shop.root.outbox.draft(0, shop.now, content, "ada@example.org");
+        waits(shop, &message);
+        Item::Message(message.id)
+    };
+    let too_many = Progress::Suppressed { at: shop.now, why: Why::TooMany };
+    for expected in [true, false] {
+        let stranger = by_key(&mut shop, id, "ada@example.org");
+        let told = claim_of(&mut shop, 1, stranger);
+        assert_eq!(matches!(told, Progress::Claimed { .. }), expected, "{told:?}");
+    }
+    let was = shop.now;
+    let change = waiting(&mut shop, Content::Change { appointment: standing, was });
+    let told = claim_of(&mut shop, 1, change);
+    assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
+    assert_eq!(claim_of(&mut shop, 1, Item::Reminder(id, Channel::Mail)), too_many, "the change was the one");
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
     let link = Content::AccountLink {
         purpose: LinkPurpose::Confirm,
         token: Text::new("abc").expect("a text"),
         expires: shop.now.plus_seconds(86_400),
     };
-    let change = Content::Change { appointment: standing, was: shop.now };
-    for content in [link, change, Content::Confirmation(vec![standing])] {
-        let message = shop.root.outbox.draft(0, shop.now, content, "ada@example.org");
-        waits(&mut shop, &message);
-        let told = claim_of_none(&mut shop, Item::Message(message.id));
-        assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
-    }
-    let reminder = claim_of_none(&mut shop, Item::Reminder(id, Channel::Mail));
-    assert!(matches!(reminder, Progress::Claimed { .. }), "{reminder:?}");
+    let link = waiting(&mut shop, link);
+    let told = claim_of(&mut shop, 0, link);
+    assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
+    let none = waiting(&mut shop, Content::Confirmation(vec![standing]));
+    assert_eq!(claim_of(&mut shop, 0, none), too_many);
 }
 
 #[test]

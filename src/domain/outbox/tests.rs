@@ -21,26 +21,31 @@ fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again
     let third = link(&outbox, late);
     outbox.put(third.into(), Instant(late));
     assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
-    assert_eq!(outbox.attempted_after("a@example.org", Instant(0)), 0);
+    assert_eq!(outbox.attempted_after(outbox.messages().next().expect("two are left"), Instant(0)), 0);
 }
 
 #[test]
-fn attempts_at_what_a_key_caused_are_counted_by_recipient_and_message() {
+fn attempts_are_counted_by_recipient_and_by_whether_a_key_alone_has_caused_them() {
     let mut outbox = Outbox::default();
-    for at in [10, 20, 30] {
-        let message = |outbox: &Outbox, content| Message {
-            first_claimed_at: Some(Instant(at)),
-            ..outbox.draft(0, Instant(at), content, "a@example.org")
-        };
-        let by_key = message(&outbox, Content::ConfirmationByKey(Vec::new()));
-        outbox.put(by_key.into(), Instant(at));
-        let by_hand = message(&outbox, Content::Confirmation(Vec::new()));
-        outbox.put(by_hand.into(), Instant(at));
+    let by_key = || Content::ConfirmationByKey(Vec::new());
+    let by_hand = || Content::Confirmation(Vec::new());
+    for (at, content) in [(10, by_key()), (20, by_key()), (25, by_hand()), (30, by_key()), (40, by_hand())] {
+        let draft = outbox.draft(0, Instant(at), content, "a@example.org");
+        outbox.put(Message { first_claimed_at: Some(Instant(at)), ..draft }.into(), Instant(at));
     }
-    let after = |moment| outbox.attempted_after("a@example.org", Instant(moment));
-    assert_eq!((after(9), after(10), after(29), after(30)), (3, 2, 1, 0));
-    assert_eq!(outbox.attempted_after("A@Example.org", Instant(9)), 3, "another spelling is the same mailbox");
-    assert_eq!(outbox.attempted_after("b@example.org", Instant(0)), 0);
+    let claimed = Message { first_claimed_at: Some(Instant(50)), ..link(&outbox, 50) };
+    outbox.put(claimed.clone().into(), Instant(50));
+    let after = |content: Content, to: &str, moment| {
+        let message = outbox.draft(0, Instant(60), content, to);
+        outbox.attempted_after(&message, Instant(moment))
+    };
+    let of_key = [9, 10, 29, 30].map(|moment| after(by_key(), "a@example.org", moment));
+    assert_eq!(of_key, [3, 2, 1, 0]);
+    let of_hand = [9, 25, 40].map(|moment| after(by_hand(), "a@example.org", moment));
+    assert_eq!(of_hand, [2, 1, 0]);
+    assert_eq!(after(by_key(), "A@Example.org", 9), 3, "another spelling is the same mailbox");
+    assert_eq!(after(by_key(), "b@example.org", 0), 0);
+    assert!(claimed.always_goes() && outbox.attempted_after(&claimed, Instant(0)) == 0, "a link counts as nothing");
 }
 
 #[test]
