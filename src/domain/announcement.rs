@@ -76,8 +76,9 @@ fn told_to_new(after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
 
 /// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
 fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> Option<Told> {
-    let untold = |message: &Arc<Message>| matches!(&message.content, Content::Cancellation(it) | Content::CancellationByKey(it) if it.id == before.id);
-    let expected = !before.deleted || next.outbox.open().any(untold);
+    let is_cancellation =
+        |message: &Arc<Message>| matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_));
+    let expected = !before.deleted || next.outbox.open_about(before.id).any(is_cancellation);
     let appointment = standing(before).filter(|it| expected && it.start > now)?;
     let withdrawn = Withdrawn {
         appointment,
@@ -112,7 +113,7 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> O
 
 /// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
 fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
-    next.outbox.open().any(|message| {
+    next.outbox.open_about(id).any(|message| {
         let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content else { return false };
         let Progress::Waiting { attempts, .. } = message.progress else { return false };
         // Before its first attempt what a key alone caused may turn out to be too much.
@@ -122,7 +123,7 @@ fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
 
 /// Whether a client has still to be told that an appointment is not cancelled any more.
 fn is_to_be_restored(next: &Root, id: VeventId) -> bool {
-    next.outbox.open().any(|message| matches!(&message.content, Content::Restoration(it) if it.id == id))
+    next.outbox.open_about(id).any(|message| matches!(message.content, Content::Restoration(_)))
 }
 
 /// Whether a client would notice the change: of time, place or what for.

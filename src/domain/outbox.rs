@@ -78,7 +78,8 @@ pub enum Content {
     Withdrawal(Box<Withdrawn>),
     /// A [`Confirmation`](Self::Confirmation) of what was booked by an application's key alone, in whoever's name.
     ConfirmationByKey(Vec<Standing>),
-    /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's secret.
+    /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's
+    /// secret.
     CancellationByKey(Standing),
     /// An appointment that was cancelled is not cancelled any more.
     Restoration(Standing),

@@ -1,8 +1,8 @@
 //! Telephone numbers in the form that gateways take. Spec 2.1 `country_code`.
 
 /// A number as it is dialled from anywhere, `+` and digits, where it can be told: `+` stands before its first digit, or it
-/// begins with `00`, or the group has a default prefix. Otherwise its digits as they are. Of several numbers in one text it is the first. `None` where there is none, or one of more than 15
-/// digits, which nobody has (E.164).
+/// begins with `00`, or the group has a default prefix. Otherwise its digits as they are. Of several numbers in one text it
+/// is the first. `None` where there is none, or one of more than 15 digits, which nobody has (E.164).
 ///
 /// ```
 /// use slotbook::domain::phone::international;

@@ -14,8 +14,8 @@ use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::wire::value;
 
-/// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail is known keeps
-/// the known id; a key that is known takes the new label and groups.
+/// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail
+/// is known keeps the known id; a key that is known takes the new label and groups.
 ///
 /// # Errors
 /// Ids of the document that belong to groups or persons that stay, the first twenty.

@@ -1,8 +1,13 @@
 //! What a client has last been told of an appointment.
 
+use std::sync::Arc;
+
 use super::{Content, Message, MessageId, Outbox, Progress, Standing};
-use crate::domain::ids::VeventId;
+use crate::domain::ids::{ID_MAX, VeventId};
 use crate::domain::time::Instant;
+
+const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
+const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 
 /// The appointments that a message is about, as it tells of them.
 pub(super) fn standings(message: &Message) -> &[Standing] {
@@ -19,12 +24,17 @@ pub(super) fn standings(message: &Message) -> &[Standing] {
 }
 
 impl Outbox {
+    /// The messages that are about an appointment and wait or are being attempted, ascending by id.
+    pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+        let of_it = (appointment, FIRST)..=(appointment, LAST);
+        self.about.range(of_it).filter_map(|(_, id)| self.messages.get(id)).filter(|message| message.is_open())
+    }
+
     /// When an appointment began by the last that its client was told before a message; where that is not known, when it
     /// began before the first of the changes since that never left; `was` where there are none.
     #[must_use]
     pub fn told_before(&self, message: MessageId, appointment: VeventId, mut was: Instant) -> Instant {
-        let first = MessageId::new(1).expect("1 is an id");
-        let earlier = self.about.range((appointment, first)..(appointment, message)).rev();
+        let earlier = self.about.range((appointment, FIRST)..(appointment, message)).rev();
         for message in earlier.filter_map(|(_, id)| self.messages.get(id)) {
             if matches!(message.content, Content::Withdrawal(_)) {
                 // What stands before it was told to another client.
