@@ -57,17 +57,20 @@ async fn preflight(server: &TestServer, path: &str, method: &str, headers: &str)
 async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
     let server = TestServer::start().await;
     for (path, methods) in [
-        ("/api/v1/groups/4/appointments", "GET,HEAD,POST"),
-        ("/api/v1/groups/4/appointments.json?apikey=x", "GET,HEAD,POST"),
-        ("/api/v1/groups/4/appointments/7", "GET,HEAD,DELETE"),
-        ("/api/v1/groups/4/availabletimeslots", "GET,HEAD"),
-        ("/api/v1/accounts/confirm", "POST"),
+        ("/api/v1/groups/4/appointments", vec!["GET", "HEAD", "POST"]),
+        ("/api/v1/groups/4/appointments.json?apikey=x", vec!["GET", "HEAD", "POST"]),
+        ("/api/v1/groups/4/appointments/7", vec!["DELETE", "GET", "HEAD"]),
+        ("/api/v1/groups/4/availabletimeslots", vec!["GET", "HEAD"]),
+        ("/api/v1/accounts/confirm", vec!["POST"]),
     ] {
         let allowed = preflight(&server, path, "POST", "authorization,content-type,cookie,idempotency-key").await;
         assert_eq!((allowed.status.as_u16(), allowed.text.as_str()), (204, ""), "{path}");
         let header = |name: &str| allowed.headers.get(name).map(|value| value.to_str().expect("a text"));
         assert_eq!(header("access-control-allow-origin"), Some("*"), "{path}");
-        assert_eq!(header("access-control-allow-methods"), Some(methods), "{path}");
+        let mut allows: Vec<&str> =
+            header("access-control-allow-methods").expect("they are named").split(',').collect();
+        allows.sort_unstable();
+        assert_eq!(allows, methods, "{path}");
         assert_eq!(header("access-control-allow-headers"), Some("content-type, idempotency-key"), "{path}");
         assert_eq!(header("access-control-max-age"), Some("86400"), "{path}");
         assert_eq!(header("access-control-allow-credentials"), None, "{path}");
