@@ -265,7 +265,7 @@ options! {
     sms_token_file: PathBuf = PathBuf::new(), "SLOTBOOK_SMS_TOKEN_FILE",
         "A file that holds the token instead";
     messages_daily_max: usize = 20, "SLOTBOOK_MESSAGES_DAILY_MAX",
-        "Most messages of one group to one recipient within 24 hours that a key alone causes, and as many others";
+        "Most messages of one group to one recipient within 24 hours; a key alone causes half of them at most";
     message_seconds_max: Within<1, 3_600> = Within::new(30), "SLOTBOOK_MESSAGE_SECONDS_MAX",
         "How long one attempt to hand a message over may take";
     keep_deleted_days: Within<0, 36_500> = Within::new(0), "SLOTBOOK_KEEP_DELETED_DAYS",

@@ -44,8 +44,8 @@ pub enum Deliver {
     Claim {
         /// At what.
         item: Item,
-        /// Most messages to one recipient within 24 hours that a key alone has caused, and as many others; 0 lets none
-        /// leave. Links to accounts always go.
+        /// Most messages to one recipient within 24 hours, half of them at most such as anybody can cause; 0 lets none
+        /// leave. Links to accounts always go, and count.
         daily_max: usize,
         /// Whether anybody is configured to carry it.
         carried: bool,
@@ -191,7 +191,7 @@ fn next_of_wanted(
         return Progress::Kept { at: now };
     }
     if message.first_claimed_at.is_none() {
-        if !message.always_goes() && root.outbox.attempted_after(message, now.plus_seconds(-DAY)) >= daily_max {
+        if !root.outbox.has_room_for(message, daily_max, now.plus_seconds(1 - DAY)) {
             return Progress::Suppressed { at: now, why: Why::TooMany };
         }
         message.first_claimed_at = Some(now);

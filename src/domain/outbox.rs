@@ -32,6 +32,7 @@ use super::vevent::{Key, Settled};
 const REMEMBERED_SECONDS: i64 = 90 * DAY;
 /// Forgotten messages of one event at most, so that no event pays for a long rest.
 const FORGOTTEN_MAX: usize = 16;
+const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
 
 /// A message to one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -299,9 +300,9 @@ pub struct Outbox {
     open: OrdSet<MessageId>,
     /// The open message of each appointment's reminder.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
-    /// First attempts by their recipient, in small letters, since an address has many spellings and one mailbox; and by
-    /// what they count as.
-    attempts: OrdSet<(Box<str>, Share, Instant, MessageId)>,
+    /// First attempts by their recipient, in small letters, since an address has many spellings and one mailbox; and as
+    /// whose they count.
+    attempts: OrdSet<(Box<str>, Instant, MessageId, Share)>,
     /// Messages by the appointments that they are about.
     about: OrdSet<(VeventId, MessageId)>,
     /// The last message by which each appointment was taken from a client.
@@ -478,18 +479,6 @@ impl Outbox {
         self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
     }
 
-    /// How many messages that count as this one does were first attempted to its recipient after a moment; 0 where it
-    /// counts as nothing.
-    #[must_use]
-    pub fn attempted_after(&self, message: &Message, moment: Instant) -> usize {
-        let Some(share) = message.share() else { return 0 };
-        let first = MessageId::new(1).expect("1 is an id");
-        let recipient = folded(message.recipient.as_str());
-        let from = (recipient.clone(), share, moment.plus_seconds(1), first);
-        let theirs = self.attempts.range(from..).take_while(|(to, of, ..)| (to, *of) == (&recipient, share));
-        theirs.count()
-    }
-
     /// Highest id that ever was; 0 where none was.
     #[must_use]
     pub const fn last_id(&self) -> u64 {
@@ -532,8 +521,8 @@ impl Outbox {
                 self.reminders.insert((appointment.id, channel), message.id);
             }
         }
-        if let (Some(share), Some(at)) = (message.share(), message.first_claimed_at) {
-            self.attempts.insert((folded(message.recipient.as_str()), share, at, message.id));
+        if let Some(at) = message.first_claimed_at {
+            self.attempts.insert((folded(message.recipient.as_str()), at, message.id, message.share()));
         }
         if let Content::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -551,8 +540,8 @@ impl Outbox {
         {
             self.reminders.remove(&(appointment.id, channel));
         }
-        if let (Some(share), Some(at)) = (message.share(), message.first_claimed_at) {
-            self.attempts.remove(&(folded(message.recipient.as_str()), share, at, message.id));
+        if let Some(at) = message.first_claimed_at {
+            self.attempts.remove(&(folded(message.recipient.as_str()), at, message.id, message.share()));
         }
         if let Content::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)

@@ -149,8 +149,8 @@ pub struct Parts {
 pub struct Sending {
     /// Who carries them.
     pub carriers: Arc<Carriers>,
-    /// Most messages to one recipient within 24 hours that a key alone has caused, and as many others; 0 lets none leave.
-    /// Links to accounts always go.
+    /// Most messages to one recipient within 24 hours, half of them at most such as anybody can cause; 0 lets none leave.
+    /// Links to accounts always go, and count.
     pub daily_max: usize,
     /// Chance, for when to try again.
     pub draws: Draws,

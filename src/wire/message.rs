@@ -233,7 +233,7 @@ fn said(why: Why) -> &'static str {
         Why::NoRecipient => "the client has no address or number, or is deleted",
         Why::Begun => "the appointment had begun",
         Why::Expired => "the link was too old",
-        Why::TooMany => "the recipient had as many messages as web callers may cause to one in a day",
+        Why::TooMany => "as many messages as the server allows had gone to the recipient within 24 hours",
         Why::GivenAway => "the appointment was given to another client",
     }
 }

@@ -286,7 +286,7 @@ fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
 }
 
 #[test]
-fn what_a_key_alone_causes_takes_no_others_place_and_links_to_accounts_always_go() {
+fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always_go() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
@@ -300,25 +300,32 @@ fn what_a_key_alone_causes_takes_no_others_place_and_links_to_accounts_always_go
         Item::Message(message.id)
     };
     let too_many = Progress::Suppressed { at: shop.now, why: Why::TooMany };
-    for expected in [true, false] {
+    let leaves = |progress: &Progress| matches!(progress, Progress::Claimed { .. });
+    for expected in [true, true, false] {
         let stranger = by_key(&mut shop, id, "ada@example.org");
-        let told = claim_of(&mut shop, 1, stranger);
-        assert_eq!(matches!(told, Progress::Claimed { .. }), expected, "{told:?}");
+        let told = claim_of(&mut shop, 4, stranger);
+        assert_eq!(leaves(&told), expected, "half of four, and no more: {told:?}");
     }
     let was = shop.now;
     let change = waiting(&mut shop, Content::Change { appointment: standing, was });
-    let told = claim_of(&mut shop, 1, change);
-    assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
-    assert_eq!(claim_of(&mut shop, 1, Item::Reminder(id, Channel::Mail)), too_many, "the change was the one");
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
-    let link = Content::AccountLink {
+    let told = claim_of(&mut shop, 4, change);
+    assert!(leaves(&told), "{told:?}");
+    let link = || Content::AccountLink {
         purpose: LinkPurpose::Confirm,
         token: Text::new("abc").expect("a text"),
-        expires: shop.now.plus_seconds(86_400),
+        expires: was.plus_seconds(86_400),
     };
-    let link = waiting(&mut shop, link);
-    let told = claim_of(&mut shop, 0, link);
-    assert!(matches!(told, Progress::Claimed { .. }), "{told:?}");
+    let first = waiting(&mut shop, link());
+    let told = claim_of(&mut shop, 4, first);
+    assert!(leaves(&told), "{told:?}");
+    assert_eq!(claim_of(&mut shop, 4, Item::Reminder(id, Channel::Mail)), too_many, "the link was the fourth");
+    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+    let second = waiting(&mut shop, link());
+    let told = claim_of(&mut shop, 4, second);
+    assert!(leaves(&told), "links always go: {told:?}");
+    let third = waiting(&mut shop, link());
+    let told = claim_of(&mut shop, 0, third);
+    assert!(leaves(&told), "even where nothing else does: {told:?}");
     let none = waiting(&mut shop, Content::Confirmation(vec![standing]));
     assert_eq!(claim_of(&mut shop, 0, none), too_many);
 }
@@ -327,7 +334,7 @@ fn what_a_key_alone_causes_takes_no_others_place_and_links_to_accounts_always_go
 fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let claim_of_two = |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 2, carried: true });
+    let claim_of_four = |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 4, carried: true });
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
             fiche.email = Some(slotbook::domain::text::Email::new(email).expect("an address"));
@@ -336,20 +343,20 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     };
     let mut shop = shop.at("2026-03-01 11:00");
     let first = spelled(&mut shop, "Ada@Example.org");
-    let first = claim_of_two(&mut shop, first).expect("it waits");
+    let first = claim_of_four(&mut shop, first).expect("it waits");
     settle(&mut shop, &first, Outcome::Taken).expect("claimed");
     let mut shop = shop.at("2026-03-02 10:59");
     let second = spelled(&mut shop, "ADA@example.org");
-    let second = claim_of_two(&mut shop, second).expect("it waits");
+    let second = claim_of_four(&mut shop, second).expect("it waits");
     settle(&mut shop, &second, deferred()).expect("claimed");
     let third = spelled(&mut shop, "ADA@example.org");
-    let told = claim_of_two(&mut shop, third).expect("it waits").progress;
+    let told = claim_of_four(&mut shop, third).expect("it waits").progress;
     assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
     let mut shop = shop.at("2026-03-02 11:00");
-    let again = claim_of_two(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
+    let again = claim_of_four(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
     assert!(matches!(again, Progress::Claimed { attempt: 2, .. }), "another attempt is no other message: {again:?}");
     let fourth = spelled(&mut shop, "ADA@example.org");
-    let fourth = claim_of_two(&mut shop, fourth).expect("it waits").progress;
+    let fourth = claim_of_four(&mut shop, fourth).expect("it waits").progress;
     assert!(matches!(fourth, Progress::Claimed { .. }), "the first was a day ago: {fourth:?}");
 }
 

@@ -1,12 +1,15 @@
 //! Which messages count together among those that one recipient gets within a day.
 
-use super::{Content, Message};
+use super::{Content, FIRST, Message, Outbox, folded};
+use crate::domain::time::Instant;
 
-/// Whose messages to a recipient are counted together: what anybody with the public key can cause in anybody's name never
-/// takes the place of what a shop has to say to its client.
+/// Who caused a message: of those that a recipient gets within a day, at most half are such as anybody can cause in
+/// anybody's name, so that nobody silences a shop towards its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Share {
-    ByKey,
+    /// Anybody who has the public key, or who has asked for a link to somebody's account.
+    Anybody,
+    /// The shop, or the client, or time.
     Own,
 }
 
@@ -36,23 +39,42 @@ impl Message {
     }
 
     /// Whether it leaves however many have gone to its recipient: a link to an account, which is limited where it is asked
-    /// for.
+    /// for, and counts all the same.
     #[must_use]
     pub const fn always_goes(&self) -> bool {
-        self.share().is_none()
+        matches!(&self.content, Content::AccountLink { .. })
     }
 
-    /// As what it counts among a recipient's messages of 24 hours. Links to accounts always go, and count as nothing.
-    pub(super) const fn share(&self) -> Option<Share> {
+    /// As whose it counts among a recipient's messages of 24 hours.
+    pub(super) const fn share(&self) -> Share {
         match &self.content {
-            Content::AccountLink { .. } => None,
-            Content::ConfirmationByKey(_) | Content::CancellationByKey(_) => Some(Share::ByKey),
+            Content::AccountLink { .. } | Content::ConfirmationByKey(_) | Content::CancellationByKey(_) => {
+                Share::Anybody
+            }
             Content::Confirmation(_)
             | Content::Change { .. }
             | Content::Cancellation(_)
             | Content::Reminder(..)
             | Content::Withdrawal(_)
-            | Content::Restoration(_) => Some(Share::Own),
+            | Content::Restoration(_) => Share::Own,
         }
+    }
+}
+
+impl Outbox {
+    /// Whether one more message may go to a recipient to whom at most `most` go from a moment on: less than that many
+    /// have first been attempted since, and of what anybody can cause less than half, rounded up. A link to an account
+    /// always goes.
+    #[must_use]
+    pub fn has_room_for(&self, message: &Message, most: usize, since: Instant) -> bool {
+        let recipient = folded(message.recipient.as_str());
+        let theirs = self.attempts.range((recipient.clone(), since, FIRST, Share::Anybody)..);
+        let theirs = theirs.take_while(|(to, ..)| *to == recipient);
+        let (mut all, mut anybodys) = (0, 0);
+        for (.., share) in theirs {
+            all += 1;
+            anybodys += usize::from(*share == Share::Anybody);
+        }
+        message.always_goes() || all < most && (message.share() == Share::Own || anybodys < most.div_ceil(2))
     }
 }

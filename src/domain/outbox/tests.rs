@@ -21,11 +21,12 @@ fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again
     let third = link(&outbox, late);
     outbox.put(third.into(), Instant(late));
     assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
-    assert_eq!(outbox.attempted_after(outbox.messages().next().expect("two are left"), Instant(0)), 0);
+    let next = outbox.draft(0, Instant(late), Content::Confirmation(Vec::new()), "a@example.org");
+    assert!(outbox.has_room_for(&next, 1, Instant(0)), "its attempt is forgotten with it");
 }
 
 #[test]
-fn attempts_are_counted_by_recipient_and_by_whether_a_key_alone_has_caused_them() {
+fn a_recipient_has_room_for_so_many_messages_and_for_half_as_many_that_anybody_can_cause() {
     let mut outbox = Outbox::default();
     let by_key = || Content::ConfirmationByKey(Vec::new());
     let by_hand = || Content::Confirmation(Vec::new());
@@ -35,17 +36,16 @@ fn attempts_are_counted_by_recipient_and_by_whether_a_key_alone_has_caused_them(
     }
     let claimed = Message { first_claimed_at: Some(Instant(50)), ..link(&outbox, 50) };
     outbox.put(claimed.clone().into(), Instant(50));
-    let after = |content: Content, to: &str, moment| {
+    // The least limit that leaves room.
+    let least = |content: Content, to: &str, since: i64| {
         let message = outbox.draft(0, Instant(60), content, to);
-        outbox.attempted_after(&message, Instant(moment))
+        (0..20).find(|most| outbox.has_room_for(&message, *most, Instant(since))).expect("20 are enough")
     };
-    let of_key = [9, 10, 29, 30].map(|moment| after(by_key(), "a@example.org", moment));
-    assert_eq!(of_key, [3, 2, 1, 0]);
-    let of_hand = [9, 25, 40].map(|moment| after(by_hand(), "a@example.org", moment));
-    assert_eq!(of_hand, [2, 1, 0]);
-    assert_eq!(after(by_key(), "A@Example.org", 9), 3, "another spelling is the same mailbox");
-    assert_eq!(after(by_key(), "b@example.org", 0), 0);
-    assert!(claimed.always_goes() && outbox.attempted_after(&claimed, Instant(0)) == 0, "a link counts as nothing");
+    assert_eq!([10, 11, 25, 26, 51].map(|since| least(by_hand(), "a@example.org", since)), [7, 6, 5, 4, 1]);
+    assert_eq!([10, 11, 26, 31, 51].map(|since| least(by_key(), "a@example.org", since)), [9, 7, 5, 3, 1]);
+    assert_eq!(least(by_hand(), "A@Example.org", 10), 7, "another spelling is the same mailbox");
+    assert_eq!(least(by_hand(), "b@example.org", 0), 1);
+    assert!(claimed.always_goes() && outbox.has_room_for(&claimed, 0, Instant(0)));
 }
 
 #[test]

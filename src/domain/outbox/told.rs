@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Content, Message, MessageId, Outbox, Progress, Standing};
+use super::{Content, FIRST, Message, MessageId, Outbox, Progress, Standing};
 use crate::domain::ids::{ID_MAX, VeventId};
 use crate::domain::time::Instant;
 
-const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
 const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 
 /// The appointments that a message is about, as it tells of them.
