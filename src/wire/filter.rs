@@ -137,20 +137,30 @@ impl<'t, R: 'static> Condition<'t, R> {
         }
     }
 
+    /// The value of a record that it looks at.
+    #[must_use]
+    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+        self.column.cell(record, scope)
+    }
+
     /// Whether a record meets it. Texts are written into `room`, whatever stood there.
     #[must_use]
     pub fn holds(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
+        self.admits(self.cell(record, scope), scope, room)
+    }
+
+    /// Whether a record meets it whose value is this. Texts are written into `room`, whatever stood there.
+    #[must_use]
+    pub fn admits(&self, cell: Cell<'_>, scope: &Scope<'_>, room: &mut String) -> bool {
         match &self.test {
             Test::OneOf(cells, wanted) => {
-                let key = self.column.key(record, scope);
+                let key = cell.comparable(self.column.kind(), scope.zone);
                 cells.binary_search_by(|cell| cell.compare(&key)).is_ok() == *wanted
             }
             Test::Lies(how, bound) => {
-                let cell = self.column.cell(record, scope);
                 !cell.is_null() && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
             }
             Test::Shown(pattern, wanted) => {
-                let cell = self.column.cell(record, scope);
                 let matches = if let Cell::Text(text) = &cell {
                     pattern.matches(text, room)
                 } else {
