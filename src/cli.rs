@@ -40,7 +40,7 @@ use crate::engine::journal::Journal;
 use crate::engine::link::Wiring;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Parts};
-use crate::http::{Routes, Server, serve};
+use crate::http::{Routes, Server, answer_while, serve};
 use crate::notify::Carriers;
 use crate::store::{Generations, Log, StoreError, free_bytes};
 use crate::transfer::ImportFault;
@@ -246,6 +246,7 @@ fn start(config: &Config) -> Result<(), Failed> {
     messages::warn_of_local_names(config);
     let runtime = tokio::runtime::Runtime::new()?;
     let mut signals = runtime.block_on(async { Signals::new() })?;
+    let listener = runtime.block_on(listen(config.listen, "--listen"))?;
     let began = tokio::time::Instant::now();
     let (data, demo) = (config.data.clone(), config.demo);
     let reading = runtime.spawn_blocking(move || content::open(&data, demo));
@@ -253,7 +254,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         tokio::select! {
             biased;
             () = signals.told() => None,
-            read = reading => Some(read),
+            read = answer_while(reading, &listener) => Some(read),
         }
     });
     let Some(read) = read else {
@@ -292,7 +293,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         bounds: Bounds::default(),
         patience: PATIENCE,
     };
-    let begun = Begun { carriers, signals, generations, recovery };
+    let begun = Begun { listener, carriers, signals, generations, recovery };
     let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
     runtime.shutdown_background();
     served
@@ -321,6 +322,7 @@ impl Signals {
 
 /// What stands before anybody is served.
 struct Begun {
+    listener: TcpListener,
     carriers: Arc<Carriers>,
     signals: Signals,
     generations: Generations,
@@ -333,9 +335,8 @@ async fn answer_until_told_to_stop(
     parts: Parts,
     aside: Vec<Aside>,
     log: impl Log + 'static,
-    Begun { carriers, mut signals, generations, recovery }: Begun,
+    Begun { listener, carriers, mut signals, generations, recovery }: Begun,
 ) -> Result<(), Failed> {
-    let listener = listen(config.listen, "--listen").await?;
     let figures = Figures::new(config.metrics_listen).await?;
     let (engine, journal) = Engine::start_beside(aside, parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;

@@ -18,7 +18,7 @@ use super::patience::Patient;
 use super::routes::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of a request's head at most.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// How long requests under way may take once the server is going down.
@@ -47,7 +47,10 @@ pub async fn serve(listener: TcpListener, routes: Routes, connections_max: usize
 }
 
 /// The next connection, once there is a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+pub(super) async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {

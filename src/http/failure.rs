@@ -60,6 +60,12 @@ impl Failure {
         Self { retry_after: Some(RETRY_SECONDS), ..failure }
     }
 
+    /// The store is still being read; nothing was done.
+    pub(super) fn recovering() -> Self {
+        let failure = Self::new(Problem::ServiceUnavailable, "the store is being read; nothing was done: try again");
+        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+    }
+
     /// The store takes no writes; nothing was done.
     fn closed(closed: Closed) -> Self {
         let why = match closed {

@@ -30,6 +30,7 @@ mod patience;
 mod pros;
 mod proxies;
 mod records;
+mod recovering;
 pub mod rights;
 mod room;
 mod routes;
@@ -42,4 +43,5 @@ mod window;
 
 pub use accept::serve;
 pub use meters::{Meters, serve_metrics};
+pub use recovering::answer_while;
 pub use routes::{Routes, Server};
