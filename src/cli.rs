@@ -31,6 +31,7 @@ use self::people::{KeyCommand, ProCommand};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
 use crate::domain::access::AccessRefusal;
+use crate::domain::seal::Seal;
 use crate::engine::admission::Bounds;
 use crate::engine::aside::Aside;
 use crate::engine::compaction::Compactor;
@@ -242,7 +243,7 @@ fn complain(text: &str) {
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
     // Before the store is read, which may take long.
-    let carriers = Arc::new(messages::carriers(config)?);
+    let mut carriers = messages::carriers(config)?;
     messages::warn_of_local_names(config);
     let runtime = tokio::runtime::Runtime::new()?;
     let mut signals = runtime.block_on(async { Signals::new() })?;
@@ -262,7 +263,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         runtime.shutdown_background();
         return Ok(());
     };
-    let Loaded { directory, mut roots, aside, store } =
+    let Loaded { mut directory, mut roots, aside, store } =
         read.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()))?;
     let recovery = began.elapsed();
     if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
@@ -283,17 +284,20 @@ fn start(config: &Config) -> Result<(), Failed> {
     }
     let mut log = store.into_log()?;
     recovery::follow_zones(&mut log, &mut roots, SystemClock.now())?;
+    let mut draws = Draws::from_os();
+    recovery::seal(&mut log, &mut directory, || Seal::new(draws.bytes()))?;
+    carriers.seal.clone_from(&directory.seal);
     let generations = log.generations()?;
     let parts = Parts {
         directory,
         roots,
         clock: Arc::new(SystemClock),
-        draws: Draws::from_os(),
+        draws,
         wiring: Wiring::direct(),
         bounds: Bounds::default(),
         patience: PATIENCE,
     };
-    let begun = Begun { listener, carriers, signals, generations, recovery };
+    let begun = Begun { listener, carriers: Arc::new(carriers), signals, generations, recovery };
     let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
     runtime.shutdown_background();
     served

@@ -101,7 +101,7 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
 }
 
 fn holds_nothing(content: &Content) -> bool {
-    content.roots.is_empty() && content.directory == Directory::default()
+    content.roots.is_empty() && content.directory.is_blank()
 }
 
 fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {

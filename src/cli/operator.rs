@@ -180,7 +180,10 @@ impl Place {
         roots.retain(|root| named.is_empty() || named.contains(&root.catalogue.group.id));
         let carriers = match self {
             Self::Served(_, _, carriers, _) => Arc::clone(carriers),
-            Self::Resting(..) => Arc::new(Carriers::nobody(public_url)),
+            Self::Resting(..) => {
+                let seal = self.directory().seal.clone();
+                Arc::new(Carriers { seal, ..Carriers::nobody(public_url) })
+            }
         };
         let now = SystemClock.now();
         for ledger in roots.into_iter().map(|root| Ledger::of(root, now)) {

@@ -5,6 +5,7 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{GroupId, ProId};
+use super::seal::Seal;
 use super::text::{Email, Name, Text};
 use super::time::Instant;
 
@@ -21,6 +22,8 @@ pub struct Directory {
     pub pros: OrdMap<ProId, Pro>,
     /// Who has which block of ids; a block filled by an import may have several owners.
     pub blocks: OrdMap<(IdKind, u64), Block>,
+    /// What links in mails are proved by; `None` before the store is first served.
+    pub seal: Option<Seal>,
     /// How many events have made this state.
     pub sequence: u64,
 }
@@ -141,9 +144,20 @@ pub enum DirectoryEvent {
         /// The professional as they are now.
         pro: Box<Pro>,
     },
+    /// The store is served for the first time.
+    Sealed {
+        /// Its secret from now on.
+        seal: Seal,
+    },
 }
 
 impl Directory {
+    /// Whether there is nobody who may ask, nobody who works here, and no id in use.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.apikeys.is_empty() && self.pros.is_empty() && self.blocks.is_empty()
+    }
+
     /// The professionals of a group, by id. Looks at all there are.
     pub fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
         self.pros.values().filter(move |pro| pro.works_for(group))
@@ -194,7 +208,7 @@ impl Directory {
     /// The state after an event. Never refuses.
     ///
     /// # Panics
-    /// Where a block is granted or a key added twice, or an unknown key revoked: then our journal is wrong.
+    /// Where a block is granted, a key added or the store sealed twice, or an unknown key revoked: then our journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
@@ -222,6 +236,10 @@ impl Directory {
             }
             DirectoryEvent::ProPut { pro } => {
                 self.pros.insert(pro.id, Pro::clone(pro));
+            }
+            DirectoryEvent::Sealed { seal } => {
+                let before = self.seal.replace(seal.clone());
+                assert!(before.is_none(), "a store is sealed once");
             }
         }
     }

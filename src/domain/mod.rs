@@ -34,6 +34,7 @@ pub mod recurrence;
 pub mod refusal;
 pub mod reminder;
 pub mod root;
+pub mod seal;
 pub mod slots;
 pub mod taken_time;
 pub mod text;

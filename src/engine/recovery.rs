@@ -9,6 +9,7 @@ use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::event::Event;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
+use crate::domain::seal::Seal;
 use crate::domain::time::Instant;
 use crate::domain::{promises, upkeep};
 use crate::store::state::{self, GroupReader, Waiting};
@@ -239,6 +240,19 @@ pub fn follow_zones(log: &mut impl Log, roots: &mut [Root], now: Instant) -> Res
     Ok(())
 }
 
+/// Seals a store that is served for the first time.
+///
+/// # Errors
+/// A disk that refuses.
+pub fn seal(log: &mut impl Log, directory: &mut Directory, seal: impl FnOnce() -> Seal) -> Result<(), StoreError> {
+    if directory.seal.is_none() {
+        let event = DirectoryEvent::Sealed { seal: seal() };
+        directory.apply_in_place(&event);
+        log.append(&[Record::new(Stream::Directory, 0, directory.sequence, codec::encode(&event))])?;
+    }
+    Ok(())
+}
+
 /// Makes the first content of a data directory, whole or not at all.
 ///
 /// # Errors
@@ -294,4 +308,28 @@ pub(super) fn write_group(mut snapshot: SnapshotWriter<'_>, root: &Root) -> Resu
 pub(super) fn write_directory(mut snapshot: SnapshotWriter<'_>, directory: &Directory) -> Result<(), StoreError> {
     state::write_directory(directory, |frame| snapshot.frame(frame))?;
     snapshot.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_sealed_once_and_its_seal_is_in_the_journal_and_in_snapshots() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(create(folder.path(), &Directory::default(), &[]).unwrap());
+        let served = |bits: u8| {
+            let Loaded { mut directory, store, .. } = load(folder.path()).unwrap();
+            let mut log = store.into_log().unwrap();
+            seal(&mut log, &mut directory, || Seal::new([bits; 32])).unwrap();
+            log.close().unwrap();
+            directory
+        };
+        assert_eq!(served(1).seal, Some(Seal::new([1; 32])));
+        assert_eq!(served(2), served(3), "it is read back from the journal, and nothing is written");
+        let Loaded { directory, store, .. } = load(folder.path()).unwrap();
+        assert!(directory.is_blank() && directory.seal == Some(Seal::new([1; 32])));
+        drop(replace(store, &directory, &[]).unwrap());
+        assert_eq!(served(4), directory, "it is read back from the snapshot");
+    }
 }

@@ -24,7 +24,7 @@ use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::vevent::{Appointment, Vevent};
 use crate::engine::Rejection;
-use crate::notify::links::{Holder, Link, parse};
+use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::{Page, page, when};
 use crate::password;
 
@@ -45,9 +45,13 @@ pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
         Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
             if row.deleted { Page::Cancelled } else { ask_cancel(root, row, appointment, server.engine.clock().now()) }
         }),
-        Some(Link::Unsubscribe(holder)) => of_holder(&server, &holder, |root, _, _| Page::AskUnsubscribe {
-            group: root.catalogue.group.name.as_str().to_owned(),
-        }),
+        Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
+            Some(root) => {
+                let group = root.catalogue.group.name.as_str().to_owned();
+                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &root)
+            }
+            None => gone(&server, Some(subscriber.group)),
+        },
         Some(Link::Account(token)) => match found(&server, &token) {
             Some((root, _, link)) => answer(StatusCode::OK, &ask_account(&link), &root),
             None => gone(&server, accounts::group_of(&token)),
@@ -60,7 +64,7 @@ pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
 pub(super) async fn act(State(server): State<Arc<Server>>, token: Token, body: Body) -> Response {
     match link_of(&token) {
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
-        Some(Link::Unsubscribe(holder)) => unsubscribe(&server, &holder).await,
+        Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
         Some(Link::Account(token)) => follow(&server, &token, body).await,
         None => gone(&server, None),
     }
@@ -118,18 +122,21 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
     }
 }
 
-async fn unsubscribe(server: &Server, holder: &Holder) -> Response {
-    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
-    let appointment = root.rows.get(&holder.appointment).and_then(|row| row.appointment());
-    let Some(appointment) = appointment.filter(|it| it.key.matches(&holder.key)) else {
-        return gone(server, Some(holder.group));
-    };
+/// The group of a client who was mailed the link; `None` where nobody was.
+fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<Root>> {
+    let root = server.engine.published().root(subscriber.group)?;
+    let client = root.fiches.get(&subscriber.client)?;
+    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(root)
+}
+
+async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
+    let Some(root) = subscribing(server, subscriber) else { return gone(server, Some(subscriber.group)) };
     let mut fields = Patch::default();
     fields.push(|fiche: &mut crate::domain::fiche::Fiche| fiche.rappel_email = false);
-    let change = RecordChange::Fiche(Put { id: Some(appointment.fiche_id), fields });
-    match server.engine.write(holder.group, Command::ChangeRecord(change)).await {
+    let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
+    match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
         Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &root),
-        Err(Rejection::Refused(_)) => gone(server, Some(holder.group)),
+        Err(Rejection::Refused(_)) => gone(server, Some(subscriber.group)),
         Err(rejection) => busy(&rejection, &root),
     }
 }

@@ -15,6 +15,7 @@ pub use self::page::{Page, page, when};
 use crate::domain::delivery::Outcome;
 use crate::domain::outbox::{Channel, Content, Message};
 use crate::domain::root::Root;
+use crate::domain::seal::Seal;
 use crate::domain::text::Text;
 use crate::domain::time::Instant;
 
@@ -26,6 +27,19 @@ pub struct Carriers {
     pub sms: Option<sms::Gateway>,
     /// What links in messages begin with, without a `/` at the end.
     pub public_url: String,
+    /// What proves that a link was mailed; without one no mail offers to end such mails.
+    pub seal: Option<Seal>,
+}
+
+/// What every mail says of its server.
+#[derive(Clone, Copy)]
+struct Frame<'a> {
+    /// What its links begin with.
+    public_url: &'a str,
+    /// The address that it comes from.
+    from: &'a str,
+    /// What proves its links.
+    seal: Option<&'a Seal>,
 }
 
 /// What a message says, for somebody to read.
@@ -41,12 +55,16 @@ impl Carriers {
     /// Nobody: messages are kept to be read.
     #[must_use]
     pub fn nobody(public_url: &str) -> Self {
-        Self { mail: None, sms: None, public_url: public_url.trim_end_matches('/').to_owned() }
+        Self { mail: None, sms: None, public_url: public_url.trim_end_matches('/').to_owned(), seal: None }
     }
 
-    /// What every mail says of this server: where its links lead, and where it comes from.
-    fn frame(&self) -> (&str, &str) {
-        (&self.public_url, self.mail.as_ref().map_or("nobody@localhost", smtp::Smtp::address))
+    /// What every mail says of this server.
+    fn frame(&self) -> Frame<'_> {
+        Frame {
+            public_url: &self.public_url,
+            from: self.mail.as_ref().map_or("nobody@localhost", smtp::Smtp::address),
+            seal: self.seal.as_ref(),
+        }
     }
 
     /// Whether anybody carries messages of a channel.

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::calendar::{Entry, Method, ics};
 use super::letter::Letter;
 use super::words::{Language, at, long_date, one_line, short_date, short_line};
-use super::{gsm, links};
+use super::{Frame, gsm, links};
 use crate::domain::delivery;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
@@ -93,10 +93,10 @@ templates! {
 }
 
 /// A mail, or `None` where what it is about is gone.
-pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, &str)) -> Option<Letter> {
+pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option<Letter> {
     let group = &root.catalogue.group;
     let language = Language::of_country(group.country.as_str());
-    let (said, subjects) = said(root, message, language, public_url)?;
+    let (said, subjects) = said(root, message, language, frame)?;
     let written = match language {
         Language::French => {
             (SubjectFr { said: &said }.render(), TextFr { said: &said }.render(), HtmlFr { said: &said }.render())
@@ -111,7 +111,7 @@ pub(super) fn letter(root: &Root, message: &Message, (public_url, from): (&str, 
         Saying::Cancelled => Some(Method::Cancel),
         Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
     };
-    let calendar = |subject: &Subject| Some(entry(root, message, subject, method?, from, &said));
+    let calendar = |subject: &Subject| Some(entry(root, message, subject, method?, frame.from, &said));
     Some(Letter {
         to: message.recipient.as_str().to_owned(),
         from_name: said.group.clone(),
@@ -141,7 +141,8 @@ pub(super) fn short(root: &Root, message: &Message) -> Option<String> {
     Some(gsm::fitted(&before, &name, &after))
 }
 
-fn said(root: &Root, message: &Message, language: Language, public_url: &str) -> Option<(Said, Vec<Subject>)> {
+fn said(root: &Root, message: &Message, language: Language, frame: Frame<'_>) -> Option<(Said, Vec<Subject>)> {
+    let Frame { public_url, seal, .. } = frame;
     let group = &root.catalogue.group;
     let zone = root.catalogue.zone();
     let standing = |it: &Standing| Subject::of_standing(root, *it);
@@ -181,12 +182,12 @@ fn said(root: &Root, message: &Message, language: Language, public_url: &str) ->
     if message.appointment().is_some() && subjects.is_empty() {
         return None;
     }
-    let unsubscribe = match (saying, subjects.first()) {
-        (Saying::Reminder, Some(it)) => links::unsubscribe(public_url, group.id, it.standing.id, &it.key),
-        _ => String::new(),
-    };
     let name = short_line(group.name.as_str(), SUBJECT_NAME_MAX);
     let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
+    let unsubscribe = match (saying, seal, client) {
+        (Saying::Reminder, Some(seal), Some(client)) => links::unsubscribe(public_url, seal, group.id, client),
+        _ => String::new(),
+    };
     let appointments: Vec<Line> =
         subjects.iter().map(|subject| line(root, subject, (language, saying, public_url), message.told_at())).collect();
     let elsewhere = !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());

@@ -20,6 +20,7 @@ use crate::domain::group::Group;
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::outbox::{Message, Outbox};
 use crate::domain::root::{Root, Spent};
+use crate::domain::seal::Seal;
 use crate::domain::time::Instant;
 use crate::domain::vevent::Vevent;
 
@@ -78,6 +79,8 @@ enum DirectoryFrame {
     Apikeys(Vec<([u8; 32], Apikey)>),
     Pros(Vec<Pro>),
     Blocks(Vec<((IdKind, u64), Block)>),
+    /// Not there before the store is first served.
+    Seal(Seal),
 }
 
 fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
@@ -217,7 +220,8 @@ pub fn write_directory<E>(directory: &Directory, mut write: impl FnMut(&[u8]) ->
     let blocks: Vec<_> = directory.blocks.iter().map(|(place, block)| (*place, block.clone())).collect();
     frames_of(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
     frames_of(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
-    frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)
+    frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
+    directory.seal.iter().try_for_each(|seal| write(&codec::encode(&DirectoryFrame::Seal(seal.clone()))))
 }
 
 /// Adds a frame of the directory's state to what was read before.
@@ -229,6 +233,7 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
         DirectoryFrame::Apikeys(rows) => directory.apikeys.extend(rows),
         DirectoryFrame::Pros(rows) => directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro))),
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
+        DirectoryFrame::Seal(seal) => directory.seal = Some(seal),
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::seal::Seal;
 use slotbook::domain::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
 use slotbook::engine::draws::Draws;
@@ -16,12 +17,12 @@ use super::shop::{self, CALENDAR, CUT};
 
 /// The shop, where nobody carries messages, so that they are to be read.
 async fn writing(change: impl FnOnce(&mut slotbook::domain::catalogue::Catalogue)) -> TestServer {
-    let server = TestServer::serving(vec![shop::group_four(change), shop::group_five()], |server| {
-        server.with_carriers(Arc::new(Carriers::nobody("https://rdv.example.org")))
-    })
-    .await;
+    let seal = Some(Seal::new([3; 32]));
+    let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
+    let roots = vec![shop::group_four(change), shop::group_five()];
+    let server = TestServer::serving(roots, |server| server.with_carriers(Arc::clone(&carriers))).await;
     let sending = Sending {
-        carriers: Arc::new(Carriers::nobody("https://rdv.example.org")),
+        carriers,
         daily_max: 20,
         draws: Draws::seeded([9; 32]),
         wiring: Wiring::direct(),
@@ -249,6 +250,12 @@ async fn a_reminder_is_planned_then_leaves_and_its_link_ends_reminders() {
     let row = format!("/groups/4/vevents/{}", appointment["id"]);
     assert_eq!(server.pro_get(&row).await.is(200)["mailtime"], "2025-06-02 10:00:00");
     let link = token(records[0]["text"].as_str().expect("a text"), 'u');
+    let (before, _) = link.rsplit_once('.').expect("a proof");
+    let key = appointment["key"].as_str().expect("a secret");
+    for proof in [key, "00112233445566778899aabbccddeeff"] {
+        let guessed = answer(server.bare(Method::POST, &format!("{before}.{proof}"))).await;
+        assert_eq!(guessed.status, 404, "who booked in somebody's name has not read their mail");
+    }
     assert_eq!(answer(server.bare(Method::GET, &link)).await.status, 200);
     let body = [("List-Unsubscribe", "One-Click")];
     assert_eq!(answer(server.bare(Method::POST, &link).query(&body)).await.status, 200);

@@ -16,6 +16,7 @@ use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, Vevent
 use slotbook::domain::intervention::Intervention;
 use slotbook::domain::outbox::{Message, Progress};
 use slotbook::domain::root::Root;
+use slotbook::domain::seal::Seal;
 use slotbook::domain::text::{Bounded, Email, Name, Text};
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
@@ -189,7 +190,8 @@ impl House {
     }
 
     fn carriers(&self) -> Carriers {
-        let mut carriers = Carriers::nobody("https://rdv.example.org/");
+        let seal = Some(Seal::new([3; 32]));
+        let mut carriers = Carriers { seal, ..Carriers::nobody("https://rdv.example.org/") };
         if self.carried {
             carriers.mail = Some(
                 Smtp::new(&Server {
