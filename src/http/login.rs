@@ -19,7 +19,8 @@ use crate::wire::pro::PROFESSIONAL;
 
 /// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`, `account[password]` and
 /// `account[group_id]`, in the query, a form or a JSON object; the form may carry the apikey too. Where both are given,
-/// the professional's count. Whatever session the request's cookie named ends with a success.
+/// the professional's count. Whatever session the request's cookie named ends with a success; so where it names one that
+/// stands, under whichever key, a foreign page is refused.
 pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>) -> Outcome {
     let doorkeeper = &server.doorkeeper;
     let session = doorkeeper.session(&asked);
@@ -35,11 +36,11 @@ pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
     };
     let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
     let apikey = asked.key(given, session.as_ref())?;
-    if given.is_none() {
+    if session.is_some() {
         doorkeeper.refuse_foreign(&asked)?;
     }
-    let params = asked.params.clone().followed_by(form.params);
-    let (role, claim) = claim(doorkeeper, &params, &asked, apikey)?;
+    // What a body may hold is not held on to while the credential waits for its turn.
+    let (role, claim) = claim(doorkeeper, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
     let Some(person) = doorkeeper.verified(claim, &asked).await? else { return Ok(failed(role)) };
     let states = (asked.published, asked.directory.as_ref());
     let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else { return Ok(failed(role)) };
@@ -51,11 +52,16 @@ pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
     Ok(response)
 }
 
-/// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one.
+/// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one, and takes the cookie from the browser:
+/// where it names a session that stands, under whichever key, a foreign page is refused.
 pub(super) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
     let identity = server.doorkeeper.identify(&asked).await?;
+    let session = server.doorkeeper.session(&asked);
+    if session.is_some() {
+        server.doorkeeper.refuse_foreign(&asked)?;
+    }
     // A session counts for nothing under another key.
-    let session = server.doorkeeper.session(&asked).filter(|session| session.apikey == identity.apikey);
+    let session = session.filter(|session| session.apikey == identity.apikey);
     let mut response = ok(&json!({ "error": null }));
     response.headers_mut().insert(SET_COOKIE, server.doorkeeper.sessions.end(session.as_ref()));
     Ok(response)

@@ -228,6 +228,34 @@ async fn a_foreign_page_changes_nothing_by_cookie() {
 }
 
 #[tokio::test]
+async fn a_foreign_page_neither_ends_nor_replaces_a_session_by_a_key_of_its_own() {
+    let server = TestServer::with_account(|_| {}).await;
+    let cookie = cookie_of_ann(&server).await;
+    let evil = |request: RequestBuilder| answer(request.header("Cookie", &cookie).header("Origin", "http://evil.org"));
+    let logout = |key: &str| server.bare(Method::POST, &format!("/api/v1/sessions/logout?apikey={key}"));
+    for key in [KEY, KEY_OF_ALL] {
+        let refused = evil(login(&server, key, "account", CLEO)).await;
+        refused.refused(403, 1, None);
+        assert!(!refused.headers.contains_key("set-cookie"));
+        for request in [logout(key), logout(key).basic_auth(ANN.0, Some(ANN.1))] {
+            let refused = evil(request).await;
+            refused.refused(403, 1, None);
+            assert!(!refused.headers.contains_key("set-cookie"));
+        }
+    }
+    let form = [("apikey", KEY), ("pro[email]", ANN.0), ("pro[password]", &*sha1_hex(ANN.1))];
+    evil(by_form(&server, LOGIN, &form)).await.refused(403, 1, None);
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    // Without a session of ours there is nothing to end: pages of others log in with their key.
+    let none = login(&server, KEY, "account", CLEO).header("Origin", "http://evil.org");
+    answer(none).await.is(200);
+    let stale = login(&server, KEY, "account", CLEO).header("Cookie", "_session_id=stale");
+    answer(stale.header("Origin", "http://evil.org")).await.is(200);
+    answer(login(&server, KEY, "account", CLEO).header("Cookie", &cookie)).await.is(200);
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
 async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
     let roots = vec![shop::group_four(|_| {}), shop::group_five()];
     let server = TestServer::serving(roots, |server| server.behind_tls(true)).await;
