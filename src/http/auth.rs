@@ -30,6 +30,10 @@ use crate::wire::params::Params;
 
 /// Seconds for which a verified credential need not be verified again.
 const REMEMBERED_SECONDS: i64 = 60;
+/// Characters of an e-mail address at most, as [`crate::domain::text::Email`] has it.
+const EMAIL_MAX: usize = 255;
+/// Hexadecimal digits of a SHA-1.
+const DIGITS: usize = 40;
 
 /// Whoever is behind a request, checked.
 #[derive(Clone, Debug)]
@@ -232,12 +236,15 @@ pub(super) struct Doorkeeper {
     pub(super) sessions: Sessions,
 }
 
-/// What HTTP Basic or a login carries, in the form of the wire.
+/// What HTTP Basic or a login carries, in the form of the wire. What is longer than anybody's is not kept: it may be as
+/// long as a body, and wrong credentials are worked on like right ones.
 pub(super) struct Credential {
-    /// Folded.
+    /// Folded; empty, which is nobody's, where it is longer than an address may be.
     pub(super) email: Box<str>,
-    /// SHA-1 as hexadecimal digits.
+    /// SHA-1 as hexadecimal digits; empty, which is nobody's, where it is longer than that.
     password: String,
+    /// SHA-256 of what was given for an address, folded, however long: failures are counted under it.
+    email_hash: [u8; 32],
 }
 
 /// Somebody whom a credential may be of.
@@ -371,7 +378,7 @@ impl Doorkeeper {
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
         }
-        if let Some(seconds) = self.throttle.wait(&credential.email, asked.from, asked.now) {
+        if let Some(seconds) = self.throttle.wait(credential.email_hash, asked.from, asked.now) {
             return Err(Failure::too_many("logins of this e-mail address failed", seconds));
         }
         let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
@@ -385,7 +392,7 @@ impl Doorkeeper {
             right
         });
         let Some(place) = right.await? else {
-            self.throttle.failed(&credential.email, asked.from, asked.now);
+            self.throttle.failed(credential.email_hash, asked.from, asked.now);
             return Ok(None);
         };
         let candidate = candidates.swap_remove(place);
@@ -430,7 +437,11 @@ pub(super) fn login_failed() -> Entry {
 impl Credential {
     /// An address in any letter case, and the SHA-1 of a password as hexadecimal digits in any letter case.
     pub(super) fn new(email: &str, sha1_hex: &str) -> Self {
-        Self { email: email.to_lowercase().into(), password: sha1_hex.to_ascii_lowercase() }
+        let folded = email.to_lowercase();
+        let email_hash = Sha256::digest(folded.as_bytes()).into();
+        let email = if email.chars().nth(EMAIL_MAX).is_none() { folded.into() } else { "".into() };
+        let password = if sha1_hex.len() <= DIGITS { sha1_hex.to_ascii_lowercase() } else { String::new() };
+        Self { email, password, email_hash }
     }
 
     /// What a login is remembered under; `role` says whom it may be of.
@@ -466,6 +477,16 @@ mod tests {
         for bad in ["Bearer QW5uOmI=", "Basic", "Basic !", "Basic QW5u", ""] {
             assert!(of_basic(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_longer_than_anybodys_is_counted_and_not_kept() {
+        let of = |letters: usize, digits: usize| Credential::new(&"É".repeat(letters), &"A".repeat(digits));
+        let longest = of(EMAIL_MAX, DIGITS);
+        assert_eq!((&*longest.email, &*longest.password), (&*"é".repeat(EMAIL_MAX), &*"a".repeat(DIGITS)));
+        let longer = of(EMAIL_MAX + 1, DIGITS + 1);
+        assert_eq!((&*longer.email, &*longer.password), ("", ""));
+        assert_ne!(longer.email_hash, of(EMAIL_MAX + 2, 0).email_hash);
     }
 
     #[test]

@@ -10,9 +10,10 @@ const FAILURES_MAX: usize = 10;
 /// How long a failure counts.
 const SECONDS: i64 = 600;
 
-/// The failures of the last ten minutes, by the e-mail address as it was given, folded, and where from.
+/// The failures of the last ten minutes, by the SHA-256 of the e-mail address as it was given, folded, and where from:
+/// of whatever length of text was given for an address, as much is kept.
 #[derive(Debug)]
-pub(super) struct Throttle(Window<(Box<str>, IpAddr)>);
+pub(super) struct Throttle(Window<([u8; 32], IpAddr)>);
 
 impl Default for Throttle {
     fn default() -> Self {
@@ -22,13 +23,13 @@ impl Default for Throttle {
 
 impl Throttle {
     /// Seconds that a pair has to wait before its next try, if it has to.
-    pub(super) fn wait(&self, email: &str, from: IpAddr, now: Instant) -> Option<i64> {
-        self.0.wait(&(email.into(), source(from)), now)
+    pub(super) fn wait(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) -> Option<i64> {
+        self.0.wait(&(email_hash, source(from)), now)
     }
 
     /// Notes a failure.
-    pub(super) fn failed(&self, email: &str, from: IpAddr, now: Instant) {
-        self.0.add((email.into(), source(from)), now);
+    pub(super) fn failed(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
+        self.0.add((email_hash, source(from)), now);
     }
 }
 
@@ -40,13 +41,14 @@ mod tests {
     fn the_eleventh_try_of_a_pair_waits_and_nobody_else_does() {
         let throttle = Throttle::default();
         let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().expect("an address"));
+        let [one, other] = [[1; 32], [2; 32]];
         for second in 0..10 {
-            assert_eq!(throttle.wait("a@x", here, Instant(second)), None);
-            throttle.failed("a@x", here, Instant(second));
+            assert_eq!(throttle.wait(one, here, Instant(second)), None);
+            throttle.failed(one, here, Instant(second));
         }
-        assert_eq!(throttle.wait("a@x", here, Instant(100)), Some(500));
-        assert_eq!(throttle.wait("b@x", here, Instant(100)), None);
-        assert_eq!(throttle.wait("a@x", there, Instant(100)), None);
-        assert_eq!(throttle.wait("a@x", here, Instant(600)), None, "the first failure counts no more");
+        assert_eq!(throttle.wait(one, here, Instant(100)), Some(500));
+        assert_eq!(throttle.wait(other, here, Instant(100)), None);
+        assert_eq!(throttle.wait(one, there, Instant(100)), None);
+        assert_eq!(throttle.wait(one, here, Instant(600)), None, "the first failure counts no more");
     }
 }

@@ -256,6 +256,23 @@ async fn a_foreign_page_neither_ends_nor_replaces_a_session_by_a_key_of_its_own(
 }
 
 #[tokio::test]
+async fn an_address_or_a_password_longer_than_anybodys_fails_like_any_other() {
+    let server = TestServer::start().await;
+    let (long, digits) = (format!("{}@example.org", "a".repeat(100_000)), sha1_hex("secret").repeat(1_000));
+    let path = format!("{LOGIN}?apikey={KEY}");
+    let known = answer(login(&server, KEY, "pro", (ANN.0, "wrong"))).await;
+    for pair in [[&long, &sha1_hex("secret")], [&ANN.0.to_owned(), &digits]] {
+        let form = [("pro[email]", &**pair[0]), ("pro[password]", &**pair[1])];
+        assert_eq!(answer(by_form(&server, &path, &form)).await.text, known.text);
+    }
+    for _ in 1..10 {
+        answer(by_form(&server, &path, &[("pro[email]", &long)])).await.is(401);
+    }
+    answer(by_form(&server, &path, &[("pro[email]", &long)])).await.refused(429, 4, None);
+    answer(by_form(&server, &path, &[("pro[email]", &format!("{long}a"))])).await.is(401);
+}
+
+#[tokio::test]
 async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
     let roots = vec![shop::group_four(|_| {}), shop::group_five()];
     let server = TestServer::serving(roots, |server| server.behind_tls(true)).await;
