@@ -12,12 +12,16 @@ use super::time::{DAY, Instant};
 
 /// How long a link can be followed, in seconds. Contract 3.
 pub const LINK_SECONDS: i64 = DAY;
-/// Links of one address that can be followed at a time.
-const OF_ONE_ADDRESS_MAX: usize = 5;
-/// Seconds after which an address that has so many gets another one, in place of its oldest.
+/// Links that count together and can be followed at a time.
+const TOGETHER_MAX: usize = 5;
+/// Seconds after which there is another one where there are so many, in place of the oldest.
 const REST_SECONDS: i64 = 3_600;
 /// Links of one group that can be followed at a time.
 const OF_ONE_GROUP_MAX: usize = 2_000;
+/// At so many no newcomer gets another: whoever makes addresses up fills half.
+const OF_NEWCOMERS_MAX: usize = OF_ONE_GROUP_MAX / 2;
+/// At so many no account gets another for a new address: the last quarter is for those who need a password.
+const OF_CHANGES_MAX: usize = OF_ONE_GROUP_MAX / 4 * 3;
 /// Links too old to be followed that one event forgets at most, so that none pays for a long rest.
 const FORGOTTEN_MAX: usize = 16;
 
@@ -56,12 +60,64 @@ pub enum Aim {
     },
 }
 
+/// Who asks for another link.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker<'a> {
+    /// Somebody who is to have a password, at an address that no account and no live fiche has.
+    Newcomer,
+    /// Somebody who is to have a password, at the address of an account or a live fiche.
+    Known,
+    /// The account of that folded address, which is to have another one.
+    Account(&'a str),
+}
+
+impl Asker<'_> {
+    /// How many links of the group leave it no room for another.
+    const fn group_max(self) -> usize {
+        match self {
+            Self::Newcomer => OF_NEWCOMERS_MAX,
+            Self::Account(_) => OF_CHANGES_MAX,
+            Self::Known => OF_ONE_GROUP_MAX,
+        }
+    }
+}
+
+/// Which links count together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tally {
+    /// Those that set the password of a folded address.
+    Passwords(Box<str>),
+    /// Those by which a folded address is to become an account's. They take no place from those of its password: who asks
+    /// for them has another account.
+    ChangesTo(Box<str>),
+    /// Those that the account of a folded address has asked for.
+    ChangesOf(Box<str>),
+}
+
+impl Tally {
+    /// All that a link counts in.
+    fn of(link: &AccountLink) -> Vec<Self> {
+        match &link.aim {
+            Aim::Account { .. } => vec![Self::Passwords(link.email.folded())],
+            Aim::Email { account, .. } => vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())],
+        }
+    }
+
+    /// All that a link to a folded address would count in.
+    fn of_next(folded: &str, asker: Asker<'_>) -> Vec<Self> {
+        match asker {
+            Asker::Newcomer | Asker::Known => vec![Self::Passwords(folded.into())],
+            Asker::Account(account) => vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())],
+        }
+    }
+}
+
 /// The links of a group that can be followed.
 #[derive(Clone, Debug, Default)]
 pub struct AccountLinks {
     by_hash: OrdMap<[u8; 32], Arc<AccountLink>>,
-    /// By folded address, then by age.
-    by_email: OrdSet<(Box<str>, Instant, [u8; 32])>,
+    /// By what they count in, then by age.
+    by_tally: OrdSet<(Tally, Instant, [u8; 32])>,
     by_end: OrdSet<(Instant, [u8; 32])>,
 }
 
@@ -85,18 +141,20 @@ impl AccountLinks {
         self.by_hash.get(hash).filter(|link| now < link.expires)
     }
 
-    /// Whether another link may be mailed to a folded address now. One that has as many as it may have gets another after
-    /// an hour, so that nobody's mailbox is filled, and nobody can be kept from an account by filling it.
+    /// Whether another link may be mailed to a folded address now. Where as many as may be count together, there is another
+    /// after an hour, so that nobody's mailbox is filled, and nobody can be kept from an account by filling it. Of what the
+    /// whole group may have, a part is kept for those whom it knows, so that strangers do not keep them out.
     #[must_use]
-    pub fn has_room(&self, folded: &str, now: Instant) -> bool {
-        let mut count = 0;
-        let mut newest = None;
-        for (_, asked, _) in self.of(folded).filter(|(_, asked, _)| now < asked.plus_seconds(LINK_SECONDS)) {
-            count += 1;
-            newest = Some(*asked);
-        }
-        let rested = newest.is_none_or(|newest| newest.plus_seconds(REST_SECONDS) <= now);
-        self.by_hash.len() < OF_ONE_GROUP_MAX && (count < OF_ONE_ADDRESS_MAX || rested)
+    pub fn has_room(&self, folded: &str, asker: Asker<'_>, now: Instant) -> bool {
+        let alive = |at: Instant| now < at.plus_seconds(LINK_SECONDS);
+        let rested = |tally: &Tally| {
+            let asked: Vec<Instant> = self.of(tally).map(|(asked, _)| asked).filter(|asked| alive(*asked)).collect();
+            asked.len() < TOGETHER_MAX || asked.last().is_none_or(|newest| newest.plus_seconds(REST_SECONDS) <= now)
+        };
+        let most = asker.group_max();
+        // Those too old do not count: they are only forgotten when the next is put.
+        let in_group = self.by_end.range((now.plus_seconds(1), [0; 32])..).take(most).count();
+        in_group < most && Tally::of_next(folded, asker).iter().all(rested)
     }
 
     /// Adds a link asked for just now, and forgets what it takes the place of.
@@ -108,36 +166,50 @@ impl AccountLinks {
             }
             self.remove(&hash);
         }
-        let of_same: Vec<[u8; 32]> = self.of(&link.email.folded()).map(|(_, _, hash)| *hash).collect();
-        let surplus = (of_same.len() + 1).saturating_sub(OF_ONE_ADDRESS_MAX);
-        of_same[..surplus].iter().for_each(|hash| self.remove(hash));
+        for tally in Tally::of(&link) {
+            let of_same: Vec<[u8; 32]> = self.of(&tally).map(|(_, hash)| hash).collect();
+            let surplus = (of_same.len() + 1).saturating_sub(TOGETHER_MAX);
+            of_same[..surplus].iter().for_each(|hash| self.remove(hash));
+        }
         self.insert(link);
     }
 
     /// Takes a link away, if it is there.
     pub(super) fn remove(&mut self, hash: &[u8; 32]) {
         if let Some(link) = self.by_hash.remove(hash) {
-            self.by_email.remove(&(link.email.folded(), link.asked, *hash));
+            for tally in Tally::of(&link) {
+                self.by_tally.remove(&(tally, link.asked, *hash));
+            }
             self.by_end.remove(&(link.expires, *hash));
         }
     }
 
-    /// Takes all links of a folded address away that would set its password.
-    pub(super) fn remove_of(&mut self, folded: &str) {
-        let hashes: Vec<[u8; 32]> = self.of(folded).map(|(_, _, hash)| *hash).collect();
-        let of_account =
-            |hash: &&[u8; 32]| self.by_hash.get(*hash).is_some_and(|l| matches!(l.aim, Aim::Account { .. }));
-        let hashes: Vec<[u8; 32]> = hashes.iter().filter(of_account).copied().collect();
+    /// Takes all links away that would set the password of a folded address.
+    pub(super) fn remove_passwords(&mut self, folded: &str) {
+        self.remove_all(&Tally::Passwords(folded.into()));
+    }
+
+    /// Takes all links away that would give another address to the account of a folded one.
+    pub(super) fn remove_changes(&mut self, account: &str) {
+        self.remove_all(&Tally::ChangesOf(account.into()));
+    }
+
+    fn remove_all(&mut self, tally: &Tally) {
+        let hashes: Vec<[u8; 32]> = self.of(tally).map(|(_, hash)| hash).collect();
         hashes.iter().for_each(|hash| self.remove(hash));
     }
 
-    fn of<'l>(&'l self, folded: &'l str) -> impl Iterator<Item = &'l (Box<str>, Instant, [u8; 32])> {
-        let from = (Box::from(folded), Instant(i64::MIN), [0; 32]);
-        self.by_email.range(from..).take_while(move |(other, ..)| **other == *folded)
+    /// When those that count together were asked for, and their hashes, the oldest first.
+    fn of<'l>(&'l self, tally: &'l Tally) -> impl Iterator<Item = (Instant, [u8; 32])> + 'l {
+        let from = (tally.clone(), Instant(i64::MIN), [0; 32]);
+        let same = self.by_tally.range(from..).take_while(move |(other, ..)| other == tally);
+        same.map(|(_, asked, hash)| (*asked, *hash))
     }
 
     fn insert(&mut self, link: Arc<AccountLink>) {
-        self.by_email.insert((link.email.folded(), link.asked, link.hash));
+        for tally in Tally::of(&link) {
+            self.by_tally.insert((tally, link.asked, link.hash));
+        }
         self.by_end.insert((link.expires, link.hash));
         self.by_hash.insert(link.hash, link);
     }
@@ -147,65 +219,123 @@ impl AccountLinks {
 mod tests {
     use super::*;
 
-    fn link(number: u8, asked: i64, email: &str) -> Arc<AccountLink> {
+    fn link(number: u16, asked: i64, email: &str, aim: Aim) -> Arc<AccountLink> {
         let email = Email::new(email).expect("an address");
-        let aim = Aim::Account { pending_rdv: None };
         let (asked, expires) = (Instant(asked), Instant(asked + LINK_SECONDS));
-        AccountLink { hash: [number; 32], email, aim, asked, expires }.into()
+        let mut hash = [0; 32];
+        hash[..2].copy_from_slice(&number.to_be_bytes());
+        AccountLink { hash, email, aim, asked, expires }.into()
     }
 
-    fn hashes(links: &AccountLinks) -> Vec<u8> {
-        links.iter().map(|link| link.hash[0]).collect()
+    /// One that sets a password.
+    fn password(number: u16, asked: i64, email: &str) -> Arc<AccountLink> {
+        link(number, asked, email, Aim::Account { pending_rdv: None })
+    }
+
+    /// One by which an account is to have another address.
+    fn change(number: u16, asked: i64, email: &str, account: &str) -> Arc<AccountLink> {
+        let fiche_id = FicheId::new(7).expect("an id");
+        link(number, asked, email, Aim::Email { account: account.into(), fiche_id })
+    }
+
+    fn numbers(links: &AccountLinks) -> Vec<u16> {
+        links.iter().map(|link| u16::from_be_bytes([link.hash[0], link.hash[1]])).collect()
     }
 
     #[test]
     fn a_link_is_followed_for_a_day_and_forgotten_after() {
         let mut links = AccountLinks::default();
-        links.put(link(1, 0, "a@x"));
-        assert!(links.find(&[1; 32], Instant(DAY - 1)).is_some());
-        assert!(links.find(&[1; 32], Instant(DAY)).is_none() && links.find(&[2; 32], Instant(0)).is_none());
-        links.put(link(2, DAY - 1, "b@x"));
-        assert_eq!(hashes(&links), [1, 2]);
-        links.put(link(3, DAY, "c@x"));
-        assert_eq!(hashes(&links), [2, 3]);
+        let first = password(1, 0, "a@x");
+        links.put(Arc::clone(&first));
+        assert!(links.find(&first.hash, Instant(DAY - 1)).is_some());
+        assert!(links.find(&first.hash, Instant(DAY)).is_none() && links.find(&[2; 32], Instant(0)).is_none());
+        links.put(password(2, DAY - 1, "b@x"));
+        assert_eq!(numbers(&links), [1, 2]);
+        links.put(password(3, DAY, "c@x"));
+        assert_eq!(numbers(&links), [2, 3]);
     }
 
     #[test]
     fn an_address_has_five_at_most_and_gets_another_after_an_hour_in_place_of_the_oldest() {
         let mut links = AccountLinks::default();
+        let has_room = |links: &AccountLinks, folded, at| links.has_room(folded, Asker::Newcomer, Instant(at));
         for number in 1..=5 {
-            assert!(links.has_room("a@x", Instant(i64::from(number))));
-            links.put(link(number, i64::from(number), "A@x"));
+            assert!(has_room(&links, "a@x", i64::from(number)));
+            links.put(password(number, i64::from(number), "A@x"));
         }
-        assert!(!links.has_room("a@x", Instant(3_604)) && links.has_room("b@x", Instant(6)));
-        assert!(links.has_room("a@x", Instant(3_605)));
-        links.put(link(6, 3_605, "a@X"));
-        assert_eq!(hashes(&links), [2, 3, 4, 5, 6]);
-        assert!(links.has_room("a@x", Instant(DAY + 2)), "those of yesterday do not count");
+        assert!(!has_room(&links, "a@x", 3_604) && has_room(&links, "b@x", 6));
+        assert!(has_room(&links, "a@x", 3_605));
+        links.put(password(6, 3_605, "a@X"));
+        assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
+        assert!(has_room(&links, "a@x", DAY + 2), "those of yesterday do not count");
     }
 
     #[test]
-    fn a_group_has_so_many_at_most() {
+    fn an_account_asks_for_five_changes_at_most_wherever_they_go() {
         let mut links = AccountLinks::default();
+        for number in 1..=5 {
+            assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(0)));
+            links.put(change(number, 0, &format!("{number}@x"), "a@x"));
+        }
+        assert!(!links.has_room("new@x", Asker::Account("a@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", Asker::Account("b@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(3_600)));
+        links.put(change(6, 3_600, "new@x", "a@x"));
+        assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn changes_to_an_address_take_no_place_from_its_passwords() {
+        let mut links = AccountLinks::default();
+        for number in 1..=5 {
+            links.put(change(number, 0, "victim@x", &format!("{number}@x")));
+        }
+        assert!(!links.has_room("victim@x", Asker::Account("a@x"), Instant(0)), "the mailbox is not filled");
+        assert!(links.has_room("victim@x", Asker::Known, Instant(0)));
+        (6..=10).for_each(|number| links.put(password(number, 0, "victim@x")));
+        assert_eq!(numbers(&links).len(), 10);
+    }
+
+    #[test]
+    fn a_group_has_so_many_at_most_and_keeps_some_for_those_it_knows() {
+        let mut links = AccountLinks::default();
+        let askers = [Asker::Newcomer, Asker::Account("a@x"), Asker::Known];
+        let room = |links: &AccountLinks, at| askers.map(|asker| links.has_room("new@x", asker, Instant(at)));
         for number in 0..OF_ONE_GROUP_MAX {
-            let mut one = AccountLink::clone(&link(0, 0, &format!("{number}@x")));
-            one.hash[..8].copy_from_slice(&number.to_be_bytes());
-            assert!(links.has_room("new@x", Instant(0)));
-            links.put(one.into());
+            let expected = [number < OF_NEWCOMERS_MAX, number < OF_CHANGES_MAX, true];
+            assert_eq!(room(&links, 0), expected, "{number}");
+            links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
         }
-        assert!(!links.has_room("new@x", Instant(0)));
+        assert_eq!(room(&links, 0), [false; 3]);
     }
 
     #[test]
-    fn links_that_set_a_password_go_together() {
+    fn a_full_table_has_room_again_a_day_later() {
         let mut links = AccountLinks::default();
-        links.put(link(1, 0, "a@x"));
-        links.put(link(2, 0, "A@x"));
-        links.put(link(3, 0, "b@x"));
-        let id = FicheId::new(7).expect("an id");
-        let aim = Aim::Email { account: "b@x".into(), fiche_id: id };
-        links.put(AccountLink { aim, ..AccountLink::clone(&link(4, 0, "a@x")) }.into());
-        links.remove_of("a@x");
-        assert_eq!(hashes(&links), [3, 4]);
+        let has_room = |links: &AccountLinks, at| links.has_room("new@x", Asker::Newcomer, Instant(at));
+        for number in 0..OF_ONE_GROUP_MAX {
+            links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
+        }
+        assert!(!has_room(&links, DAY - 1));
+        for number in 0..OF_NEWCOMERS_MAX {
+            assert!(has_room(&links, DAY), "{number} of that day");
+            links.put(password(u16::try_from(OF_ONE_GROUP_MAX + number).expect("small"), DAY, &format!("n{number}@x")));
+        }
+        assert!(!has_room(&links, DAY));
+        assert_eq!(links.iter().count(), OF_NEWCOMERS_MAX, "those of the day before are forgotten");
+    }
+
+    #[test]
+    fn links_that_set_a_password_go_together_and_so_do_those_that_an_account_has_asked_for() {
+        let mut links = AccountLinks::default();
+        links.put(password(1, 0, "a@x"));
+        links.put(password(2, 0, "A@x"));
+        links.put(password(3, 0, "b@x"));
+        links.put(change(4, 0, "a@x", "b@x"));
+        links.put(change(5, 0, "c@x", "a@x"));
+        links.remove_passwords("a@x");
+        assert_eq!(numbers(&links), [3, 4, 5]);
+        links.remove_changes("a@x");
+        assert_eq!(numbers(&links), [3, 4]);
     }
 }

@@ -1,7 +1,7 @@
 //! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
 
 use super::account::Account;
-use super::account_link::{AccountLink, Aim, LINK_SECONDS};
+use super::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
 use super::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
 use super::event::Event;
 use super::fiche::Fiche;
@@ -13,30 +13,30 @@ use super::root::Root;
 use super::text::{Email, Name};
 use super::time::Instant;
 
-/// Decides whether somebody is sent a link; `None` where nobody is, and nothing else changes. Whoever asks for an account is
-/// told the same either way, and no sooner: where nobody is mailed, [nothing](Event::nothing) goes to disk.
+/// Decides whether somebody is sent a link. Whoever asks is told the same either way, and no sooner: where nobody is mailed
+/// and nothing changes along with it, [nothing](Event::nothing) goes to disk.
 ///
 /// # Errors
 /// NoResult and InvalidParameter of the fiche that is changed along with it.
-pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> Result<Option<Event>, Refusals> {
+pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> Result<Event, Refusals> {
     let at = root.stamp_for(now);
     let folded = command.email.folded();
-    let (aim, purpose, change) = match &command.wish {
+    let (asker, aim, purpose, change) = match &command.wish {
         LinkWish::Account { pending_rdv } => {
-            let Some(purpose) = wanted(root, &folded) else { return Ok(Some(Event::nothing(at))) };
-            (Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
+            let Some((asker, purpose)) = wanted(root, &folded) else { return Ok(Event::nothing(at)) };
+            (asker, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
         LinkWish::Email { account, put } => {
             let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
             let change = record::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
-            (Aim::Email { account: account.clone(), fiche_id }, LinkPurpose::NewEmail, change)
+            let aim = Aim::Email { account: account.clone(), fiche_id };
+            (Asker::Account(account), aim, LinkPurpose::NewEmail, change)
         }
     };
-    if !root.links.has_room(&folded, now) {
-        return Ok(match command.wish {
-            LinkWish::Account { .. } => Some(Event::nothing(at)),
-            LinkWish::Email { .. } => change,
-        });
+    // Its owner could do nothing with it: an address that has an account is nobody else's.
+    let is_anothers = matches!(asker, Asker::Account(own) if *folded != *own && root.accounts.contains_key(&folded));
+    if is_anothers || !root.links.has_room(&folded, asker, now) {
+        return Ok(change.unwrap_or_else(|| Event::nothing(at)));
     }
     let expires = at.plus_seconds(LINK_SECONDS);
     let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
@@ -44,17 +44,19 @@ pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> R
     let place = u64::try_from(before).expect("a change announces few messages");
     let message = Box::new(root.outbox.draft(place, at, content, command.email.as_str()));
     let link = AccountLink { hash: draws.hash, email: command.email.clone(), aim, asked: at, expires };
-    Ok(Some(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message }))
+    Ok(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message })
 }
 
-/// What a link to a folded address would be for, if there is to be one: an account that is there has its password set
-/// anew; where only known clients may book, nobody else gets one.
-fn wanted(root: &Root, folded: &str) -> Option<LinkPurpose> {
+/// Who wants a link that sets the password of a folded address, and what for, if there is to be one: an account that is
+/// there has its password set anew; where only known clients may book, nobody else gets one.
+fn wanted(root: &Root, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
     let live = |id: FicheId| root.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
     let account = root.accounts.get(folded);
-    let known = account.is_some_and(|account| live(account.fiche_id)) || root.fiche_of_email(folded).is_some();
+    let has_fiche = root.fiche_of_email(folded).is_some();
+    let may = root.catalogue.group.open || has_fiche || account.is_some_and(|account| live(account.fiche_id));
+    let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
     let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
-    (known || root.catalogue.group.open).then_some(purpose)
+    may.then_some((asker, purpose))
 }
 
 /// Decides what following a link does.

@@ -285,18 +285,22 @@ impl Root {
     }
 
     /// Puts an account in place of the one that had the address `was`, and the fiche that changed with it. No link of old
-    /// sets its password any more.
+    /// sets its password any more; where it has another password, none changes its address either, since whoever knew the
+    /// one before may have asked for it.
     fn put_account(&mut self, was: Option<&str>, account: &Account, fiche: Option<&Fiche>) {
         if let Some(fiche) = fiche {
             self.put_fiche(Arc::new(fiche.clone()));
         }
         let folded = account.email.folded();
         if let Some(was) = was {
-            assert!(self.accounts.remove(was).is_some(), "an account that changes is there");
-            self.links.remove_of(was);
+            let before = self.accounts.remove(was).expect("an account that changes is there");
+            self.links.remove_passwords(was);
+            if before.password_hash != account.password_hash || *was != *folded {
+                self.links.remove_changes(was);
+            }
         }
         assert!(self.fiches.contains_key(&account.fiche_id), "an account's fiche exists");
-        self.links.remove_of(&folded);
+        self.links.remove_passwords(&folded);
         let before = self.accounts.insert(folded, Arc::new(account.clone()));
         assert!(before.is_none(), "an address has one account");
     }

@@ -266,3 +266,57 @@ async fn one_source_asks_for_200_accounts_an_hour() {
     server.at(clock(9, 0));
     ask(&server, json!({"email": "b@example.org", "group_id": 4})).await.is(201);
 }
+
+/// Has Cleo's account ask for another address.
+async fn moves(server: &TestServer, email: &str) -> Answer {
+    let own = format!("{FICHES}/{OWN_FICHE}");
+    answer(server.by_account(Method::PUT, &own).json(&json!({"fiche": {"email": email}}))).await
+}
+
+#[tokio::test]
+async fn another_password_ends_what_the_one_before_had_asked_for() {
+    let server = TestServer::with_account(|_| {}).await;
+    moves(&server, "thief@example.org").await.is(200);
+    let of_thief = token(&server);
+    ask(&server, json!({"email": CLEO.0, "group_id": 4})).await.is(201);
+    confirm(&server, &token(&server), "other").await.is(200);
+    confirm(&server, &of_thief, "x").await.refused(400, 2, Some("token"));
+    as_client(&server, (CLEO.0, "other"), FICHES).await.is(200);
+}
+
+#[tokio::test]
+async fn changes_to_an_accounts_address_are_not_mailed_and_keep_no_password_from_it() {
+    let server = TestServer::with_account(|_| {}).await;
+    ask(&server, json!({"email": "other@example.org", "group_id": 4})).await.is(201);
+    confirm(&server, &token(&server), "chosen").await.is(200);
+    let before = mailed(&server).len();
+    let free = moves(&server, "free@example.org").await;
+    for _ in 0..6 {
+        assert_eq!(moves(&server, "Other@example.org").await.is(200), free.is(200), "nobody is told");
+    }
+    assert_eq!(mailed(&server).len(), before + 1);
+    ask(&server, json!({"email": "other@example.org", "group_id": 4})).await.is(201);
+    assert_eq!(mailed(&server).len(), before + 2);
+    assert_eq!(mailed(&server)[before + 1].1, LinkPurpose::NewPassword);
+}
+
+#[tokio::test]
+async fn strangers_leave_room_for_those_whom_the_group_knows() {
+    let server = TestServer::with_account(|_| {}).await;
+    for hour in 0..6 {
+        server.at(clock(8 + hour, 0));
+        for number in 0..170 {
+            ask(&server, json!({"email": format!("a{hour}-{number}@example.org"), "group_id": 4})).await.is(201);
+        }
+    }
+    assert_eq!(mailed(&server).len(), 1_000);
+    for (nth, email) in ["known@example.org", CLEO.0].into_iter().enumerate() {
+        ask(&server, json!({"email": email, "group_id": 4})).await.is(201);
+        assert_eq!(mailed(&server).len(), 1_001 + nth, "{email}");
+    }
+    moves(&server, "new@example.org").await.is(200);
+    assert_eq!(mailed(&server).len(), 1_003);
+    server.at(slotbook::domain::time::Instant(clock(13, 0).0 + 86_400));
+    ask(&server, json!({"email": "b@example.org", "group_id": 4})).await.is(201);
+    assert_eq!(mailed(&server).len(), 1_004, "a day later there is room");
+}

@@ -2,6 +2,7 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
+use slotbook::domain::account_link::Asker;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
@@ -212,15 +213,19 @@ struct Said {
     hash: [u8; 32],
     offers: [Vec<Civil>; 2],
     appointments: Vec<Vec<Taken>>,
-    /// By client's number, whether another link may be mailed.
-    room_for_links: Vec<bool>,
+    /// By client's number, whether another link may be mailed: one for a password, or the first account's.
+    room_for_links: Vec<[bool; 2]>,
 }
 
 fn said(shop: &Shop, root: &Root) -> Said {
     let mut shop = shop.clone();
     shop.root = root.clone();
     let offers = |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
-    let room = |client: u8| root.links.has_room(&format!("client{client}@example.org"), shop.now);
+    let first = root.accounts.keys().next().map_or("", AsRef::as_ref);
+    let room = |client: u8| {
+        let folded = format!("client{client}@example.org");
+        [Asker::Known, Asker::Account(first)].map(|asker| root.links.has_room(&folded, asker, shop.now))
+    };
     Said {
         hash: state::hash(root),
         offers: [offers(1), offers(2)],

@@ -235,8 +235,8 @@ impl Shop {
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
         let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
         let asked = enrolment::ask(&self.root, command, &draws, self.now)?;
-        let mailed = matches!(asked, Some(Event::AccountLinkAsked { .. }));
-        asked.into_iter().for_each(|event| self.carry_out(event));
+        let mailed = matches!(asked, Event::AccountLinkAsked { .. });
+        self.carry_out(asked);
         Ok(mailed.then_some(hash))
     }
 

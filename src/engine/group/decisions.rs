@@ -166,7 +166,7 @@ impl State {
 
     fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
         let draws = self.draws.link(self.id);
-        let decided = guarded(|| enrolment::ask(&self.root, command, &draws, now));
+        let decided = guarded(|| enrolment::ask(&self.root, command, &draws, now).map(Some));
         let object = match &command.wish {
             LinkWish::Account { .. } => None,
             LinkWish::Email { put, .. } => put.id.map(FicheId::number),
