@@ -1,5 +1,6 @@
 //! POST accounts and accounts/confirm: how clients get an account, and another password. Contract 3.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -7,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::call::{Call, Outcome, make, ok, wrapped};
 use super::failure::Failure;
+use super::routes::Server;
 use super::window::source;
 use crate::domain::account_link::{Aim, PendingRdv};
 use crate::domain::command::{AskLink, Command, FollowLink, LinkWish};
@@ -15,12 +17,13 @@ use crate::domain::ids::GroupId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::text::Email;
+use crate::domain::time::Instant;
 use crate::engine::Done;
 use crate::password;
 use crate::wire::field::Audience;
 use crate::wire::value;
 
-/// Links that one source may ask for in so many seconds.
+/// Links of accounts that one source may ask for in so many seconds, whatever they are for.
 pub(super) const ASKED_MAX: (usize, i64) = (200, 3_600);
 /// Characters of a password at most.
 pub(super) const PASSWORD_MAX: usize = 1_000;
@@ -35,6 +38,19 @@ async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failu
 fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<Root>> {
     let group = group.filter(|group| call.identity.key_covers(*group))?;
     call.server.engine.published().root(group)
+}
+
+/// Counts a link that somebody asks for.
+///
+/// # Errors
+/// 429 where their source has asked for as many as it may.
+pub(super) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), Failure> {
+    let source = source(from);
+    if let Some(seconds) = server.links_asked.wait(&source, now) {
+        return Err(Failure::too_many("links were asked for from this address", seconds));
+    }
+    server.links_asked.add(source, now);
+    Ok(())
 }
 
 /// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks, once for every
@@ -70,11 +86,7 @@ pub(super) async fn ask(call: Call) -> Outcome {
     if let Some(answer) = once.and_then(|key| key.answered_before(&root, call.now)) {
         return answer;
     }
-    let source = source(call.from);
-    if let Some(seconds) = call.server.links_asked.wait(&source, call.now) {
-        return Err(Failure::too_many("accounts were asked for from this address", seconds));
-    }
-    call.server.links_asked.add(source, call.now);
+    count_link(&call.server, call.from, call.now)?;
     let answered = json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
     let command = Command::AskLink(Box::new(AskLink { email, wish }));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::accounts;
 use super::call::{GroupCall, Outcome, wrapped};
 use super::failure::Failure;
-
 use super::records::{self, Resource};
 use crate::domain::account::Account;
 use crate::domain::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
@@ -68,6 +68,7 @@ pub(super) async fn change(mut call: GroupCall) -> Outcome {
         }
     };
     let fields = FICHE.parse(&object, &call.scope(), call.audience())?;
+    accounts::count_link(&call.server, call.from, call.now)?;
     let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
     let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
     let row = done.root.fiches.get(&id).ok_or_else(Failure::no_result)?;

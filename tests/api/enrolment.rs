@@ -301,6 +301,25 @@ async fn changes_to_an_accounts_address_are_not_mailed_and_keep_no_password_from
 }
 
 #[tokio::test]
+async fn an_account_asks_for_five_addresses_and_a_source_for_200_links() {
+    let server = TestServer::with_account(|_| {}).await;
+    for number in 0..7 {
+        moves(&server, &format!("a{number}@example.org")).await.is(200);
+    }
+    assert_eq!(mailed(&server).len(), 5);
+    for number in 7..200 {
+        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4})).await.is(201);
+    }
+    let refused = moves(&server, "b@example.org").await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["retry-after"], "3600");
+    let own = format!("{FICHES}/{OWN_FICHE}");
+    answer(server.by_account(Method::PUT, &own).json(&json!({"fiche": {"firstname": "C", "email": CLEO.0}})))
+        .await
+        .is(200);
+}
+
+#[tokio::test]
 async fn strangers_leave_room_for_those_whom_the_group_knows() {
     let server = TestServer::with_account(|_| {}).await;
     for hour in 0..6 {
