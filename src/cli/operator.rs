@@ -18,7 +18,7 @@ use crate::domain::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
 use crate::domain::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
-use crate::domain::text::{Email, Illegal, Name, Text};
+use crate::domain::text::{Email, Illegal, Name, Text, folded};
 use crate::engine::aside::Aside;
 use crate::engine::backup;
 use crate::engine::published::Published;
@@ -123,7 +123,7 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
         Request::ListKeys => directory.apikeys.iter().try_for_each(|(hash, key)| tell_key(hash, key, out))?,
         Request::ListPros => directory.pros.values().try_for_each(|pro| tell_pro(pro, out))?,
         Request::FindPro { email } => {
-            let found = directory.pro_of_email(&email.to_lowercase());
+            let found = directory.pro_of_email(&folded(email));
             out.write_all(found.map_or("", |pro| pro.email.as_str()).as_bytes())?;
         }
         Request::Export => {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::share::Share;
 use super::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
-use super::text::Text;
+use super::text::{Text, folded};
 use super::time::{DAY, INSTANT_MIN, Instant};
 use super::vevent::{Key, Settled};
 
@@ -553,10 +553,6 @@ impl Outbox {
 
 mod share;
 mod told;
-
-fn folded(recipient: &str) -> Box<str> {
-    recipient.to_lowercase().into()
-}
 
 #[cfg(test)]
 mod tests;

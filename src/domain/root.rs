@@ -293,8 +293,8 @@ impl Root {
         }
         let folded = account.email.folded();
         if let Some(was) = was {
-            let before = self.accounts.remove(was).expect("an account that changes is there");
-            self.links.remove_passwords(was);
+            let before = self.take_account(was).expect("an account that changes is there");
+            self.links.remove_passwords(&before.email.folded());
             if before.password_hash != account.password_hash || *was != *folded {
                 self.links.remove_changes(was);
             }
@@ -303,6 +303,15 @@ impl Root {
         self.links.remove_passwords(&folded);
         let before = self.accounts.insert(folded, Arc::new(account.clone()));
         assert!(before.is_none(), "an address has one account");
+    }
+
+    /// Takes out the account of a folded address. In older journals that is the address in small letters, whatever they
+    /// are: what then was equal is not always now.
+    fn take_account(&mut self, was: &str) -> Option<Arc<Account>> {
+        self.accounts.remove(was).or_else(|| {
+            let key = self.accounts.keys().find(|key| key.to_lowercase() == was).cloned()?;
+            self.accounts.remove(&key)
+        })
     }
 
     /// Gives the group its fields, and the appointments the instants that its clock now means.

@@ -116,11 +116,40 @@ impl Email {
         &self.0
     }
 
-    /// The form in which two spellings of one address are equal.
+    /// The form in which two spellings of one address are equal: [`folded`].
     #[must_use]
     pub fn folded(&self) -> Box<str> {
-        self.0.to_lowercase().into()
+        folded(&self.0)
     }
+}
+
+/// A text in small letters, by which addresses are compared. A letter that is not ASCII while its small one is, at least
+/// in part, stays: to mail servers it is another letter, and so is the mailbox.
+///
+/// ```
+/// use slotbook::domain::text::folded;
+/// assert_eq!(*folded("Kim@Élan.fr"), *"kim@élan.fr");
+/// assert_ne!(folded("\u{212a}im@x.org"), folded("kim@x.org"));
+/// ```
+#[must_use]
+pub fn folded(text: &str) -> Box<str> {
+    let small = text.to_lowercase();
+    if text.is_ascii() {
+        return small.into();
+    }
+    // Taken from the whole text's small form, since a sigma's depends on what is around it.
+    let mut rest = small.chars();
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let its = rest.by_ref().take(letter.to_lowercase().count());
+        if !letter.is_ascii() && letter.to_lowercase().any(|small| small.is_ascii()) {
+            its.for_each(drop);
+            out.push(letter);
+        } else {
+            out.extend(its);
+        }
+    }
+    out.into()
 }
 
 impl fmt::Debug for Email {
@@ -242,6 +271,19 @@ mod tests {
         }
         for bad in ["", "a", "@b", "a@", "a b@c", "a@b@c", "a@.b", "a@b.", "a@b..c", "a@b\n", "a,b@c"] {
             assert!(Email::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn letters_that_only_look_like_ascii_are_others() {
+        let same = |one: &str, other: &str| folded(one) == folded(other);
+        assert!(same("Kim@X.org", "kim@x.ORG") && same("ÉLAN@x", "élan@x") && same("\u{212b}sa@x", "åsa@x"));
+        assert!(!same("\u{212a}im@x", "kim@x") && !same("\u{130}da@x", "ida@x") && !same("\u{17f}am@x", "sam@x"));
+        assert!(same("\u{212a}IM\u{130}É@X", "\u{212a}im\u{130}é@x"));
+        assert_eq!(*folded("ΣΑΣ@x"), *"σας@x");
+        for text in ["\u{212a}im@x", "\u{130}da@x", "ΣΑ\u{212a}Σ"] {
+            assert_eq!(folded(&folded(text)), folded(text));
+            assert_eq!(folded(text).to_lowercase(), text.to_lowercase(), "what is equal was equal before");
         }
     }
 

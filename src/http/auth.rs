@@ -19,7 +19,7 @@ use crate::domain::account::Account;
 use crate::domain::command::Caller;
 use crate::domain::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::{GroupId, ProId};
-use crate::domain::text::Text;
+use crate::domain::text::{self, Text};
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;
@@ -437,9 +437,9 @@ pub(super) fn login_failed() -> Entry {
 impl Credential {
     /// An address in any letter case, and the SHA-1 of a password as hexadecimal digits in any letter case.
     pub(super) fn new(email: &str, sha1_hex: &str) -> Self {
-        let folded = email.to_lowercase();
+        let folded = text::folded(email);
         let email_hash = Sha256::digest(folded.as_bytes()).into();
-        let email = if email.chars().nth(EMAIL_MAX).is_none() { folded.into() } else { "".into() };
+        let email = if email.chars().nth(EMAIL_MAX).is_none() { folded } else { "".into() };
         let password = if sha1_hex.len() <= DIGITS { sha1_hex.to_ascii_lowercase() } else { String::new() };
         Self { email, password, email_hash }
     }

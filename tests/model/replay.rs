@@ -2,6 +2,7 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
+use slotbook::domain::account::Account;
 use slotbook::domain::account_link::Asker;
 use slotbook::domain::bookable::Channel;
 use slotbook::domain::calendar::{Calendar, Calendarset};
@@ -276,6 +277,32 @@ proptest! {
         prop_assert_eq!(&said(&shop, &restored), &live, "a snapshot, and what came after");
         never_overlaps(&shop.root)?;
     }
+}
+
+/// Folding once made ASCII of the Kelvin sign: an account that changes is named so in older journals.
+#[test]
+fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
+    let mut shop = Shop::open_on_tuesday();
+    let fiche_id = shop.knows("Kim", "\u{212a}im@example.org");
+    let account = |email: &str, hash: &str| {
+        let (email, password_hash) = (Email::new(email).expect("an address"), Text::new(hash).expect("a text"));
+        Box::new(Account { email, fiche_id, password_hash, former: Vec::new() })
+    };
+    let mut put = |was: Option<&str>, account: Box<Account>| {
+        let was = was.map(Into::into);
+        shop.carry_out(Event::AccountPut {
+            at: shop.root.stamp_for(shop.now),
+            hash: [0; 32],
+            was,
+            account,
+            fiche: None,
+        });
+        shop.root.accounts.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(put(None, account("\u{212a}IM@example.org", "one")), ["\u{212a}im@example.org"]);
+    assert_eq!(put(Some("kim@example.org"), account("\u{212a}im@example.org", "two")), ["\u{212a}im@example.org"]);
+    assert_eq!(put(None, account("kim@example.org", "three")), ["kim@example.org", "\u{212a}im@example.org"]);
+    assert_eq!(put(Some("kim@example.org"), account("ada@example.org", "four"))[0], "ada@example.org");
 }
 
 /// A change of what the group offers; it may be of something that is not there.
