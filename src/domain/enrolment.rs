@@ -21,16 +21,17 @@ use super::time::Instant;
 pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> Result<Event, Refusals> {
     let at = root.stamp_for(now);
     let folded = command.email.folded();
-    let (asker, aim, purpose, change) = match &command.wish {
+    let (asker, email, aim, purpose, change) = match &command.wish {
         LinkWish::Account { pending_rdv } => {
             let Some((asker, purpose)) = wanted(root, &folded) else { return Ok(Event::nothing(at)) };
-            (asker, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
+            let email = on_record(root, &folded).unwrap_or(&command.email);
+            (asker, email, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
         LinkWish::Email { account, put } => {
             let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
             let change = record::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
             let aim = Aim::Email { account: account.clone(), fiche_id };
-            (Asker::Account(account), aim, LinkPurpose::NewEmail, change)
+            (Asker::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
         }
     };
     // Its owner could do nothing with it: an address that has an account is nobody else's.
@@ -42,8 +43,8 @@ pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> R
     let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
     let before = if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
     let place = u64::try_from(before).expect("a change announces few messages");
-    let message = Box::new(root.outbox.draft(place, at, content, command.email.as_str()));
-    let link = AccountLink { hash: draws.hash, email: command.email.clone(), aim, asked: at, expires };
+    let message = Box::new(root.outbox.draft(place, at, content, email.as_str()));
+    let link = AccountLink { hash: draws.hash, email: email.clone(), aim, asked: at, expires };
     Ok(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message })
 }
 
@@ -57,6 +58,13 @@ fn wanted(root: &Root, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
     let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
     let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
     may.then_some((asker, purpose))
+}
+
+/// A folded address as its account spells it, else its live fiche with the lowest id: there its mailbox is known to be. Who
+/// asks for a link may spell it so that it is another's.
+fn on_record<'r>(root: &'r Root, folded: &str) -> Option<&'r Email> {
+    let of_fiche = || root.fiche_of_email(folded)?.email.as_ref();
+    root.accounts.get(folded).map(|account| &account.email).or_else(of_fiche)
 }
 
 /// Decides what following a link does.

@@ -339,3 +339,20 @@ async fn strangers_leave_room_for_those_whom_the_group_knows() {
     ask(&server, json!({"email": "b@example.org", "group_id": 4})).await.is(201);
     assert_eq!(mailed(&server).len(), 1_004, "a day later there is room");
 }
+
+#[tokio::test]
+async fn a_link_goes_to_the_address_on_record_and_no_lookalike_is_that_address() {
+    let server = TestServer::with_account(|_| {}).await;
+    for (given, recorded) in [("KNOWN@Example.org", "known@example.org"), ("Cleo@EXAMPLE.org", CLEO.0)] {
+        let asked = ask(&server, json!({"email": given, "group_id": 4})).await;
+        assert_eq!(asked.is(201), json!({"account": {"email": given, "group_id": 4}}), "nobody is told");
+        assert_eq!(mailed(&server).pop().expect("a link").0, recorded);
+    }
+    let lookalike = "\u{212a}nown@example.org";
+    ask(&server, json!({"email": lookalike, "group_id": 4})).await.is(201);
+    assert_eq!(mailed(&server).pop().expect("a link").0, lookalike);
+    let confirmed = confirm(&server, &token(&server), "chosen").await.is(200);
+    assert_ne!(confirmed["account"]["fiche_id"], json!(KNOWN_FICHE));
+    as_client(&server, ("known@example.org", "chosen"), FICHES).await.refused(401, 5, None);
+    as_client(&server, (lookalike, "chosen"), FICHES).await.is(200);
+}
