@@ -19,7 +19,7 @@ use crate::domain::root::Root;
 use crate::domain::text::Email;
 use crate::domain::time::Instant;
 use crate::engine::Done;
-use crate::password;
+use crate::password::{self, Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
 
@@ -106,7 +106,8 @@ pub(super) async fn confirm(call: Call) -> Outcome {
     let password_hash = match link.aim {
         Aim::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
-            Some(call.server.doorkeeper.verifying.run(move || password::hash_password(&sha1)).await?)
+            let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            Some(call.server.doorkeeper.verifying.run(call.from, hashed).await?)
         }
         Aim::Email { .. } => None,
     };

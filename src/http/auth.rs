@@ -11,10 +11,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use super::computing::Computing;
 use super::failure::Failure;
 use super::session::{Sessions, Standing};
 use super::throttle::Throttle;
+use super::verifying::Verifying;
 use crate::domain::account::Account;
 use crate::domain::command::Caller;
 use crate::domain::directory::{Apikey, Directory, Pro};
@@ -228,8 +228,8 @@ pub(super) struct Doorkeeper {
     secret: [u8; 32],
     /// Credentials that were verified within the last minute, by their memo.
     remembered: Mutex<BTreeMap<Memo, Verified>>,
-    /// Turns to hash a password: each takes a core for some tens of milliseconds, and 19 MiB.
-    pub(super) verifying: Computing,
+    /// Turns to work on a password.
+    pub(super) verifying: Verifying,
     /// Who has failed too often.
     throttle: Throttle,
     /// Who has logged in.
@@ -284,7 +284,7 @@ impl Doorkeeper {
             public_url: String::new(),
             secret: Draws::from_os().bytes(),
             remembered: Mutex::default(),
-            verifying: Computing::new(cores),
+            verifying: Verifying::new(cores),
             throttle: Throttle::default(),
             sessions: Sessions::new(),
         }
@@ -373,21 +373,20 @@ impl Doorkeeper {
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
         }
-        let turn = self.verifying.turn().await?;
-        // Whoever waited behind the same credential finds it verified.
+        self.throttled(&credential, asked)?;
+        let turn = self.verifying.turn(asked.from).await?;
+        // Whoever waited behind the same credential finds it verified, or failed too often.
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
         }
-        if let Some(seconds) = self.throttle.wait(credential.email_hash, asked.from, asked.now) {
-            return Err(Failure::too_many("logins of this e-mail address failed", seconds));
-        }
+        self.throttled(&credential, asked)?;
         let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
         let given = credential.password;
-        let right = turn.run(move || {
-            let right = kept.iter().position(|kept| password::matches(kept.as_str(), &given));
+        let right = turn.run(move |memory| {
+            let right = kept.iter().position(|kept| password::matches(memory, kept.as_str(), &given));
             let missing = if right.is_none() { tries.saturating_sub(kept.len()) } else { 0 };
             for _ in 0..missing {
-                std::hint::black_box(password::matches(password::NOBODY, &given));
+                std::hint::black_box(password::matches(memory, password::NOBODY, &given));
             }
             right
         });
@@ -399,6 +398,15 @@ impl Doorkeeper {
         let person = candidate.person.clone();
         self.remember(memo, candidate, asked.now);
         Ok(Some(person))
+    }
+
+    /// # Errors
+    /// 429 after too many wrong credentials of an address from where this one comes.
+    fn throttled(&self, credential: &Credential, asked: &Asked<'_>) -> Result<(), Failure> {
+        match self.throttle.wait(credential.email_hash, asked.from, asked.now) {
+            Some(seconds) => Err(Failure::too_many("logins of this e-mail address failed", seconds)),
+            None => Ok(()),
+        }
     }
 
     /// What is remembered of a credential under these parts: what it is of, and the credential itself.

@@ -1,8 +1,10 @@
 //! What the links in mails lead to: a page with a button, and what the button does. Mail scanners open links, so opening one
 //! does nothing. Contract 7.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -15,7 +17,7 @@ use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 
 use super::accounts;
-use super::routes::Server;
+use super::routes::{Server, Source};
 use crate::domain::account_link::{AccountLink, Aim};
 use crate::domain::command::{CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange};
 use crate::domain::ids::GroupId;
@@ -26,7 +28,7 @@ use crate::domain::vevent::{Appointment, Vevent};
 use crate::engine::Rejection;
 use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::{Page, page, when};
-use crate::password;
+use crate::password::{self, Memory};
 
 /// Bytes of a form at most.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
@@ -61,11 +63,16 @@ pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
 }
 
 /// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
-pub(super) async fn act(State(server): State<Arc<Server>>, token: Token, body: Body) -> Response {
+pub(super) async fn act(
+    State(server): State<Arc<Server>>,
+    Extension(Source(from)): Extension<Source>,
+    token: Token,
+    body: Body,
+) -> Response {
     match link_of(&token) {
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
         Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(Link::Account(token)) => follow(&server, &token, body).await,
+        Some(Link::Account(token)) => follow(&server, from, &token, body).await,
         None => gone(&server, None),
     }
 }
@@ -157,7 +164,7 @@ fn ask_account(link: &AccountLink) -> Page {
 }
 
 /// Does what the link of an account is for, with the password of the form where it needs one.
-async fn follow(server: &Server, token: &str, body: Body) -> Response {
+async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
     let Some((root, hash, link)) = found(server, token) else { return gone(server, accounts::group_of(token)) };
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
@@ -165,7 +172,8 @@ async fn follow(server: &Server, token: &str, body: Body) -> Response {
                 return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &root);
             };
             let sha1 = password::sha1_hex(&password);
-            let hashed = server.doorkeeper.verifying.run(move || password::hash_password(&sha1)).await;
+            let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            let hashed = server.doorkeeper.verifying.run(from, hash).await;
             let Ok(hashed) = hashed else { return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &root) };
             (Some(hashed), Page::AccountDone)
         }

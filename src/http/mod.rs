@@ -38,6 +38,7 @@ mod session;
 mod sets;
 mod slots;
 mod throttle;
+mod verifying;
 mod vevents;
 mod window;
 
