@@ -32,6 +32,8 @@ use crate::wire::params::Params;
 const REMEMBERED_SECONDS: i64 = 60;
 /// Characters of an e-mail address at most, as [`crate::domain::text::Email`] has it.
 const EMAIL_MAX: usize = 255;
+/// Accounts of one address, beside that of the group that is meant, whose passwords a credential is held against.
+const OTHERS_MAX: usize = 4;
 /// Hexadecimal digits of a SHA-1.
 const DIGITS: usize = 40;
 
@@ -127,6 +129,9 @@ pub(super) struct Asked<'r> {
     pub(super) group: Option<GroupId>,
     /// The group that an older path means by its object or its parameters, whether or not the caller sees it.
     pub(super) meant: Option<GroupId>,
+    /// Whether an older path is of one object or names a group, be there such a one or not: whoever asks is told only that
+    /// there is none that they see, so any account of theirs may ask.
+    pub(super) says_which: bool,
     pub(super) from: IpAddr,
     pub(super) now: Instant,
 }
@@ -183,14 +188,42 @@ impl Asked<'_> {
     /// The account of an address where no group is named: in the only group of the key, else in the only group that has
     /// one. Contract 3.
     pub(super) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
-        let mut found = match &self.directory.apikeys.get(&apikey)?.groups {
-            Some(groups) => {
-                groups.iter().filter_map(|group| self.account_of(*group, email, apikey)).collect::<Vec<_>>()
-            }
-            None => self.published.groups().filter_map(|group| self.account_of(group, email, apikey)).collect(),
-        };
-        let last = found.pop();
-        if found.is_empty() { last } else { None }
+        let mut found = self.accounts_of(email, apikey);
+        let first = found.next();
+        if found.next().is_none() { first } else { None }
+    }
+
+    /// The accounts of an address in the groups that the key covers, by group ascending.
+    fn accounts_of(&self, email: &str, apikey: [u8; 32]) -> impl Iterator<Item = Candidate> {
+        self.groups_of(apikey).filter_map(move |group| self.account_of(group, email, apikey))
+    }
+
+    /// The groups that the key covers, ascending.
+    fn groups_of(&self, apikey: [u8; 32]) -> impl Iterator<Item = GroupId> {
+        let key = self.directory.apikeys.get(&apikey);
+        let named = key.and_then(|key| key.groups.as_deref());
+        let all = key.filter(|key| key.groups.is_none()).map(|_| self.published.groups());
+        named.into_iter().flatten().copied().chain(all.into_iter().flatten())
+    }
+
+    /// Whom HTTP Basic may be of, in the order in which they are tried, and how many passwords are tried. The account of
+    /// the group of the path, or of the group that is meant; where that has none, or has another password, others of the
+    /// same address ask, and are told that there is nothing they see, whether there is or not. Which others are tried
+    /// depends neither on the group nor on there being one.
+    fn claimants(&self, email: &str, meant: Option<Candidate>, apikey: [u8; 32]) -> (Vec<Candidate>, usize) {
+        let pro = self.pro_of(email).into_iter();
+        if !self.says_which {
+            let account = match self.group {
+                Some(group) => self.account_of(group, email, apikey),
+                None => self.only_account(email, apikey),
+            };
+            return (pro.chain(account).collect(), 2);
+        }
+        let own = meant.as_ref().and(self.meant);
+        let others = self.accounts_of(email, apikey).take(OTHERS_MAX);
+        let others = others.filter(|other| !matches!(&other.person, Person::Account(of, _) if Some(*of) == own));
+        let tries = 1 + self.groups_of(apikey).take(1 + OTHERS_MAX).count();
+        (pro.chain(meant).chain(others).collect(), tries)
     }
 
     /// Whether the request comes from a page of somebody else's. Browsers say so in every request that changes something.
@@ -325,21 +358,20 @@ impl Doorkeeper {
     async fn of_basic(&self, header: &[u8], apikey: [u8; 32], asked: &Asked<'_>) -> Result<Person, Failure> {
         let wrong = || Failure::from(login_failed());
         let encoded = encoded(header).ok_or_else(wrong)?;
-        let [group, meant] = [asked.group, asked.meant].map(|group| group.map_or(0, GroupId::number).to_be_bytes());
-        let memo = self.memo([b"basic", &apikey, &[group, meant].concat(), encoded]);
-        if let Some(person) = self.remembered(&memo, asked) {
+        let memo = |meant: Option<GroupId>| {
+            let [group, meant] = [asked.group, meant].map(|group| group.map_or(0, GroupId::number).to_be_bytes());
+            let sort: &[u8] = if asked.says_which { b"older" } else { b"basic" };
+            self.memo([sort, &apikey, &[group, meant].concat(), encoded])
+        };
+        if let Some(person) = self.remembered(&memo(asked.meant), asked) {
             return Ok(person);
         }
         let credential = Credential::of_basic(encoded).ok_or_else(wrong)?;
-        let account = match asked.group {
-            Some(group) => asked.account_of(group, &credential.email, apikey),
-            None => {
-                let meant = asked.meant.and_then(|group| asked.account_of(group, &credential.email, apikey));
-                meant.or_else(|| asked.only_account(&credential.email, apikey))
-            }
-        };
-        let candidates = asked.pro_of(&credential.email).into_iter().chain(account).collect();
-        let claim = Claim { memo, credential, candidates, tries: 2 };
+        let meant = asked.meant.and_then(|group| asked.account_of(group, &credential.email, apikey));
+        // A group without an account of the address is as good as none: that it is there must not be felt either.
+        let memo = memo(asked.meant.filter(|_| meant.is_some()));
+        let (candidates, tries) = asked.claimants(&credential.email, meant, apikey);
+        let claim = Claim { memo, credential, candidates, tries };
         self.verified(claim, asked).await?.ok_or_else(wrong)
     }
 

@@ -199,20 +199,20 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Operation::Keyed(keyed) => keyed,
     };
     let id = id_in_path(ids.as_ref(), "id");
-    let meant = meant(keyed, row, id, (&mut params, &mut body), server.engine.published()).await;
+    let (meant, says_which) = meant(keyed, row, id, (&mut params, &mut body), server.engine.published()).await;
     let now = server.engine.clock().now();
-    let directory = server.engine.published().directory();
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
     let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
     let (published, method) = (server.engine.published(), &parts.method);
     let asked = Asked {
         published,
-        directory: &directory,
+        directory: &published.directory(),
         method,
         headers: &parts.headers,
         params: &params,
         group,
         meant,
+        says_which,
         from,
         now,
     };
@@ -251,17 +251,22 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
     dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await
 }
 
-/// The group that an older path means, whoever asks; its apikey is taken from the body, where the query has none.
+/// The group that an older path means, whoever asks, and whether it says which; its apikey is taken from the body, where
+/// the query has none.
 async fn meant(
     keyed: Keyed,
     row: &Row,
     id: Option<u64>,
     (params, body): (&mut Params, &mut Incoming<'_>),
     published: &Published,
-) -> Option<GroupId> {
-    let Keyed::Older(_, sort) = keyed else { return None };
+) -> (Option<GroupId>, bool) {
+    let Keyed::Older(_, sort) = keyed else { return (None, false) };
     older::take_key(params, body).await;
-    if row.is_of_one() { older::owner(sort, id, published) } else { older::named(sort, params, body).await }
+    if row.is_of_one() {
+        return (older::owner(sort, id, published), true);
+    }
+    let named = older::named(sort, params, body).await;
+    (named, named.is_some())
 }
 
 /// The state of a group that the caller sees.

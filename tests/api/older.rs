@@ -2,6 +2,7 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use slotbook::password::{hash_password, sha1_hex};
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{
@@ -203,4 +204,41 @@ async fn an_account_in_two_groups_is_the_one_of_the_group_that_is_meant() {
     assert_eq!(cleo(Method::PUT, &own, put).await.is(200)["firstname"], "Cleo");
     // Nothing says which of the two is meant.
     cleo(Method::GET, "/fiches", json!({})).await.refused(401, 5, None);
+}
+
+#[tokio::test]
+async fn an_account_of_several_groups_finds_nothing_alike_whatever_a_number_is_of_and_is_not_locked_out() {
+    let (mut four, mut five) = (shop::group_four(|_| {}), shop::group_five());
+    shop::open_account(&mut four, shop::OWN_FICHE, CLEO.0);
+    shop::open_account(&mut five, 9_001, CLEO.0);
+    // Of the same address, with a password of its own.
+    let mut elsewhere = five.accounts[CLEO.0].as_ref().clone();
+    elsewhere.password_hash = hash_password(&sha1_hex("another"));
+    five.accounts.insert(elsewhere.email.folded(), elsewhere.into());
+    let server = TestServer::serving(vec![four, five], |server| server).await;
+    let eves = eves_fiche(&server).await;
+    let ask = async |method: Method, path: &str, password: &str| {
+        answer(by_key_of_all(&server, method, path).basic_auth(CLEO.0, Some(password))).await
+    };
+    let absent = ask(Method::GET, "/fiches/999999999", "secret").await;
+    absent.refused(404, 3, None);
+    // Of another client, of her other account, of another group's client, of nobody.
+    let foreign = [KNOWN_FICHE, 9_001, eves, 0].map(|id| format!("/fiches/{id}"));
+    let others =
+        ["/fiches/x", "/appointments/999999999", "/fiches?group_id=5", "/fiches?group_id=99"].map(str::to_owned);
+    for path in foreign.iter().chain(&others).cycle().take(24) {
+        let answered = ask(Method::GET, path, "secret").await;
+        assert_eq!((answered.status, &answered.text), (absent.status, &absent.text), "{path}");
+    }
+    let wrong = ask(Method::GET, "/fiches/999999999", "wrong").await;
+    wrong.refused(401, 5, None);
+    for path in &foreign {
+        assert_eq!(ask(Method::GET, path, "wrong").await.text, wrong.text, "{path}");
+    }
+    let own = [(shop::OWN_FICHE, "secret"), (9_001, "another")];
+    for (id, password) in own {
+        assert_eq!(ask(Method::GET, &format!("/fiches/{id}"), password).await.is(200)["id"], id);
+    }
+    ask(Method::GET, &format!("/fiches/{}", shop::OWN_FICHE), "another").await.refused(404, 3, None);
+    ask(Method::GET, "/fiches?group_id=4", "another").await.refused(404, 3, None);
 }
