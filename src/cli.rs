@@ -52,6 +52,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LAST_POST: Duration = Duration::from_secs(7);
 /// How long the engine may take to end once no connection is left.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the last line of a process that has to end may take to be logged.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// Files that are left to the store, the logs and whatever the process opens besides connections.
 const FILES_OF_OUR_OWN: usize = 128;
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -446,9 +448,18 @@ async fn remove_deleted(engine: Engine, keep_days: u32) {
     }
 }
 
-/// Ends the process after a failure of the store: nothing more may be answered.
+/// Ends the process after a failure of the store: nothing more may be answered, whoever reads what is logged or does not.
 fn give_up(why: &dyn std::fmt::Display) -> ! {
-    tracing::error!(error = %why, "the store failed; the process ends, and the next start recovers what is on disk");
+    let why = why.to_string();
+    let (logged, done) = std::sync::mpsc::channel();
+    let saying = std::thread::Builder::new().spawn(move || {
+        tracing::error!(error = why, "the store failed; the process ends, and the next start recovers what is on disk");
+        // Nobody waits any more where it took too long.
+        let _ = logged.send(());
+    });
+    if saying.is_ok() {
+        let _ = done.recv_timeout(LAST_WORD);
+    }
     std::process::exit(70);
 }
 
@@ -487,11 +498,29 @@ fn compact(compactor: Compactor) -> std::io::Result<std::sync::mpsc::Sender<()>>
     Ok(running)
 }
 
+/// Stderr for whom it makes no difference whether anybody reads it: a server whose log is full goes on.
+struct Unheard(std::io::Stderr);
+
+impl std::io::Write for Unheard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(self.0.write(bytes).unwrap_or(bytes.len()))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        drop(self.0.flush());
+        Ok(())
+    }
+}
+
 /// Logs and panics go to stderr; stdout is for the one line that says where the server listens.
 fn log_to_stderr(filter: &str) -> Result<(), Failed> {
     let filter = EnvFilter::try_new(filter).map_err(Failed::Filter)?;
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(|| Unheard(std::io::stderr()))
+        .with_ansi(colours)
+        .init();
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");

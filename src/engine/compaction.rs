@@ -203,16 +203,17 @@ fn write(
         }
     }
     for aside in published.aside().values() {
-        carry(compaction, aside)?;
+        carry(compaction, aside, copying)?;
         done.copied += 1;
     }
     Ok(done)
 }
 
 /// Carries a group that nobody is let into on: its last state, or its snapshot as it is, and every event since.
-fn carry(compaction: &mut Compaction<'_>, aside: &Aside) -> Result<(), StoreError> {
+/// Where nothing is to be copied, only that of which there is no state is.
+fn carry(compaction: &mut Compaction<'_>, aside: &Aside, copying: bool) -> Result<(), StoreError> {
     let (stream, at) = (Stream::Group(aside.group), aside.position());
-    if compaction.copy(stream, at)? {
+    if (copying || aside.base.is_none()) && compaction.copy(stream, at)? {
         return Ok(());
     }
     let frames = aside.frames()?;
@@ -225,7 +226,7 @@ fn carry(compaction: &mut Compaction<'_>, aside: &Aside) -> Result<(), StoreErro
 
 /// Whether what was read is wrong, and not the writing.
 fn is_damage(error: &StoreError) -> bool {
-    matches!(error, StoreError::Damaged { .. } | StoreError::Database { doing: "opened" | "read", .. })
+    matches!(error, StoreError::Damaged { .. } | StoreError::Database { doing: "open" | "read", .. })
 }
 
 #[cfg(test)]

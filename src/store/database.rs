@@ -5,6 +5,7 @@
 //! some damage, so every call runs guarded. Its cache is small, it has no flusher thread, and one thread owns it.
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::ops::Bound;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -54,12 +55,20 @@ impl Database {
         for name in ["conf", "db"] {
             if !found(&path.join(name))?.is_some_and(|found| found.is_file()) {
                 let reason = format!("its file `{name}` is missing");
-                return Err(StoreError::Database { path: path.to_owned(), doing: "opened", reason });
+                return Err(StoreError::Database { path: path.to_owned(), doing: "open", reason });
             }
         }
-        remove_half_written_snapshots(path)?;
+        remove_page_tables(path, |name| name.ends_with(".generating"))?;
         expect_access(path)?;
-        let database = Self::start(path)?;
+        let database = match Self::start(path) {
+            // Where a page table itself is damaged, all that it was derived from may be there.
+            Err(error @ StoreError::Database { .. }) if remove_page_tables(path, |_| true)? > 0 => {
+                tracing::warn!(%error, "opened again without the page table that sled derives from its log");
+                await_release(&File::open(path.join("db")).map_err(StoreError::io("open", &path.join("db")))?);
+                Self::start(path)?
+            }
+            started => started?,
+        };
         // sled may have renamed a snapshot of its page table into place.
         sync_directory(path)?;
         Ok(database)
@@ -67,7 +76,7 @@ impl Database {
 
     fn start(path: &Path) -> Result<Self, StoreError> {
         let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
-        let db = guarded(path, "opened", || config.open())?;
+        let db = guarded(path, "open", || config.open())?;
         let data = path.join("db");
         let file = File::open(&data).map_err(StoreError::io("open", &data))?;
         Ok(Self { path: path.to_owned(), db: Some(db), file, failed: false })
@@ -115,7 +124,7 @@ impl Database {
         }
         self.failed = true;
         let db = self.db.as_ref().expect("open until dropped");
-        guarded(&self.path, "written", || change(db).and_then(|()| db.flush()))?;
+        guarded(&self.path, "write", || change(db).and_then(|()| db.flush()))?;
         self.file.sync_data().map_err(StoreError::io("sync", &self.path.join("db")))?;
         self.failed = false;
         Ok(())
@@ -151,7 +160,7 @@ impl Database {
             return Err(StoreError::Poisoned { path: self.path.clone() });
         }
         let db = self.db.take().expect("open until dropped");
-        guarded(&self.path, "closed", || {
+        guarded(&self.path, "close", || {
             drop(db);
             Ok(())
         })
@@ -166,23 +175,21 @@ impl Drop for Database {
             std::mem::forget(self.db.take());
         } else {
             drop(self.db.take());
-            self.await_release();
+            await_release(&self.file);
         }
     }
 }
 
-impl Database {
-    /// Waits until sled has let go of its lock: a thread of its own may hold the file for a moment after the database
-    /// is dropped, and who opened it again at once would be refused.
-    fn await_release(&self) {
-        for _ in 0..RELEASE_TRIES {
-            match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
-                // Dropped with the descriptor; whoever opens the database next comes after that.
-                Ok(()) => return,
-                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(RELEASE_PAUSE),
-                // No lock is to be had here, so nobody is refused one either.
-                Err(_) => return,
-            }
+/// Waits until sled has let go of its lock on its file `db`: a thread of its own may hold the file for a moment after the
+/// database is dropped, and who opened it again at once would be refused.
+fn await_release(file: &File) {
+    for _ in 0..RELEASE_TRIES {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            // Dropped with the descriptor; whoever opens the database next comes after that.
+            Ok(()) => return,
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(RELEASE_PAUSE),
+            // No lock is to be had here, so nobody is refused one either.
+            Err(_) => return,
         }
     }
 }
@@ -220,16 +227,19 @@ fn apply_one(db: &sled::Db, (key, value): (sled::IVec, Option<sled::IVec>)) -> s
     }
 }
 
-/// sled takes any `snap.*` for whole, and fails for ever on one that a crash cut short. It needs none of them.
-fn remove_half_written_snapshots(path: &Path) -> Result<(), StoreError> {
+/// Removes those of sled's `snap.*` whose names are meant, and returns how many. sled takes any for whole, and fails for
+/// ever on one that a crash cut short. It needs none of them: without, it reads its whole log.
+fn remove_page_tables(path: &Path, meant: impl Fn(&str) -> bool) -> Result<usize, StoreError> {
+    let mut removed = 0;
     for entry in entries(path)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("snap.") && name.ends_with(".generating") {
+        if name.starts_with("snap.") && meant(&name) {
             fs::remove_file(&entry).map_err(StoreError::io("remove", &entry))?;
             sync_directory(path)?;
+            removed += 1;
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
 /// Refuses files that this user may not read and write, which sled would call damage.
@@ -244,9 +254,21 @@ fn expect_access(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Whether the system lacks something that it may have again: what lies on the disk is not to be doubted for that.
+fn is_scarcity(error: &io::Error) -> bool {
+    use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use rustix::io::Errno;
+    // sled passes some errors on by their kind alone; to be out of descriptors has none.
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | OutOfMemory)
+        || [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 fn guarded<T>(path: &Path, doing: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
     let reason = match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return Ok(value),
+        Ok(Err(sled::Error::Io(source))) if is_scarcity(&source) => {
+            return Err(StoreError::Io { path: path.to_owned(), doing, source });
+        }
         Ok(Err(error)) => error.to_string(),
         Err(payload) => {
             let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -109,13 +109,13 @@ pub enum StoreError {
     },
     /// sled reported an error, or panicked, on a database.
     #[error(
-        "the database {} cannot be {doing}: {reason}{COPY_THEN_CHECK}",
+        "sled cannot {doing} the database {}: {reason}{COPY_THEN_CHECK}",
         path.display()
     )]
     Database {
         /// The directory of the database.
         path: PathBuf,
-        /// What was tried, as a participle: "opened", "read", "written".
+        /// What was tried, as a verb: "open", "read", "write".
         doing: &'static str,
         /// What sled said, or the message of its panic.
         reason: String,

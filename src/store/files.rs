@@ -23,34 +23,46 @@ impl DirectoryLock {
     ///
     /// [`StoreError::Locked`] while another holds it; [`StoreError::OfAnother`] to root in another user's directory.
     pub(super) fn take(directory: &Path) -> Result<Self, StoreError> {
-        let found = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
-        if rustix::process::geteuid().is_root() && found.uid() != 0 {
-            let (owner, group) = (found.uid(), found.gid());
+        let whose = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
+        if rustix::process::geteuid().is_root() && whose.uid() != 0 {
+            let (owner, group) = (whose.uid(), whose.gid());
             return Err(StoreError::OfAnother { directory: directory.to_owned(), owner, group });
         }
         let path = directory.join("lock");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(StoreError::io("open", &path))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut holder = String::new();
-                let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
-                let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
-                return Err(StoreError::Locked { directory: directory.to_owned(), holder });
+        let mut file = loop {
+            let file = Self::lock(directory, &path)?;
+            // A creation that failed may have taken the file away just before it let go of it: then it locks nothing.
+            let held = file.metadata().map_err(StoreError::io("look at", &path))?;
+            if found(&path)?.is_some_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
+                break file;
             }
-            Err(error) => return Err(StoreError::io("lock", &path)(error.into())),
-        }
+        };
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(StoreError::io("write", &path))?;
         Ok(Self { _file: file })
+    }
+
+    /// Opens and locks the file.
+    fn lock(directory: &Path, path: &Path) -> Result<File, StoreError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(StoreError::io("open", path))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut holder = String::new();
+                let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+                let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
+                Err(StoreError::Locked { directory: directory.to_owned(), holder })
+            }
+            Err(error) => Err(StoreError::io("lock", path)(error.into())),
+        }
     }
 }
 

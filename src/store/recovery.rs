@@ -107,7 +107,11 @@ impl Store {
             mark.sync()?;
         }
         if !mark.marked().clean {
-            forget_cached(&snapshots_path(directory, current.generation))?;
+            let snapshots = snapshots_path(directory, current.generation);
+            // Where they are missing, the generation before may stand in.
+            if found(&snapshots)?.is_some() {
+                forget_cached(&snapshots)?;
+            }
             for journal in Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation)) {
                 forget_cached(&journal_path(directory, journal))?;
             }

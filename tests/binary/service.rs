@@ -1,11 +1,11 @@
 //! What is served where: the unit, the container file, and the options that the program refuses or warns of.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::server::{Served, complaint, exported, practice, run, signal, store_of};
+use super::server::{Served, booking, complaint, exported, half_hour, practice, run, signal, store_of};
 
 const UNIT: &str = include_str!("../../data/service/slotbook.service");
 const CONTAINER: &str = include_str!("../../data/service/Containerfile");
@@ -146,4 +146,23 @@ fn a_server_that_is_told_to_stop_while_it_reads_ends_well() {
     signal(child.id(), "TERM");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     drop(writer.write_all(&line));
+}
+
+#[tokio::test]
+async fn a_server_whose_log_cannot_be_written_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let command = command.args(["serve", "--log", "trace", "--listen", "127.0.0.1:0"]).env("SLOTBOOK_DATA", &data);
+    let mut child = command.stdout(Stdio::piped()).stderr(full).spawn().expect("the program starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
+    let base = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("said {line:?}"));
+    let wish = booking("Ada", &half_hour(1), 1, &[1]);
+    let url = format!("{base}/api/v1/groups/1/appointments?apikey=test-key");
+    let answer = reqwest::Client::new().post(url).json(&wish).send().await.expect("an answer");
+    assert_eq!(answer.status().as_u16(), 201);
+    signal(child.id(), "TERM");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }

@@ -213,11 +213,16 @@ fn the_generation_before_stands_in_for_a_damaged_snapshot() {
         change(&directory.path().join("snapshots-000003"), missing);
         assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
     }
-    let directory = compacted();
-    fs::remove_dir_all(directory.path().join("snapshots-000003")).unwrap();
-    let (seen, recovered) = recovered(directory.path()).unwrap();
-    assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
-    assert_eq!(recovered.report().restored, 3);
+    for killed in [false, true] {
+        let directory = compacted();
+        if killed {
+            drop(recovered(directory.path()).unwrap().1.into_log().unwrap());
+        }
+        fs::remove_dir_all(directory.path().join("snapshots-000003")).unwrap();
+        let (seen, recovered) = recovered(directory.path()).unwrap();
+        assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+        assert_eq!((recovered.report().restored, recovered.report().clean), (3, !killed));
+    }
 }
 
 #[test]
