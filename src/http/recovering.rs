@@ -23,13 +23,16 @@ const CONNECTIONS_MAX: usize = 64;
 /// for anything of the store, hears 503, on a connection that ends with it.
 pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpListener) -> T {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    // Ended with it: whoever dawdles is not kept for the server.
     let mut conversations = JoinSet::new();
     let mut reading = std::pin::pin!(reading);
     loop {
         let (stream, _, place) = tokio::select! {
             biased;
-            read = &mut reading => return read,
+            read = &mut reading => {
+                // Whoever is being answered is answered; who dawdles is cut by the timer of the headers.
+                conversations.detach_all();
+                return read;
+            }
             Some(_) = conversations.join_next() => continue,
             accepted = accept(listener, &places) => accepted,
         };
