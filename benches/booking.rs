@@ -48,7 +48,10 @@ fn publishing(c: &mut Criterion) {
     assert_eq!(root.rows.len(), 1_009_000);
     let draws = BookingDraws {
         fiche_id: FicheId::new(2_000_000).expect("an id"),
-        legs: vec![(VeventId::new(2_000_000).expect("an id"), Key::new("abcdefghijklmnopqrst").expect("20 letters"))],
+        legs: vec![(
+            VeventId::new(2_000_000).expect("an id"),
+            Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+        )],
         order: 0,
     };
     let mut nth = 0;
@@ -104,8 +107,15 @@ fn imported(root: &Root) -> Directory {
 }
 
 /// Books `count` starts from `clients` tasks at once; the time it took. Every booking is answered and found.
-fn book_all<L: Log + 'static>(log: L, directory: Directory, root: Root, clients: u64, count: u64) -> Duration {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+fn book_all<L: Log + 'static>(
+    log: L,
+    directory: Directory,
+    root: Root,
+    clients: u64,
+    count: u64,
+) -> Duration {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     runtime.expect("a runtime").block_on(async move {
         let parts = Parts {
             directory,
@@ -148,13 +158,18 @@ fn engine(c: &mut Criterion) {
     let directory = imported(&root);
     for clients in [1, 64] {
         c.bench_function(&format!("booking/engine_without_disk_{clients}_clients"), |b| {
-            b.iter_custom(|count| book_all(NoDisk(BatchNumber(0)), directory.clone(), root.clone(), clients, count));
+            b.iter_custom(|count| {
+                book_all(NoDisk(BatchNumber(0)), directory.clone(), root.clone(), clients, count)
+            });
         });
         c.bench_function(&format!("booking/engine_durable_{clients}_clients"), |b| {
             b.iter_custom(|count| {
                 let folder = tempfile::tempdir().expect("a folder");
                 let path = folder.path().join("data");
-                drop(recovery::create(&path, &directory, std::slice::from_ref(&root)).expect("a new store"));
+                drop(
+                    recovery::create(&path, &directory, std::slice::from_ref(&root))
+                        .expect("a new store"),
+                );
                 let loaded = recovery::load(&path).expect("it was just made");
                 let log = loaded.store.into_log().expect("it opens");
                 book_all(log, loaded.directory, root.clone(), clients, count)

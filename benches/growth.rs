@@ -16,7 +16,9 @@ use std::time::{Duration, Instant as Stopwatch};
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::{Clock as _, ManualClock};
-use slotbook::domain::command::{BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch};
+use slotbook::domain::command::{
+    BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
+};
 use slotbook::domain::ids::{FicheId, ProId};
 use slotbook::domain::text::{LongText, Text};
 use slotbook::domain::time::{DAY, HOUR};
@@ -53,7 +55,12 @@ fn wish(client: u64) -> Command {
         date: MONDAY.plus_seconds(5 * 365 * DAY + 8 * HOUR),
         intervention_ids: vec![intervention()],
         calendar_id: Some(calendar(client)),
-        client: Client { id: FicheId::new(client), email: None, fields: Patch::default(), customs: Vec::new() },
+        client: Client {
+            id: FicheId::new(client),
+            email: None,
+            fields: Patch::default(),
+            customs: Vec::new(),
+        },
         comments: LongText::default(),
         websource: Text::default(),
         smsreminder: None,
@@ -69,8 +76,12 @@ async fn book_and_cancel(engine: &Engine, count: u64) {
             tokio::spawn(async move {
                 for _ in 0..count / CLIENTS {
                     let done = engine.write(group(), wish(client)).await.expect("it is free");
-                    let cancel = CancelAppointment { id: done.appointments[0], right: CancelRight::Pro };
-                    engine.write(group(), Command::CancelAppointment(cancel)).await.expect("it is there");
+                    let cancel =
+                        CancelAppointment { id: done.appointments[0], right: CancelRight::Pro };
+                    engine
+                        .write(group(), Command::CancelAppointment(cancel))
+                        .await
+                        .expect("it is there");
                 }
             })
         })
@@ -115,13 +126,15 @@ async fn grow(data: &Path, kept: bool, each: u64, steps: u64) {
             clock.set(clock.now().plus_seconds(i64::from(KEEP_DAYS) * DAY + 1));
             serving.engine.remove_deleted(KEEP_DAYS).await;
         }
-        let rows = serving.engine.published().root(group()).expect("it is there").rows.len() - empty;
+        let rows =
+            serving.engine.published().root(group()).expect("it is there").rows.len() - empty;
         let done = step * (each / CLIENTS * CLIENTS);
         assert_eq!(u64::try_from(rows).expect("a count"), if kept { done } else { 0 });
         let memory = memory_bytes();
         let a_row = memory.saturating_sub(before) / if kept { done } else { 1 };
         let a_row = if kept { format!(", {a_row} bytes a row") } else { String::new() };
-        let (memory, disk, most) = (memory >> 20, disk_bytes(data) >> 20, most_disk.load(Ordering::Relaxed) >> 20);
+        let (memory, disk, most) =
+            (memory >> 20, disk_bytes(data) >> 20, most_disk.load(Ordering::Relaxed) >> 20);
         let seconds = began.elapsed().as_secs();
         say(&format!(
             "growth/{name}: {done} booked and cancelled in {seconds} s, {rows} rows, memory {memory} MiB{a_row}, \
@@ -148,7 +161,8 @@ async fn look(data: std::path::PathBuf, most: Arc<AtomicU64>) {
 fn say_bound(data: &Path, name: &str, most: u64) {
     let loaded = slotbook::engine::recovery::load(data).expect("it was closed");
     let fresh = data.with_extension("fresh");
-    let store = slotbook::engine::recovery::create(&fresh, &loaded.directory, &loaded.roots).expect("a new store");
+    let store = slotbook::engine::recovery::create(&fresh, &loaded.directory, &loaded.roots)
+        .expect("a new store");
     drop(store);
     let fresh = disk_bytes(&fresh);
     let bound = 5 * fresh + (256 << 20);

@@ -14,7 +14,12 @@ const RECORD_BYTES: usize = 200;
 struct Nothing;
 
 impl Visitor for Nothing {
-    fn snapshot(&mut self, _: Stream, _: Position, _: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+    fn snapshot(
+        &mut self,
+        _: Stream,
+        _: Position,
+        _: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError> {
         unreachable!("a new store has no snapshot")
     }
 
@@ -24,7 +29,8 @@ impl Visitor for Nothing {
 }
 
 fn new_log(directory: &Path) -> SledLog {
-    let store = NewGeneration::create(directory).and_then(NewGeneration::publish).expect("a new store");
+    let store =
+        NewGeneration::create(directory).and_then(NewGeneration::publish).expect("a new store");
     store.recover(&mut Nothing).and_then(slotbook::store::Recovered::into_log).expect("a log")
 }
 
@@ -35,8 +41,9 @@ fn append(criterion: &mut Criterion, name: &str, records: u64) {
         let group = Stream::Group(GroupId::new(1).expect("an id"));
         let (mut batches, mut sequence) = (0, 0);
         bencher.iter(|| {
-            let batch: Vec<Record> =
-                (1..=records).map(|offset| Record::new(group, 0, sequence + offset, vec![7; RECORD_BYTES])).collect();
+            let batch: Vec<Record> = (1..=records)
+                .map(|offset| Record::new(group, 0, sequence + offset, vec![7; RECORD_BYTES]))
+                .collect();
             sequence += records;
             batches += 1;
             let number = log.append(&batch).expect("the disk takes it");

@@ -30,7 +30,8 @@ fn reminding(calendars: u64, days: i64, a_day: i64) -> Root {
     catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead");
     let fiches: Vec<_> = root.fiches.values().cloned().collect();
     for mut fiche in fiches {
-        Arc::make_mut(&mut fiche).email = Some(Email::new("client@example.org").expect("an address"));
+        Arc::make_mut(&mut fiche).email =
+            Some(Email::new("client@example.org").expect("an address"));
         root.put_fiche(fiche);
     }
     root
@@ -42,7 +43,8 @@ fn planning_of_a_million(c: &mut Criterion) {
     let root = reminding(906, 92, 12);
     assert!(root.rows.len() > 1_000_000);
     let found = |days: i64| {
-        let planned = planning::due_before(black_box(&root), morning(), morning().plus_seconds(days * DAY));
+        let planned =
+            planning::due_before(black_box(&root), morning(), morning().plus_seconds(days * DAY));
         planned.map(|it| (Item::Reminder(it.appointment, it.channel), it.due)).collect::<Vec<_>>()
     };
     let planned = || {
@@ -54,7 +56,8 @@ fn planning_of_a_million(c: &mut Criterion) {
     let mut queue = planned();
     let before = resident_bytes();
     let more = [planned(), planned(), planned()];
-    let each = resident_bytes().saturating_sub(before) / more.iter().map(|queue| queue.len() as u64).sum::<u64>();
+    let each = resident_bytes().saturating_sub(before)
+        / more.iter().map(|queue| queue.len() as u64).sum::<u64>();
     drop(more);
     eprintln!("messages/plan_1000000_reminders: {each} bytes each");
     assert!((40..100).contains(&each), "{each} bytes");
@@ -119,7 +122,8 @@ fn once() -> Duration {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     // An hour before eight o'clock.
     let due = morning().plus_seconds(-30 * MINUTE);
-    let clock = Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
+    let clock =
+        Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk");
     let mut directory = Directory::default();
     root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
@@ -144,7 +148,8 @@ fn once() -> Duration {
             lane: 16,
         };
         engine.send_messages(sending).await;
-        let settled = || engine.published().root(group()).expect("the group").outbox.messages().len();
+        let settled =
+            || engine.published().root(group()).expect("the group").outbox.messages().len();
         loop {
             let none = settled() == 0;
             if clock.now() >= due {

@@ -38,7 +38,8 @@ struct Size {
     generations: usize,
 }
 
-const FULL: Size = Size { calendars: 1_000, days: 84, journal: 1_000_000, bookings: 200, generations: 5 };
+const FULL: Size =
+    Size { calendars: 1_000, days: 84, journal: 1_000_000, bookings: 200, generations: 5 };
 const SMALL: Size = Size { calendars: 10, days: 10, journal: 2_000, bookings: 20, generations: 1 };
 
 fn main() {
@@ -58,7 +59,8 @@ fn recover(data: &Path) {
     let loaded = recovery::load(data).expect("it was just written");
     let took = began.elapsed();
     let rows: usize = loaded.roots.iter().map(|root| root.rows.len()).sum();
-    let (most, now, processor) = (of_process("VmHWM:"), of_process("VmRSS:"), processor_milliseconds());
+    let (most, now, processor) =
+        (of_process("VmHWM:"), of_process("VmRSS:"), processor_milliseconds());
     say(&format!(
         "{rows} events in {} ms ({processor} ms of processor), memory {now}, at most {most}",
         took.as_millis()
@@ -119,7 +121,8 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
 fn by_journal(data: &Path, size: &Size) {
     let root = practice(size.calendars, 0, 12);
     serving::store(data, &root);
-    let mut log = recovery::load(data).and_then(|loaded| loaded.store.into_log()).expect("it was just made");
+    let mut log =
+        recovery::load(data).and_then(|loaded| loaded.store.into_log()).expect("it was just made");
     let zone = root.catalogue.zone();
     let mut records = Vec::new();
     for nth in 0..size.journal {
@@ -155,7 +158,12 @@ fn wish(nth: u64, calendars: u64) -> Command {
 }
 
 /// Books from four clients at once until `enough`, a few at a time; how long each waited.
-async fn waits(engine: &Engine, first: &mut u64, size: &Size, enough: impl Fn() -> bool) -> Vec<Duration> {
+async fn waits(
+    engine: &Engine,
+    first: &mut u64,
+    size: &Size,
+    enough: impl Fn() -> bool,
+) -> Vec<Duration> {
     let mut all = Vec::new();
     while !enough() || all.is_empty() {
         let clients: Vec<_> = (0..4)
@@ -188,7 +196,8 @@ fn tell(what: &str, rounds: &[Vec<Duration>]) {
     let at = |share: usize| all[(all.len() * share / 1_000).min(all.len() - 1)].as_micros();
     let (median, p99, p999) = (at(500), at(990), at(999));
     let longest = rounds.iter().filter_map(|round| round.iter().max());
-    let longest: Vec<String> = longest.map(|wait| format!("{:.1}", wait.as_secs_f64() * 1_000.0)).collect();
+    let longest: Vec<String> =
+        longest.map(|wait| format!("{:.1}", wait.as_secs_f64() * 1_000.0)).collect();
     let (count, longest) = (all.len(), longest.join(" "));
     say(&format!(
         "{what}: {count} bookings, median {median} µs, p99 {p99} µs, p99.9 {p999} µs, longest of each round {longest} ms"
@@ -211,7 +220,8 @@ fn beside_bookings(data: &Path, size: &Size) {
         for _ in 0..size.generations {
             let compacting = std::thread::spawn(move || {
                 let began = Stopwatch::now();
-                let done = compactor.compact().expect("the disk takes it").expect("the journal goes on");
+                let done =
+                    compactor.compact().expect("the disk takes it").expect("the journal goes on");
                 assert_eq!(done.written, 2, "the directory and the group");
                 (compactor, began.elapsed())
             });

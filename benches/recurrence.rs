@@ -14,7 +14,8 @@ fn civil(year: i32, month: u32, day: u32, hour: u32) -> Civil {
 /// A two-hour event in Paris that repeats.
 fn series(start: Civil, rule: &str) -> Series {
     let rule = rule.parse().expect("a rule");
-    Series::new(paris(), start, start.plus_seconds(2 * HOUR), Some(rule), Exceptions::default()).expect("a series")
+    Series::new(paris(), start, start.plus_seconds(2 * HOUR), Some(rule), Exceptions::default())
+        .expect("a series")
 }
 
 fn paris() -> Zone {
@@ -33,7 +34,9 @@ fn window(c: &mut Criterion, name: &str, series: &Series, (from, to): (Civil, Ci
     assert_eq!(expected.0, count, "{name}");
     let mut group = c.benchmark_group("recurrence");
     group.throughput(Throughput::Elements(count));
-    group.bench_function(name, |b| b.iter(|| assert_eq!(sum(black_box(from), black_box(to)), expected)));
+    group.bench_function(name, |b| {
+        b.iter(|| assert_eq!(sum(black_box(from), black_box(to)), expected))
+    });
     group.finish();
 }
 
@@ -43,19 +46,38 @@ fn occurrences(c: &mut Criterion) {
     let week_days = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
     let last_friday = "FREQ=MONTHLY;BYDAY=-1FR";
     window(c, "weekly_mo_fr_1_year", &series(civil(2025, 12, 31, 9), week_days), year, 261);
-    window(c, "weekly_mo_fr_1_year_started_30_years_back", &series(civil(1996, 1, 1, 9), week_days), year, 261);
-    window(c, "monthly_last_friday_10_years", &series(civil(2025, 12, 26, 9), last_friday), decade, 120);
+    window(
+        c,
+        "weekly_mo_fr_1_year_started_30_years_back",
+        &series(civil(1996, 1, 1, 9), week_days),
+        year,
+        261,
+    );
+    window(
+        c,
+        "monthly_last_friday_10_years",
+        &series(civil(2025, 12, 26, 9), last_friday),
+        decade,
+        120,
+    );
     let long_ago = series(civil(1995, 12, 29, 9), last_friday);
     window(c, "monthly_last_friday_10_years_started_30_years_back", &long_ago, decade, 120);
     window(c, "daily_1_year", &series(civil(2025, 12, 31, 9), "FREQ=DAILY"), year, 365);
     window(c, "yearly_leap_day_10_years", &series(civil(2024, 2, 29, 9), "FREQ=YEARLY"), decade, 2);
     let counted = series(civil(1996, 1, 1, 9), &format!("{week_days};COUNT=1000000000"));
-    window(c, "weekly_mo_fr_1_week_of_a_billion", &counted, (civil(2026, 6, 1, 0), civil(2026, 6, 8, 0)), 5);
+    window(
+        c,
+        "weekly_mo_fr_1_week_of_a_billion",
+        &counted,
+        (civil(2026, 6, 1, 0), civil(2026, 6, 8, 0)),
+        5,
+    );
 }
 
 fn intervals(c: &mut Criterion) {
     let zone = paris();
-    let series = series(civil(1996, 1, 1, 9), "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20300101T000000Z");
+    let series =
+        series(civil(1996, 1, 1, 9), "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20300101T000000Z");
     let from = zone.instant_of(civil(2026, 6, 1, 0));
     let mut group = c.benchmark_group("recurrence");
     group.throughput(Throughput::Elements(5));
@@ -63,7 +85,10 @@ fn intervals(c: &mut Criterion) {
         b.iter(|| {
             let from = black_box(from);
             let intervals = series.intervals_meeting(zone, from, from.plus_seconds(7 * DAY));
-            assert_eq!(intervals.map(|(start, end)| end.seconds_since(start)).sum::<i64>(), 5 * 2 * HOUR);
+            assert_eq!(
+                intervals.map(|(start, end)| end.seconds_since(start)).sum::<i64>(),
+                5 * 2 * HOUR
+            );
         });
     });
     group.finish();
@@ -85,7 +110,10 @@ fn conversions(c: &mut Criterion) {
     group.bench_function("names_itself_365_days", |b| {
         b.iter(|| {
             let first = black_box(Instant(1_767_258_000));
-            assert_eq!((0..365).filter(|day| zone.names_itself(first.plus_seconds(day * DAY))).count(), 365);
+            assert_eq!(
+                (0..365).filter(|day| zone.names_itself(first.plus_seconds(day * DAY))).count(),
+                365
+            );
         });
     });
     group.finish();

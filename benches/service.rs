@@ -36,10 +36,13 @@ const BASIC: &str = "Authorization: Basic YW5uQGV4YW1wbGUub3JnOnNlY3JldA==\r\n";
 
 /// A server of one group on so many threads that serve connections, and who may ask.
 fn start(root: Root, workers: usize) -> (tokio::runtime::Runtime, SocketAddr) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let mut directory = Directory::default();
-    directory.apikeys.insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None });
+    directory
+        .apikeys
+        .insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None });
     let pro = Pro {
         id: ProId::new(1).expect("an id"),
         email: Email::new("ann@example.org").expect("an address"),
@@ -129,7 +132,8 @@ impl Client {
     fn swallow(&mut self, path: &str) -> usize {
         self.send(path, true);
         if let Some(length) = self.head() {
-            let copied = std::io::copy(&mut (&mut self.0).take(length as u64), &mut std::io::sink());
+            let copied =
+                std::io::copy(&mut (&mut self.0).take(length as u64), &mut std::io::sink());
             assert_eq!(copied.expect("all of it"), length as u64);
             return length;
         }
@@ -138,7 +142,8 @@ impl Client {
             let mut line = String::new();
             self.0.read_line(&mut line).expect("a chunk");
             let length = usize::from_str_radix(line.trim(), 16).expect("a length");
-            let copied = std::io::copy(&mut (&mut self.0).take(length as u64 + 2), &mut std::io::sink());
+            let copied =
+                std::io::copy(&mut (&mut self.0).take(length as u64 + 2), &mut std::io::sink());
             assert_eq!(copied.expect("all of it"), length as u64 + 2);
             if length == 0 {
                 return total;
@@ -154,8 +159,10 @@ fn clients(count: u64) -> Root {
         let mut fiche = Fiche::new(FicheId::new(number + 10).expect("an id"), morning());
         let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         fiche.lastname = Name::new(&format!("Client {scattered:x}")).expect("a name");
-        fiche.firstname = Name::new(["Marie", "Paul", "Zoé"][(scattered % 3) as usize]).expect("a name");
-        fiche.email = Some(Email::new(&format!("client.{number}@example.org")).expect("an address"));
+        fiche.firstname =
+            Name::new(["Marie", "Paul", "Zoé"][(scattered % 3) as usize]).expect("a name");
+        fiche.email =
+            Some(Email::new(&format!("client.{number}@example.org")).expect("an address"));
         fiche.firstphone = Text::new(&format!("06 {number:08}")).expect("a number");
         root.put_fiche(fiche.into());
     }
@@ -182,15 +189,23 @@ fn lists(c: &mut Criterion) {
     let (_runtime, address) = start(clients(MANY), 2);
     let mut client = Client::to(address);
     let mut group = c.benchmark_group("service");
-    group.sample_size(30).measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_secs(1));
+    group
+        .sample_size(30)
+        .measurement_time(Duration::from_secs(3))
+        .warm_up_time(Duration::from_secs(1));
     for (name, op, value) in SOUGHT {
         let sought = match op {
             "" => format!("search={value}"),
-            op => format!("conditions[0][field]=firstname&conditions[0][op]={op}&conditions[0][value]={value}"),
+            op => format!(
+                "conditions[0][field]=firstname&conditions[0][op]={op}&conditions[0][value]={value}"
+            ),
         };
         let path = format!("/1/fiches?apikey=key&sort=lastname&dir=desc&{sought}");
         let found = client.get(&path, true);
-        assert!(found.len() > 5_000 && !found.ends_with(b"[]}"), "a third of all is found at least");
+        assert!(
+            found.len() > 5_000 && !found.ends_with(b"[]}"),
+            "a third of all is found at least"
+        );
         group.bench_function(format!("25_of_100000_fiches_{name}_sorted"), |b| {
             b.iter(|| assert_eq!(client.get(&path, true), found));
         });
@@ -207,10 +222,15 @@ fn whole_list(c: &mut Criterion) {
     let before = forget_peak();
     let bytes = client.swallow(path);
     let growth = kib("VmHWM:") - before;
-    eprintln!("service/all_of_100000_vevents: {} MiB sent, memory grew by {growth} KiB at most", bytes >> 20);
+    eprintln!(
+        "service/all_of_100000_vevents: {} MiB sent, memory grew by {growth} KiB at most",
+        bytes >> 20
+    );
     let mut group = c.benchmark_group("service");
     group.sample_size(10);
-    group.bench_function("all_of_100000_vevents", |b| b.iter(|| assert_eq!(client.swallow(path), bytes)));
+    group.bench_function("all_of_100000_vevents", |b| {
+        b.iter(|| assert_eq!(client.swallow(path), bytes))
+    });
     group.finish();
 }
 
@@ -259,7 +279,9 @@ fn holds(_: &mut Criterion) {
         }
         over.store(true, Ordering::Relaxed);
         let longest = runtime.block_on(watch).expect("it ends");
-        eprintln!("service/{name}: a thread that serves connections was kept for {longest:?} at most");
+        eprintln!(
+            "service/{name}: a thread that serves connections was kept for {longest:?} at most"
+        );
     }
 }
 
@@ -269,7 +291,10 @@ fn holds(_: &mut Criterion) {
 async fn longest_hold(over: Arc<AtomicBool>) -> Duration {
     let spent = || {
         let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).expect("under a second"))
+        Duration::new(
+            spent.tv_sec.unsigned_abs(),
+            u32::try_from(spent.tv_nsec).expect("under a second"),
+        )
     };
     let (mut longest, mut wall, mut last) = (Duration::ZERO, Instant::now(), spent());
     while !over.load(Ordering::Relaxed) {
@@ -299,7 +324,9 @@ fn credentials(c: &mut Criterion) {
         taken.sort_unstable();
         taken[taken.len() / 2]
     });
-    eprintln!("service/an_empty_list: by the key alone {key_alone:?}, by a remembered credential {basic:?} (medians)");
+    eprintln!(
+        "service/an_empty_list: by the key alone {key_alone:?}, by a remembered credential {basic:?} (medians)"
+    );
     for (name, basic) in [("key_alone", false), ("remembered_basic", true)] {
         c.bench_function(&format!("service/an_empty_list_by_{name}"), |b| {
             b.iter(|| assert_eq!(client.get(path, basic), answer));

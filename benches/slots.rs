@@ -16,7 +16,8 @@ fn walks(c: &mut Criterion) {
     let view = root.calendars.get(&calendar(1)).expect("the calendar");
     for (name, days) in [("free_time/7_days_84_events", 7), ("free_time/92_days_1104_events", 92)] {
         // The span ends before opening on either side of the clock change.
-        let span = Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
+        let span =
+            Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let open = view.open_time(root.catalogue.zone(), span, morning());
         let lane = open.lane(intervention());
         c.bench_function(name, |b| {
@@ -34,12 +35,16 @@ fn walks(c: &mut Criterion) {
 
 fn searches(c: &mut Criterion) {
     let mut group = c.benchmark_group("slots");
-    for (name, calendars, days) in
-        [("7_days_84_events", 1, 7), ("92_days_1104_events", 1, 92), ("10_calendars_30_days_3600_events", 10, 30)]
-    {
+    for (name, calendars, days) in [
+        ("7_days_84_events", 1, 7),
+        ("92_days_1104_events", 1, 92),
+        ("10_calendars_30_days_3600_events", 10, 30),
+    ] {
         let root = practice(calendars, 92, 12);
-        let chain: Chain = root.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
-        let window = Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
+        let chain: Chain =
+            root.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
+        let window =
+            Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let mut starts = Vec::new();
         group.throughput(Throughput::Elements(calendars * days.unsigned_abs() * 12));
         group.bench_function(name, |b| {
@@ -47,7 +52,15 @@ fn searches(c: &mut Criterion) {
                 starts.clear();
                 for view in root.calendars.values() {
                     let window = black_box(window);
-                    free_starts(&root.catalogue, view, &chain, window, morning(), Channel::Module, &mut starts);
+                    free_starts(
+                        &root.catalogue,
+                        view,
+                        &chain,
+                        window,
+                        morning(),
+                        Channel::Module,
+                        &mut starts,
+                    );
                 }
                 assert_eq!(starts.len() as u64, calendars * days.unsigned_abs() * 12);
             });
@@ -63,7 +76,14 @@ fn one_point(c: &mut Criterion) {
     let free = morning().plus_seconds(3_600);
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
-            let word = bookable(&root.catalogue, view, &chain, black_box(free), morning(), Channel::Module);
+            let word = bookable(
+                &root.catalogue,
+                view,
+                &chain,
+                black_box(free),
+                morning(),
+                Channel::Module,
+            );
             assert!(word.is_ok());
         });
     });

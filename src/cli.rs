@@ -171,7 +171,11 @@ impl Failed {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Filter(_) | Self::Messages(_) => 2,
-            Self::Listen { .. } | Self::Machine(_) | Self::File { .. } | Self::Document(_) | Self::NotTaken(_) => 1,
+            Self::Listen { .. }
+            | Self::Machine(_)
+            | Self::File { .. }
+            | Self::Document(_)
+            | Self::NotTaken(_) => 1,
             Self::Refused(_) | Self::Access(_) | Self::Check(_) | Self::Aside(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
@@ -216,7 +220,9 @@ pub fn run() -> ExitCode {
 fn obey(command: Command) -> Result<(), Failed> {
     match command {
         Command::Serve { given } => start(&given.resolve()?),
-        Command::Import { given, merge, file } => content::import(&given.resolve()?.data, &file, merge),
+        Command::Import { given, merge, file } => {
+            content::import(&given.resolve()?.data, &file, merge)
+        }
         Command::Export { given, file } => content::export(&given.resolve()?.data, &file),
         Command::Key(command) => people::key(command),
         Command::Pro(command) => people::pro(command),
@@ -313,7 +319,10 @@ struct Signals {
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// Returns when one of them has come.
@@ -348,8 +357,10 @@ async fn answer_until_told_to_stop(
     let journal_ended = write_journal(journal)?;
     let reserve_bytes = config.disk_reserve_mib.number() << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
-    let _compacting = compact(engine.compactor(generations, config.journal_mib.number() << 20, reserve_bytes))?;
-    let keep_days = u32::try_from(config.keep_deleted_days.number()).expect("a hundred years at most");
+    let _compacting =
+        compact(engine.compactor(generations, config.journal_mib.number() << 20, reserve_bytes))?;
+    let keep_days =
+        u32::try_from(config.keep_deleted_days.number()).expect("a hundred years at most");
     if keep_days > 0 {
         tokio::spawn(remove_deleted(engine.clone(), keep_days));
     }
@@ -385,7 +396,9 @@ async fn answer_until_told_to_stop(
     // Before the store is let go of: then another server may make its own.
     drop(reachable);
     if posted.is_err() {
-        tracing::warn!("some messages were being sent: they may arrive once more after the next start");
+        tracing::warn!(
+            "some messages were being sent: they may arrive once more after the next start"
+        );
     }
     let ended = async {
         engine.shut_down().await;
@@ -408,8 +421,10 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
 fn places(wished: usize) -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let limit = if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
-    let files = limit.current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+    let limit =
+        if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
+    let files =
+        limit.current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
     let places = wished.min(files.saturating_sub(FILES_OF_OUR_OWN).max(1));
     if places < wished {
         tracing::warn!(
@@ -453,7 +468,10 @@ fn give_up(why: &dyn std::fmt::Display) -> ! {
     let why = why.to_string();
     let (logged, done) = std::sync::mpsc::channel();
     let saying = std::thread::Builder::new().spawn(move || {
-        tracing::error!(error = why, "the store failed; the process ends, and the next start recovers what is on disk");
+        tracing::error!(
+            error = why,
+            "the store failed; the process ends, and the next start recovers what is on disk"
+        );
         // Nobody waits any more where it took too long.
         let _ = logged.send(());
     });
@@ -465,7 +483,11 @@ fn give_up(why: &dyn std::fmt::Display) -> ! {
 
 /// Looks after the writer and the disk's room on a thread of its own, which no stuck task can keep from it, until what
 /// is returned is dropped.
-fn watch(health: Arc<Health>, data: PathBuf, reserve_bytes: u64) -> std::io::Result<std::sync::mpsc::Sender<()>> {
+fn watch(
+    health: Arc<Health>,
+    data: PathBuf,
+    reserve_bytes: u64,
+) -> std::io::Result<std::sync::mpsc::Sender<()>> {
     // Once before anybody is told where to ask; a look that fails is fatal from the thread.
     if let Ok(free) = free_bytes(&data) {
         health.has_room(free >= reserve_bytes);

@@ -29,13 +29,15 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the place")]
     fn now(&self) -> Instant {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Instant(i64::try_from(since_epoch.as_secs()).expect("this century's seconds fit"))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place")]
     fn second_gone(&self) -> Duration {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Duration::from_nanos(since_epoch.subsec_nanos().into())
     }
 }

@@ -109,7 +109,11 @@ impl FromStr for MaybeAddress {
 
     fn from_str(text: &str) -> Result<Self, AddrParseError> {
         let text = text.trim();
-        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
+        if text.is_empty() {
+            Ok(Self(None))
+        } else {
+            text.parse().map(|address| Self(Some(address)))
+        }
     }
 }
 
@@ -142,7 +146,8 @@ impl FromStr for Networks {
 
     fn from_str(text: &str) -> Result<Self, NoNetwork> {
         let network = |entry: &str| {
-            let alone = || entry.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
+            let alone =
+                || entry.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
             entry.parse().ok().or_else(alone).ok_or_else(|| NoNetwork(entry.to_owned()))
         };
         text.split(',')
@@ -288,7 +293,8 @@ impl Given {
 fn file(path: &Path) -> Result<File, ConfigError> {
     let unreadable = |reason| ConfigError::Unreadable { path: path.to_owned(), reason };
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    toml::from_str(&text).map_err(|reason| ConfigError::Wrong { path: path.to_owned(), reason: Box::new(reason) })
+    toml::from_str(&text)
+        .map_err(|reason| ConfigError::Wrong { path: path.to_owned(), reason: Box::new(reason) })
 }
 
 #[cfg(test)]
@@ -321,11 +327,14 @@ mod tests {
 
     #[test]
     fn networks_are_addresses_or_prefixes() {
-        let networks: Networks = " 10.0.0.0/8, 127.0.0.1 ,,2001:db8::/32,::ffff:192.0.2.1".parse().unwrap();
+        let networks: Networks =
+            " 10.0.0.0/8, 127.0.0.1 ,,2001:db8::/32,::ffff:192.0.2.1".parse().unwrap();
         let written = "10.0.0.0/8,127.0.0.1/32,2001:db8::/32,192.0.2.1/32";
         assert_eq!(String::from(networks.clone()), written);
         assert_eq!(
-            with_file(&format!("trusted_proxies = '{written}'"), Given::default()).unwrap().trusted_proxies,
+            with_file(&format!("trusted_proxies = '{written}'"), Given::default())
+                .unwrap()
+                .trusted_proxies,
             networks
         );
         for bad in ["10.0.0.0/33", "proxy.example.org", "10.0.0", "10.0.0.1:80"] {
@@ -338,6 +347,10 @@ mod tests {
     fn the_listing_is_a_file_that_gives_the_same_options() {
         let config = Given::default().resolve().unwrap();
         assert_eq!(with_file(&config.listing(), Given::default()).unwrap(), config);
-        assert!(config.listing().contains("--connections-max or SLOTBOOK_CONNECTIONS_MAX, by default 10000"));
+        assert!(
+            config
+                .listing()
+                .contains("--connections-max or SLOTBOOK_CONNECTIONS_MAX, by default 10000")
+        );
     }
 }

@@ -8,8 +8,7 @@ use sha1::{Digest, Sha1};
 use crate::domain::text::Text;
 
 /// A hash of no known password: verifying against it costs what verifying against a professional's does.
-pub const NOBODY: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIGhlcmUu$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIGhlcmUu$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// Blocks of a KiB that a password of ours is worked on in.
 const BLOCKS: usize = 19_456;
@@ -28,7 +27,8 @@ impl Memory {
             self.0.resize(blocks, Block::new());
         }
         let mut bytes = [0; Output::MAX_LENGTH];
-        let bytes = bytes.get_mut(..argon2.params().output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN))?;
+        let bytes =
+            bytes.get_mut(..argon2.params().output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN))?;
         let hashed = argon2.hash_password_into_with_memory(password, salt, bytes, &mut *self.0);
         // What a hash made elsewhere needs beyond ours is not kept.
         self.0.truncate(BLOCKS);
@@ -46,7 +46,10 @@ impl Memory {
 #[must_use]
 pub fn sha1_hex(plain: &str) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    Sha1::digest(plain.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    Sha1::digest(plain.as_bytes())
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// The form at rest: argon2id with a fresh salt over the wire form, as a PHC string. The wire form counts in lower case.
@@ -85,8 +88,9 @@ pub fn hash_password_in(memory: &mut Memory, sha1_hex: &str) -> Text<255> {
 /// ```
 #[must_use]
 pub fn is_hash(kept: &str) -> bool {
-    PasswordHash::new(kept)
-        .is_ok_and(|hash| hash.algorithm.as_str() == "argon2id" && hash.salt.is_some() && hash.hash.is_some())
+    PasswordHash::new(kept).is_ok_and(|hash| {
+        hash.algorithm.as_str() == "argon2id" && hash.salt.is_some() && hash.hash.is_some()
+    })
 }
 
 /// Whether the wire form is that of the password kept, in a time that does not depend on where they differ. Takes as
@@ -98,7 +102,11 @@ pub fn matches(memory: &mut Memory, kept: &str, sha1_hex: &str) -> bool {
         let algorithm = Algorithm::try_from(kept.algorithm.as_str()).ok()?;
         let version = kept.version.map_or(Ok(Version::default()), Version::try_from).ok()?;
         let argon2 = Argon2::new(algorithm, version, Params::try_from(&kept).ok()?);
-        let output = memory.output(&argon2, sha1_hex.to_ascii_lowercase().as_bytes(), kept.salt.as_ref()?)?;
+        let output = memory.output(
+            &argon2,
+            sha1_hex.to_ascii_lowercase().as_bytes(),
+            kept.salt.as_ref()?,
+        )?;
         // Compared in constant time, as the type has it.
         Some(output == kept.hash?)
     };
@@ -132,11 +140,14 @@ mod tests {
 
     #[test]
     fn hashes_of_other_parameters_match_in_the_same_memory_which_never_keeps_more_than_ours_need() {
-        let others = [(64, 1, 1, 16), (32_768, 1, 2, 32), (19_456, 2, 1, 32)].map(|(blocks, passes, lanes, length)| {
-            let params = Params::new(blocks, passes, lanes, Some(length)).expect("legal parameters");
-            let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-            argon2.hash_password(sha1_hex("secret").as_bytes()).expect("a password").to_string()
-        });
+        let others = [(64, 1, 1, 16), (32_768, 1, 2, 32), (19_456, 2, 1, 32)].map(
+            |(blocks, passes, lanes, length)| {
+                let params =
+                    Params::new(blocks, passes, lanes, Some(length)).expect("legal parameters");
+                let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+                argon2.hash_password(sha1_hex("secret").as_bytes()).expect("a password").to_string()
+            },
+        );
         let memory = &mut Memory::default();
         for kept in others.iter().chain(others.iter().rev()) {
             assert!(matches(memory, kept, &sha1_hex("secret")), "{kept}");
@@ -144,7 +155,12 @@ mod tests {
             assert!(memory.0.capacity() <= BLOCKS);
         }
         assert_eq!(memory.0.len(), BLOCKS);
-        for broken in ["", "$argon2id$v=19$m=64,t=1,p=1", "$argon2id$v=19$m=64,t=1,p=1$bm9ib2R5IGlz", "$scrypt$x"] {
+        for broken in [
+            "",
+            "$argon2id$v=19$m=64,t=1,p=1",
+            "$argon2id$v=19$m=64,t=1,p=1$bm9ib2R5IGlz",
+            "$scrypt$x",
+        ] {
             assert!(!matches(memory, broken, &sha1_hex("secret")), "{broken}");
         }
     }

@@ -34,7 +34,9 @@ fn files() -> Vec<(String, String)> {
             let path = entry.expect("the tree is readable").path();
             if path.is_dir() {
                 walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") && path.file_name().is_some_and(|n| n != "tests.rs") {
+            } else if path.extension().is_some_and(|e| e == "rs")
+                && path.file_name().is_some_and(|n| n != "tests.rs")
+            {
                 found.push(path);
             }
         }
@@ -60,13 +62,16 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn each_layer_names_only_the_layers_below_it() {
     let mut wrong = Vec::new();
     for (name, text) in files() {
-        let Some((layer, allowed)) = LAYERS.iter().find(|(layer, _)| name.starts_with(&format!("{layer}/"))) else {
+        let Some((layer, allowed)) =
+            LAYERS.iter().find(|(layer, _)| name.starts_with(&format!("{layer}/")))
+        else {
             continue;
         };
         for (number, line) in code(&text) {
             for (at, _) in line.match_indices("crate::") {
                 let rest = &line[at + "crate::".len()..];
-                let named: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let named: String =
+                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 if named != *layer && !allowed.contains(&named.as_str()) {
                     wrong.push(format!("{name}:{number}: {layer} names {named}"));
                 }
@@ -96,9 +101,17 @@ fn the_core_is_pure() {
     let mut wrong = Vec::new();
     for (name, text) in files().into_iter().filter(|(name, _)| name.starts_with("domain/")) {
         for (number, line) in code(&text) {
-            for word in
-                ["async ", ".await", "std::fs", "std::net", "std::io", "std::env", "std::thread", "tokio", "rand::"]
-            {
+            for word in [
+                "async ",
+                ".await",
+                "std::fs",
+                "std::net",
+                "std::io",
+                "std::env",
+                "std::thread",
+                "tokio",
+                "rand::",
+            ] {
                 if line.contains(word) {
                     wrong.push(format!("{name}:{number}: {word}"));
                 }

@@ -20,7 +20,9 @@ use slotbook::domain::root::Root;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent};
+use slotbook::domain::vevent::{
+    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
+};
 use slotbook::domain::zone::{self, Zone};
 use slotbook::domain::zone_names::ZoneName;
 
@@ -29,20 +31,25 @@ const SHOWN_MAX: usize = 20;
 
 /// Runs `check` on every line of a vector file. `check` returns what is different, or an error in the line itself.
 fn run_lines<L: for<'l> Deserialize<'l>>(file: &str, check: impl Fn(&L) -> Result<(), String>) {
-    let folder = std::env::var_os("SLOTBOOK_VECTORS_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/vectors"), PathBuf::from);
+    let folder = std::env::var_os("SLOTBOOK_VECTORS_DIR").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/vectors"),
+        PathBuf::from,
+    );
     let path = folder.join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut report = String::new();
     let (mut lines, mut failures) = (0, 0);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         lines += 1;
-        let outcome =
-            serde_json::from_str(line).map_err(|error| format!("unreadable: {error}")).and_then(|line| check(&line));
+        let outcome = serde_json::from_str(line)
+            .map_err(|error| format!("unreadable: {error}"))
+            .and_then(|line| check(&line));
         if let Err(difference) = outcome {
             failures += 1;
             if failures <= SHOWN_MAX {
-                writeln!(report, "{file} line {}:\n{difference}", number + 1).expect("strings take all");
+                writeln!(report, "{file} line {}:\n{difference}", number + 1)
+                    .expect("strings take all");
             }
         }
     }
@@ -56,8 +63,11 @@ fn compare<T: PartialEq + Display>(what: &str, expected: &[T], found: &[T]) -> R
         return Ok(());
     }
     let same = expected.iter().zip(found).take_while(|(left, right)| left == right).count();
-    let mut difference =
-        format!("  {what}: {} expected, {} found, the first {same} alike\n", expected.len(), found.len());
+    let mut difference = format!(
+        "  {what}: {} expected, {} found, the first {same} alike\n",
+        expected.len(),
+        found.len()
+    );
     for (sign, list) in [('-', expected), ('+', found)] {
         for item in list.iter().skip(same).take(3) {
             writeln!(difference, "  {sign} {item}").expect("strings take all");
@@ -74,7 +84,9 @@ fn zone(name: &str) -> Result<Zone, String> {
 fn civil(text: &str) -> Result<Civil, String> {
     let wrong = || format!("not a datetime: {text}");
     let numbers: Result<Vec<u32>, _> = text.split(['-', ' ', ':']).map(str::parse).collect();
-    let [year, month, day, hour, minute, second] = numbers.map_err(|_| wrong())?[..] else { return Err(wrong()) };
+    let [year, month, day, hour, minute, second] = numbers.map_err(|_| wrong())?[..] else {
+        return Err(wrong());
+    };
     let year = i32::try_from(year).map_err(|_| wrong())?;
     Civil::from_ymd_hms(year, month, day, hour, minute, second).ok_or_else(wrong)
 }
@@ -82,7 +94,12 @@ fn civil(text: &str) -> Result<Civil, String> {
 fn written(civil: Civil) -> String {
     let (year, month, day) = civil.day().ymd();
     let second = civil.second_of_day();
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
 }
 
 /// `YYYY-MM-DDTHH:MM:SSZ`.
@@ -113,14 +130,21 @@ fn recurrence_is_as_the_vectors_say() {
     run_lines("recurrence.jsonl", |line: &RecurrenceLine| {
         let zone = zone(&line.timezone)?;
         let event = &line.event;
-        let rule = if event.rrule.is_empty() { None } else { Some(event.rrule.parse().map_err(|e| format!("{e}"))?) };
+        let rule = if event.rrule.is_empty() {
+            None
+        } else {
+            Some(event.rrule.parse().map_err(|e| format!("{e}"))?)
+        };
         let exceptions = event.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
         let series = Series::new(zone, civil(&event.start)?, civil(&event.end)?, rule, exceptions);
         let series = series.map_err(|error| error.to_string())?;
-        let found: Vec<_> = series.occurrences(zone, civil(&line.from)?, civil(&line.to)?).collect();
+        let found: Vec<_> =
+            series.occurrences(zone, civil(&line.from)?, civil(&line.to)?).collect();
 
-        let expected: Vec<_> = line.occurrences.iter().map(|(start, end)| format!("{start} to {end}")).collect();
-        let shown = found.iter().map(|o| format!("{} to {}", written(o.start_civil), written(o.end_civil)));
+        let expected: Vec<_> =
+            line.occurrences.iter().map(|(start, end)| format!("{start} to {end}")).collect();
+        let shown =
+            found.iter().map(|o| format!("{} to {}", written(o.start_civil), written(o.end_civil)));
         compare("occurrences", &expected, &shown.collect::<Vec<_>>())?;
         let starts: Vec<_> = found.iter().map(|occurrence| written_utc(occurrence.start)).collect();
         compare("starts_utc", &line.starts_utc, &starts)
@@ -142,10 +166,19 @@ fn reminders_are_as_the_vectors_say() {
     run_lines("reminders.jsonl", |line: &ReminderLine| {
         let zone = zone(&line.timezone)?;
         let start = zone.instant_of(civil(&line.start)?);
-        let shown = |due: Option<Instant>| due.map_or("none".to_owned(), |due| written(zone.civil_of(due)));
+        let shown =
+            |due: Option<Instant>| due.map_or("none".to_owned(), |due| written(zone.civil_of(due)));
         let expected = |text: &Option<String>| text.clone().unwrap_or("none".to_owned());
-        compare("mailtime", &[expected(&line.mailtime)], &[shown(mail_time(start, line.mailreminder))])?;
-        compare("smstime", &[expected(&line.smstime)], &[shown(sms_time(zone, start, line.smsreminder))])
+        compare(
+            "mailtime",
+            &[expected(&line.mailtime)],
+            &[shown(mail_time(start, line.mailreminder))],
+        )?;
+        compare(
+            "smstime",
+            &[expected(&line.smstime)],
+            &[shown(sms_time(zone, start, line.smsreminder))],
+        )
     });
 }
 
@@ -204,7 +237,9 @@ fn instant(text: &str) -> Result<Instant, String> {
 
 /// The zone name of 2.1.1 that gives an IANA zone.
 fn zone_name(iana: &str) -> Result<ZoneName, String> {
-    ZoneName::all().find(|name| name.zone().iana_name() == iana).ok_or_else(|| format!("no name for {iana}"))
+    ZoneName::all()
+        .find(|name| name.zone().iana_name() == iana)
+        .ok_or_else(|| format!("no name for {iana}"))
 }
 
 fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
@@ -214,7 +249,8 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
         return Ok(Kind::Appointment(Appointment {
             civil_start: start,
             start: first,
-            length_seconds: u32::try_from(zone.instant_of(end).seconds_since(first)).map_err(|e| e.to_string())?,
+            length_seconds: u32::try_from(zone.instant_of(end).seconds_since(first))
+                .map_err(|e| e.to_string())?,
             intervention_id: InterventionId::new(line.intervention_id).ok_or("0 is no id")?,
             fiche_id: FicheId::new(line.fiche_id).ok_or("0 is no id")?,
             key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
@@ -224,18 +260,28 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
             reminders: Reminders::since(Instant(0)),
         }));
     }
-    let rule = if line.rrule.is_empty() { None } else { Some(line.rrule.parse().map_err(|e| format!("{e}"))?) };
+    let rule = if line.rrule.is_empty() {
+        None
+    } else {
+        Some(line.rrule.parse().map_err(|e| format!("{e}"))?)
+    };
     let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
     if line.note == true || line.note == 1 {
-        let note = Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+        let note =
+            Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
         return Ok(Kind::Note(Box::new(note)));
     }
     let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;
     if line.r#type.is_empty() {
         return Ok(Kind::Plage(Box::new(series)));
     }
-    let ids = line.available_interventions.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty());
-    let permits = Permits::only(ids.filter_map(|id| InterventionId::new(id.parse().ok()?)).collect());
+    let ids = line
+        .available_interventions
+        .iter()
+        .flat_map(|ids| ids.split(','))
+        .filter(|id| !id.is_empty());
+    let permits =
+        Permits::only(ids.filter_map(|id| InterventionId::new(id.parse().ok()?)).collect());
     Ok(Kind::Availability(Box::new(Availability { series, permits })))
 }
 
@@ -248,9 +294,11 @@ fn root_of(line: &SlotsLine) -> Result<Root, String> {
     let id = CalendarId::new(1).expect("an id");
     let mut calendar = Calendar::new(id, now);
     calendar.publicname = public.clone();
-    calendar.generate_interval = Bounded::new(line.calendar.generate_interval).map_err(|e| e.to_string())?;
+    calendar.generate_interval =
+        Bounded::new(line.calendar.generate_interval).map_err(|e| e.to_string())?;
     calendar.mintime_rdv = Bounded::new(line.calendar.mintime_rdv).map_err(|e| e.to_string())?;
-    calendar.maxrdv_period = Bounded::new(line.calendar.maxrdv_period).map_err(|e| e.to_string())?;
+    calendar.maxrdv_period =
+        Bounded::new(line.calendar.maxrdv_period).map_err(|e| e.to_string())?;
     catalogue.calendars.insert(id, calendar.into());
     for leg in &line.chain {
         let id = InterventionId::new(leg.intervention_id).ok_or("0 is no id")?;
@@ -286,7 +334,8 @@ fn slots_are_as_the_vectors_say() {
             let id = InterventionId::new(leg.intervention_id).ok_or("0 is no id")?;
             Ok(Leg { intervention_id: id, length_seconds: leg.length * 60 })
         };
-        let chain = Chain::new(line.chain.iter().map(leg).collect::<Result<_, String>>()?).ok_or("an empty chain")?;
+        let chain = Chain::new(line.chain.iter().map(leg).collect::<Result<_, String>>()?)
+            .ok_or("an empty chain")?;
         let window = Interval { start: instant(&line.from_utc)?, end: instant(&line.to_utc)? };
         let now = instant(&line.now_utc)?;
         let view = root.calendars.values().next().expect("one calendar");
@@ -297,10 +346,13 @@ fn slots_are_as_the_vectors_say() {
         compare("slots", &line.slots, &shown)?;
 
         // The same by the rule of one point, minute by minute.
-        let minutes = (window.start.0.div_euclid(60)..=window.end.0.div_euclid(60)).map(|minute| Instant(minute * 60));
+        let minutes = (window.start.0.div_euclid(60)..=window.end.0.div_euclid(60))
+            .map(|minute| Instant(minute * 60));
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
-            .filter(|start| bookable(&root.catalogue, view, &chain, *start, now, Channel::Module).is_ok())
+            .filter(|start| {
+                bookable(&root.catalogue, view, &chain, *start, now, Channel::Module).is_ok()
+            })
             .map(|start| written(zone.civil_of(start)))
             .collect();
         compare("bookable starts", &line.slots, &bookable)

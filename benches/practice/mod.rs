@@ -10,7 +10,9 @@ use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent};
+use slotbook::domain::vevent::{
+    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
+};
 use slotbook::domain::zone_names::ZoneName;
 
 /// Monday 5 January 2026, midnight in Paris.
@@ -31,7 +33,10 @@ pub(crate) fn intervention() -> InterventionId {
 
 /// Half past seven on that Monday.
 pub(crate) fn morning() -> Instant {
-    ZoneName::from_name("Paris").expect("a zone").zone().instant_of(MONDAY.plus_seconds(7 * HOUR + 30 * MINUTE))
+    ZoneName::from_name("Paris")
+        .expect("a zone")
+        .zone()
+        .instant_of(MONDAY.plus_seconds(7 * HOUR + 30 * MINUTE))
 }
 
 /// A practice whose calendars are open from 8 to 20 o'clock, every day, and have `a_day` appointments of half an hour
@@ -55,12 +60,26 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> Root {
         fiches.push(Fiche::new(client, Instant(0)).into());
         let open = MONDAY.plus_seconds(8 * HOUR - 30 * DAY);
         let rule = Some("FREQ=DAILY".parse().expect("a rule"));
-        let series = Series::new(zone.zone(), open, open.plus_seconds(12 * HOUR), rule, Exceptions::default());
+        let series = Series::new(
+            zone.zone(),
+            open,
+            open.plus_seconds(12 * HOUR),
+            rule,
+            Exceptions::default(),
+        );
         let series = series.expect("a series");
         let mut put = |kind| {
             let id = VeventId::new(rows.len() as u64 + 1).expect("an id");
             let (created_at, updated_at, rare) = (Instant(0), Instant(0), None);
-            let row = Vevent { id, calendar_id: calendar(number), kind, deleted: false, created_at, updated_at, rare };
+            let row = Vevent {
+                id,
+                calendar_id: calendar(number),
+                kind,
+                deleted: false,
+                created_at,
+                updated_at,
+                rare,
+            };
             rows.push(row.into());
         };
         put(Kind::Availability(Box::new(Availability { series, permits: Permits::All })));

@@ -13,10 +13,14 @@ use crate::store::{StoreError, free_bytes, sizes};
 pub(super) fn check(data: &Path) -> Result<(), Failed> {
     let checked = match check::check(data) {
         Ok(checked) => checked,
-        Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => return Err(error.into()),
+        Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => {
+            return Err(error.into());
+        }
         Err(error) => {
             let finding = error.finding();
-            return Err(Failed::Check(vec![format!("{finding}; no server starts on it: restore the newest backup")]));
+            return Err(Failed::Check(vec![format!(
+                "{finding}; no server starts on it: restore the newest backup"
+            )]));
         }
     };
     let report = checked.report;
@@ -25,7 +29,9 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
         "generation {}, {} snapshots, {} batches with {} records since\n{apikeys} application keys, {pros} professionals\n",
         report.generation, report.snapshots, report.batches, report.records
     ));
-    for Counts { group, sequence, state, calendars, fiches, vevents, appointments, broken: _ } in &checked.groups {
+    for Counts { group, sequence, state, calendars, fiches, vevents, appointments, broken: _ } in
+        &checked.groups
+    {
         print(&format!(
             "group {group}: {calendars} calendars, {fiches} clients, {vevents} events, {appointments} live appointments, \
              state {state} after event {sequence}\n"
@@ -46,7 +52,11 @@ pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
     let to = std::path::absolute(to)?;
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(&to).canonicalize()?;
     if data.canonicalize().is_ok_and(|data| existing.starts_with(data)) {
-        let why = format!("{} lies in the data directory {}; choose a place outside it", to.display(), data.display());
+        let why = format!(
+            "{} lies in the data directory {}; choose a place outside it",
+            to.display(),
+            data.display()
+        );
         return Err(Failed::Refused(why));
     }
     if to.exists() && std::fs::metadata(&to)?.permissions().mode() & 0o077 != 0 {

@@ -70,7 +70,8 @@ pub(super) fn export(data: &Path, file: &Path) -> Result<(), Failed> {
         return out.flush().map_err(failed);
     }
     let unfinished = file.with_added_extension("unfinished");
-    let out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
+    let out =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
     let mut out = BufWriter::new(out.map_err(failed)?);
     let written = ask(data, &Request::Export, &mut out).and_then(|()| {
         let synced = out.flush().and_then(|()| out.get_ref().sync_all());
@@ -114,8 +115,13 @@ fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {
             complain(&format!("{done} of {total} rows are read"));
         }
     };
-    let import =
-        Import { now: began, hash_password: &hash_password, draws: Draws::from_os(), taken, progress: &mut progress };
+    let import = Import {
+        now: began,
+        hash_password: &hash_password,
+        draws: Draws::from_os(),
+        taken,
+        progress: &mut progress,
+    };
     import.read(document).map_err(Failed::Document)
 }
 
@@ -125,13 +131,22 @@ fn tell_demonstration() {
     let listed = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     for apikey in listed(&document, "apikeys") {
-        complain(&format!("demonstration: apikey {} ({})", text(&apikey, "key"), text(&apikey, "label")));
+        complain(&format!(
+            "demonstration: apikey {} ({})",
+            text(&apikey, "key"),
+            text(&apikey, "label")
+        ));
     }
     for group in listed(&document, "groups") {
         for (role, section) in [("professional", "pros"), ("client", "accounts")] {
-            for person in listed(&group, section).iter().filter(|person| person["password"].is_string()) {
+            for person in
+                listed(&group, section).iter().filter(|person| person["password"].is_string())
+            {
                 let (email, password) = (text(person, "email"), text(person, "password"));
-                complain(&format!("demonstration: group {}, {role} {email} with password {password}", group["id"]));
+                complain(&format!(
+                    "demonstration: group {}, {role} {email} with password {password}",
+                    group["id"]
+                ));
             }
         }
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Gauge, Key, KeyName, Label, Level, Metadata, Recorder as _, Unit};
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics_exporter_prometheus::{
+    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
 
 use tokio::net::TcpListener;
 
@@ -18,8 +20,10 @@ use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;
 
 /// Upper bounds of what is counted together, in seconds: 50 µs to 10 s.
-const SECONDS: [f64; 16] =
-    [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+const SECONDS: [f64; 16] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+    1.0, 2.5, 10.0,
+];
 /// The same of entries.
 const ENTRIES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1_024.0, 4_096.0];
 /// How often what was measured is folded into its sums, asked for or not: until then each measurement takes memory.
@@ -42,7 +46,10 @@ impl Figures {
 
     /// Where the engine's figures go.
     pub(super) fn of_engine(&self) -> crate::engine::meters::Meters {
-        self.0.as_ref().map(|(recorder, _)| crate::engine::meters::Meters::of(recorder)).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|(recorder, _)| crate::engine::meters::Meters::of(recorder))
+            .unwrap_or_default()
     }
 
     /// Where the API's figures go.
@@ -54,8 +61,13 @@ impl Figures {
     pub(super) fn serve(self, engine: Engine, data: PathBuf, recovery: Duration) {
         let Some((recorder, listener)) = self.0 else { return };
         let looked_up = LookedUp::new(&recorder, engine, data);
-        gauge(&recorder, "slotbook_recovery_seconds", "How long the last start took to read the store.", Vec::new())
-            .set(recovery.as_secs_f64());
+        gauge(
+            &recorder,
+            "slotbook_recovery_seconds",
+            "How long the last start took to read the store.",
+            Vec::new(),
+        )
+        .set(recovery.as_secs_f64());
         let handle = recorder.handle();
         tokio::spawn(async move {
             loop {
@@ -74,9 +86,17 @@ fn recorder() -> Result<PrometheusRecorder, BuildError> {
     Ok(builder.build_recorder())
 }
 
-fn gauge(recorder: &PrometheusRecorder, name: &'static str, about: &'static str, labels: Vec<Label>) -> Gauge {
+fn gauge(
+    recorder: &PrometheusRecorder,
+    name: &'static str,
+    about: &'static str,
+    labels: Vec<Label>,
+) -> Gauge {
     recorder.describe_gauge(KeyName::from(name), None::<Unit>, about.into());
-    recorder.register_gauge(&Key::from_parts(name, labels), &Metadata::new(module_path!(), Level::INFO, None))
+    recorder.register_gauge(
+        &Key::from_parts(name, labels),
+        &Metadata::new(module_path!(), Level::INFO, None),
+    )
 }
 
 /// Figures that stand somewhere already.
@@ -100,13 +120,24 @@ impl LookedUp {
     fn new(recorder: &PrometheusRecorder, engine: Engine, data: PathBuf) -> Self {
         let of = |name: &'static str, about: &'static str| gauge(recorder, name, about, Vec::new());
         let part = |name: &'static str| {
-            gauge(recorder, "slotbook_store_bytes", "Bytes of the store on disk.", vec![Label::new("part", name)])
+            gauge(
+                recorder,
+                "slotbook_store_bytes",
+                "Bytes of the store on disk.",
+                vec![Label::new("part", name)],
+            )
         };
         Self {
             accepting: of("slotbook_accepting", "1 while writes are taken, else 0."),
             groups: of("slotbook_groups", "Groups served."),
-            under_way: of("slotbook_writes_under_way", "Writes that have a permit and no answer yet."),
-            fullest: of("slotbook_writes_under_way_of_fullest_group", "The same of the group that has most."),
+            under_way: of(
+                "slotbook_writes_under_way",
+                "Writes that have a permit and no answer yet.",
+            ),
+            fullest: of(
+                "slotbook_writes_under_way_of_fullest_group",
+                "The same of the group that has most.",
+            ),
             memory: of("slotbook_resident_bytes", "Memory that the process holds."),
             snapshots: part("snapshots"),
             journals: part("journals"),
@@ -155,7 +186,12 @@ fn planned(recorder: &PrometheusRecorder, kind: Kind) -> Gauge {
 
 fn oldest(recorder: &PrometheusRecorder, channel: Channel) -> Gauge {
     let about = "How long the oldest message has waited whose time has come.";
-    gauge(recorder, "slotbook_message_oldest_seconds", about, vec![Label::new("channel", channel.name())])
+    gauge(
+        recorder,
+        "slotbook_message_oldest_seconds",
+        about,
+        vec![Label::new("channel", channel.name())],
+    )
 }
 
 /// Exact up to 2^53, which no figure reaches.
@@ -167,12 +203,15 @@ fn float(number: u64) -> f64 {
 /// Bytes of the files in the directories of `data` whose names begin so. What goes away meanwhile counts nothing.
 fn bytes_below(data: &Path, prefix: &str) -> u64 {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let named = entries(data).filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    let named =
+        entries(data).filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
     let mut waiting: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
     let mut bytes = 0;
     while let Some(path) = waiting.pop() {
         match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => waiting.extend(entries(&path).map(|entry| entry.path())),
+            Ok(metadata) if metadata.is_dir() => {
+                waiting.extend(entries(&path).map(|entry| entry.path()))
+            }
             Ok(metadata) => bytes += metadata.len(),
             Err(_) => {}
         }

@@ -30,9 +30,11 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
     let timeout = Duration::from_secs(config.message_seconds_max.number());
     let mut carriers = Carriers::nobody(config.public_url.as_str());
     if !config.smtp_host.is_empty() {
-        let password = config.smtp_password.reveal("--smtp-password-file", &config.smtp_password_file)?;
-        let authorities =
-            (!config.smtp_ca_file.as_os_str().is_empty()).then(|| read(&config.smtp_ca_file)).transpose()?;
+        let password =
+            config.smtp_password.reveal("--smtp-password-file", &config.smtp_password_file)?;
+        let authorities = (!config.smtp_ca_file.as_os_str().is_empty())
+            .then(|| read(&config.smtp_ca_file))
+            .transpose()?;
         let server = Server {
             host: config.smtp_host.clone(),
             port: config.smtp_port.get(),
@@ -46,7 +48,8 @@ pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
             from: config.mail_from.clone(),
             timeout,
         };
-        carriers.mail = Some(Smtp::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
+        carriers.mail =
+            Some(Smtp::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
     }
     if !config.sms_url.is_empty() {
         let token = config.sms_token.reveal("--sms-token-file", &config.sms_token_file)?;

@@ -92,8 +92,10 @@ const PROGRESS_SECONDS: i64 = 5;
 /// # Errors
 /// Those groups, and why they are.
 pub(super) fn none_aside<'a>(aside: impl IntoIterator<Item = &'a Aside>) -> Result<(), Failed> {
-    let lines: Vec<String> =
-        aside.into_iter().map(|aside| format!("group {} is set aside: {}", aside.group, aside.why)).collect();
+    let lines: Vec<String> = aside
+        .into_iter()
+        .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why))
+        .collect();
     if lines.is_empty() { Ok(()) } else { Err(Failed::Aside(lines)) }
 }
 
@@ -114,13 +116,19 @@ pub(super) fn ask(data: &Path, request: &Request, out: &mut dyn Write) -> Result
 ///
 /// # Errors
 /// As [`ask`].
-pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Write) -> Result<(), Failed> {
+pub(super) fn carry_out(
+    request: &Request,
+    place: &mut Place,
+    out: &mut dyn Write,
+) -> Result<(), Failed> {
     if let Some(change) = change_of(request)? {
         return place.change(change);
     }
     let directory = place.directory();
     match request {
-        Request::ListKeys => directory.apikeys.iter().try_for_each(|(hash, key)| tell_key(hash, key, out))?,
+        Request::ListKeys => {
+            directory.apikeys.iter().try_for_each(|(hash, key)| tell_key(hash, key, out))?
+        }
         Request::ListPros => directory.pros.values().try_for_each(|pro| tell_pro(pro, out))?,
         Request::FindPro { email } => {
             let found = directory.pro_of_email(&folded(email));
@@ -130,9 +138,14 @@ pub(super) fn carry_out(request: &Request, place: &mut Place, out: &mut dyn Writ
             place.none_aside()?;
             export::write(&directory, &place.roots(), out)?;
         }
-        Request::ListMessages { groups, public_url } => place.tell_messages(groups, public_url, out)?,
+        Request::ListMessages { groups, public_url } => {
+            place.tell_messages(groups, public_url, out)?
+        }
         Request::BackUp { to, reserve_mib } => place.back_up(to, *reserve_mib, out)?,
-        Request::AddKey { .. } | Request::RevokeKey { .. } | Request::AddPro { .. } | Request::SetPassword { .. } => {
+        Request::AddKey { .. }
+        | Request::RevokeKey { .. }
+        | Request::AddPro { .. }
+        | Request::SetPassword { .. } => {
             unreachable!("it changes who is let in")
         }
     }
@@ -143,9 +156,12 @@ impl Place {
     fn directory(&self) -> Arc<Directory> {
         match self {
             Self::Served(engine, ..) => engine.published().directory(),
-            Self::Resting(store, _) => {
-                Arc::new(store.as_ref().as_ref().map_or_else(Directory::default, |loaded| loaded.directory.clone()))
-            }
+            Self::Resting(store, _) => Arc::new(
+                store
+                    .as_ref()
+                    .as_ref()
+                    .map_or_else(Directory::default, |loaded| loaded.directory.clone()),
+            ),
         }
     }
 
@@ -156,9 +172,11 @@ impl Place {
                 let published = engine.published();
                 published.groups().filter_map(|group| published.root(group)).collect()
             }
-            Self::Resting(store, _) => {
-                store.as_ref().iter().flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new)).collect()
-            }
+            Self::Resting(store, _) => store
+                .as_ref()
+                .iter()
+                .flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new))
+                .collect(),
         }
     }
 
@@ -171,10 +189,17 @@ impl Place {
     }
 
     /// Tells the ledgers of these groups, or of all: an object a line.
-    fn tell_messages(&self, groups: &[u64], public_url: &str, out: &mut dyn Write) -> Result<(), Failed> {
+    fn tell_messages(
+        &self,
+        groups: &[u64],
+        public_url: &str,
+        out: &mut dyn Write,
+    ) -> Result<(), Failed> {
         let named = group_ids(groups)?;
         let mut roots = self.roots();
-        if let Some(group) = named.iter().find(|group| roots.iter().all(|root| root.catalogue.group.id != **group)) {
+        if let Some(group) =
+            named.iter().find(|group| roots.iter().all(|root| root.catalogue.group.id != **group))
+        {
             return Err(Failed::Refused(format!("there is no group {group}")));
         }
         roots.retain(|root| named.is_empty() || named.contains(&root.catalogue.group.id));
@@ -207,14 +232,19 @@ impl Place {
             if now >= told.plus_seconds(PROGRESS_SECONDS) {
                 told = now;
                 // Whoever asked may have left; the backup goes on.
-                drop(writeln!(out, "{done} of {groups} groups are written").and_then(|()| out.flush()));
+                drop(
+                    writeln!(out, "{done} of {groups} groups are written")
+                        .and_then(|()| out.flush()),
+                );
             }
         };
         match self {
             Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up)?,
             Self::Resting(store, _) => {
-                let Loaded { directory, roots, aside, store } = store.take().expect("asked for one thing");
-                let written = backup::write(&Published::new(directory, roots, aside), to, &mut progress);
+                let Loaded { directory, roots, aside, store } =
+                    store.take().expect("asked for one thing");
+                let written =
+                    backup::write(&Published::new(directory, roots, aside), to, &mut progress);
                 // Held until here, so that no server changes what is being written.
                 drop(store);
                 written.map_err(not_backed_up)?;
@@ -226,17 +256,22 @@ impl Place {
     /// Changes who is let in, durably.
     fn change(&mut self, change: ChangeAccess) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, runtime, ..) => match runtime.block_on(engine.change_access(change)) {
+            Self::Served(engine, runtime, ..) => match runtime
+                .block_on(engine.change_access(change))
+            {
                 Ok(decided) => Ok(decided?),
-                Err(Rejection::Overloaded) => Err(Failed::Refused("the server is going down; nothing was done".into())),
-                Err(Rejection::Closed(_)) => {
-                    Err(Failed::Refused("the disk is full or slow, and no write is taken; nothing was done".into()))
+                Err(Rejection::Overloaded) => {
+                    Err(Failed::Refused("the server is going down; nothing was done".into()))
                 }
+                Err(Rejection::Closed(_)) => Err(Failed::Refused(
+                    "the disk is full or slow, and no write is taken; nothing was done".into(),
+                )),
                 Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),
             },
             Self::Resting(store, _) => {
                 let loaded = store.take().expect("a store at rest is asked for one thing");
-                let groups: BTreeSet<GroupId> = loaded.roots.iter().map(|root| root.catalogue.group.id).collect();
+                let groups: BTreeSet<GroupId> =
+                    loaded.roots.iter().map(|root| root.catalogue.group.id).collect();
                 let event = access::decide(&loaded.directory, &groups, &change, SystemClock.now())?;
                 Ok(recovery::append_to_directory(loaded, &event)?)
             }
@@ -258,7 +293,10 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
         Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main } => {
             ChangeAccess::AddPro(NewPro {
                 email: legal("e-mail", Email::new(email))?,
-                password_hash: password_hash.as_deref().map(|hash| legal("password", Text::new(hash))).transpose()?,
+                password_hash: password_hash
+                    .as_deref()
+                    .map(|hash| legal("password", Text::new(hash)))
+                    .transpose()?,
                 lastname: legal("lastname", Name::new(lastname))?,
                 firstname: legal("firstname", Name::new(firstname))?,
                 cellphone: legal("cellphone", Text::new(cellphone))?,
@@ -283,7 +321,9 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
 fn not_backed_up(error: StoreError) -> Failed {
     if let StoreError::Database { path, reason, .. } = &error {
         let path = path.display();
-        let why = format!("{path} cannot be written: {reason}; what was made of the backup is taken away again");
+        let why = format!(
+            "{path} cannot be written: {reason}; what was made of the backup is taken away again"
+        );
         return Failed::Refused(why);
     }
     error.into()
@@ -303,8 +343,10 @@ fn group_ids(numbers: &[u64]) -> Result<BTreeSet<GroupId>, Failed> {
 
 fn tell_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), Failed> {
     let id = &access::hex(hash)[..ID_DIGITS];
-    let groups =
-        key.groups.as_deref().map_or_else(|| "all groups".to_owned(), |groups| format!("groups {}", listed(groups)));
+    let groups = key
+        .groups
+        .as_deref()
+        .map_or_else(|| "all groups".to_owned(), |groups| format!("groups {}", listed(groups)));
     Ok(writeln!(out, "{id}\t{groups}\t{}", key.label.as_str())?)
 }
 

@@ -138,10 +138,13 @@ fn add_pro(new: NewPro) -> Result<(), Failed> {
     let known = is_known(&data, &email)?;
     let password_hash = if known { None } else { Some(new_password(&email)?) };
     let said = email.clone();
-    let request = Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main };
+    let request =
+        Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main };
     ask(&data, &request, &mut io::sink())?;
     if known {
-        complain(&format!("{said} was known: the groups are added; name and password stay as they were"));
+        complain(&format!(
+            "{said} was known: the groups are added; name and password stay as they were"
+        ));
     }
     Ok(())
 }

@@ -90,12 +90,21 @@ pub(super) fn listen(disk: Disk, engine: Engine, carriers: Arc<Carriers>) -> io:
 }
 
 /// Does something with a path to `directory` that is short enough for a socket's name, however long the real one is.
-fn through_short_path<T>(directory: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+fn through_short_path<T>(
+    directory: &Path,
+    act: impl FnOnce(&Path) -> io::Result<T>,
+) -> io::Result<T> {
     let open = File::open(directory)?;
     act(&PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())))
 }
 
-fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &Arc<Carriers>, disk: &Disk) {
+fn serve(
+    listener: &UnixListener,
+    engine: &Engine,
+    runtime: &Handle,
+    carriers: &Arc<Carriers>,
+    disk: &Disk,
+) {
     let askers = Arc::new(());
     for stream in listener.incoming() {
         let stream = match stream {
@@ -112,7 +121,8 @@ fn serve(listener: &UnixListener, engine: &Engine, runtime: &Handle, carriers: &
             // Whoever is turned away sees the connection close.
             continue;
         }
-        let place = Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers), disk.clone());
+        let place =
+            Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers), disk.clone());
         let answering = std::thread::Builder::new().name("operator".to_owned()).spawn(move || {
             if let Err(error) = answer(&stream, place) {
                 tracing::warn!(%error, "an operator's command went away before it was answered");
@@ -133,7 +143,9 @@ fn answer(stream: &UnixStream, mut place: Place) -> io::Result<()> {
     BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
     let mut out = stream;
     let end = match serde_json::from_str::<Request>(&line) {
-        Err(error) => Reply::Refused(format!("the running server does not know what is asked: {error}")),
+        Err(error) => {
+            Reply::Refused(format!("the running server does not know what is asked: {error}"))
+        }
         Ok(request) => {
             let mut pieces = BufWriter::with_capacity(PIECE_MAX, Pieces(stream));
             let done = operator::carry_out(&request, &mut place, &mut pieces);
@@ -175,7 +187,14 @@ pub(super) struct Reached(UnixStream);
 pub(super) fn reach(data: &Path) -> Result<Option<Reached>, Failed> {
     match through_short_path(data, |path| UnixStream::connect(path.join(NAME))) {
         Ok(stream) => Ok(Some(Reached(stream))),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(None)
+        }
         Err(reason) => Err(Failed::File { path: data.join(NAME), reason }),
     }
 }
@@ -186,7 +205,11 @@ impl Reached {
     /// # Errors
     /// The server's refusal, or a server that went away: then it is not known whether it was carried out.
     pub(super) fn ask(self, request: &Request, out: &mut dyn Write) -> Result<(), Failed> {
-        let gone = |_| Failed::Refused("the server went away before it had answered: look whether it was done".into());
+        let gone = |_| {
+            Failed::Refused(
+                "the server went away before it had answered: look whether it was done".into(),
+            )
+        };
         let mut line = serde_json::to_vec(request).map_err(io::Error::from)?;
         line.push(b'\n');
         (&self.0).write_all(&line).map_err(gone)?;

@@ -42,7 +42,11 @@ impl<const MIN: u64, const MAX: u64> TryFrom<u64> for Within<MIN, MAX> {
     type Error = OutOfBounds;
 
     fn try_from(number: u64) -> Result<Self, OutOfBounds> {
-        if (MIN..=MAX).contains(&number) { Ok(Self(number)) } else { Err(OutOfBounds { min: MIN, max: MAX }) }
+        if (MIN..=MAX).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(OutOfBounds { min: MIN, max: MAX })
+        }
     }
 }
 
@@ -81,8 +85,12 @@ impl SiteUrl {
     /// Whether it leads nowhere but to the machine that it is followed on.
     #[must_use]
     pub fn is_of_this_machine(&self) -> bool {
-        let host =
-            self.0.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase)).unwrap_or_default();
+        let host = self
+            .0
+            .parse::<Uri>()
+            .ok()
+            .and_then(|uri| uri.host().map(str::to_ascii_lowercase))
+            .unwrap_or_default();
         host == "localhost" || host == "[::1]" || host.starts_with("127.")
     }
 }
@@ -95,7 +103,11 @@ impl FromStr for SiteUrl {
         let uri: Uri = text.parse().map_err(|_| NoSite)?;
         let web = matches!(uri.scheme_str(), Some("http" | "https"));
         let host = uri.host().is_some_and(|host| !host.is_empty());
-        if web && host && !text.contains(['?', '#', '@']) { Ok(Self(text.to_owned())) } else { Err(NoSite) }
+        if web && host && !text.contains(['?', '#', '@']) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NoSite)
+        }
     }
 }
 
@@ -125,8 +137,17 @@ mod tests {
 
     #[test]
     fn a_site_has_a_scheme_of_the_web_and_a_host() {
-        for bad in ["rdv", "javascript:x", "https://a b", "https://", "ftp://a", "/m", "", "https://a/?b", "http://a@b"]
-        {
+        for bad in [
+            "rdv",
+            "javascript:x",
+            "https://a b",
+            "https://",
+            "ftp://a",
+            "/m",
+            "",
+            "https://a/?b",
+            "http://a@b",
+        ] {
             assert!(bad.parse::<SiteUrl>().is_err(), "{bad}");
         }
         for (good, here) in [
@@ -143,7 +164,9 @@ mod tests {
 
     #[test]
     fn bounds_may_be_reached_and_not_passed() {
-        for (text, number) in [("0", None), ("1", Some(1)), ("9", Some(9)), ("10", None), ("-1", None), ("x", None)] {
+        for (text, number) in
+            [("0", None), ("1", Some(1)), ("9", Some(9)), ("10", None), ("-1", None), ("x", None)]
+        {
             assert_eq!(text.parse::<Within<1, 9>>().ok().map(Within::number), number, "{text}");
         }
     }

@@ -71,7 +71,9 @@ pub struct NewPro {
 pub enum AccessRefusal {
     #[error("this key is known already")]
     ApikeyKnown,
-    #[error("no key is called {0:?}: say its id or its label as in `slotbook key list`, or the key itself")]
+    #[error(
+        "no key is called {0:?}: say its id or its label as in `slotbook key list`, or the key itself"
+    )]
     NoApikey(String),
     #[error("{1} keys are called {0:?}: say the id of one of them as in `slotbook key list`")]
     ManyApikeys(String, usize),
@@ -113,7 +115,10 @@ pub fn decide(
             }
             all_exist(covered.iter().flatten(), groups)?;
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
-            Ok(DirectoryEvent::ApikeyAdded { hash: *hash, apikey: Apikey { label: label.clone(), groups: covered } })
+            Ok(DirectoryEvent::ApikeyAdded {
+                hash: *hash,
+                apikey: Apikey { label: label.clone(), groups: covered },
+            })
         }
         ChangeAccess::RevokeApikey(name) => {
             let hash = called(directory, name)?;
@@ -121,8 +126,14 @@ pub fn decide(
         }
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
         ChangeAccess::SetPassword { email, password_hash } => {
-            let pro = directory.pro_of_email(&email.folded()).ok_or_else(|| AccessRefusal::NoPro(email.clone()))?;
-            let pro = Pro { password_hash: password_hash.clone(), updated_at: now.max(pro.updated_at), ..pro.clone() };
+            let pro = directory
+                .pro_of_email(&email.folded())
+                .ok_or_else(|| AccessRefusal::NoPro(email.clone()))?;
+            let pro = Pro {
+                password_hash: password_hash.clone(),
+                updated_at: now.max(pro.updated_at),
+                ..pro.clone()
+            };
             Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
         }
     }
@@ -132,7 +143,10 @@ fn all_exist<'g>(
     named: impl IntoIterator<Item = &'g GroupId>,
     groups: &BTreeSet<GroupId>,
 ) -> Result<(), AccessRefusal> {
-    named.into_iter().find(|group| !groups.contains(group)).map_or(Ok(()), |group| Err(AccessRefusal::NoGroup(*group)))
+    named
+        .into_iter()
+        .find(|group| !groups.contains(group))
+        .map_or(Ok(()), |group| Err(AccessRefusal::NoGroup(*group)))
 }
 
 /// The one key of a name: the key itself, else its label, else the beginning of its SHA-256.
@@ -140,8 +154,9 @@ fn called(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], AccessRe
     if directory.apikeys.contains_key(&name.hash) {
         return Ok(name.hash);
     }
-    let by_id =
-        |hash: &[u8; 32]| name.said.len() >= ID_DIGITS && hex(hash).starts_with(&name.said.to_ascii_lowercase());
+    let by_id = |hash: &[u8; 32]| {
+        name.said.len() >= ID_DIGITS && hex(hash).starts_with(&name.said.to_ascii_lowercase())
+    };
     let called = |(hash, apikey): &(&[u8; 32], &Apikey)| {
         by_id(hash) || !name.said.is_empty() && apikey.label.as_str() == name.said
     };
@@ -180,7 +195,8 @@ fn add_pro(
     }
     let known = directory.pro_of_email(&new.email.folded());
     works_for.extend(known.iter().flat_map(|pro| &pro.groups));
-    let first = known.map(|pro| pro.main).or(new.groups.first().copied()).or(works_for.first().copied());
+    let first =
+        known.map(|pro| pro.main).or(new.groups.first().copied()).or(works_for.first().copied());
     let main = new.main.or(first).expect("a professional works for some group");
     if !works_for.contains(&main) {
         return Err(AccessRefusal::MainElsewhere(main));
@@ -191,7 +207,9 @@ fn add_pro(
         (Some(pro), None) if pro.groups == groups && pro.main == main => {
             return Err(AccessRefusal::NothingNew(new.email.clone()));
         }
-        (Some(pro), None) => Pro { groups, main, updated_at: now.max(pro.updated_at), ..pro.clone() },
+        (Some(pro), None) => {
+            Pro { groups, main, updated_at: now.max(pro.updated_at), ..pro.clone() }
+        }
         (None, None) => return Err(AccessRefusal::NoPassword),
         (None, Some(password_hash)) => Pro {
             id: next_id(directory),
@@ -249,7 +267,8 @@ mod tests {
     /// The directory after changes that all must be possible, in a store with groups 1 and 2.
     fn after(changes: &[ChangeAccess]) -> Directory {
         changes.iter().fold(Directory::default(), |directory, change| {
-            directory.apply(&decide(&directory, &groups(&[1, 2]), change, NOW).expect("it is possible"))
+            directory
+                .apply(&decide(&directory, &groups(&[1, 2]), change, NOW).expect("it is possible"))
         })
     }
 
@@ -259,17 +278,32 @@ mod tests {
 
     #[test]
     fn a_key_covers_what_was_said_and_is_called_by_id_label_or_itself() {
-        let directory = after(&[key(0xab, "site", Some(&[2, 1])), key(0xcd, "other", None), key(0xce, "other", None)]);
-        assert!(directory.apikeys[&[0xab; 32]].covers(group(2)) && directory.apikeys[&[0xcd; 32]].covers(group(9)));
-        let said =
-            |hash: u8, said: &str| ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], said: said.into() });
-        for name in [said(0xab, "the key itself"), said(0, "site"), said(0, "ABABABABABAB"), said(0, &"ab".repeat(32))]
-        {
+        let directory = after(&[
+            key(0xab, "site", Some(&[2, 1])),
+            key(0xcd, "other", None),
+            key(0xce, "other", None),
+        ]);
+        assert!(
+            directory.apikeys[&[0xab; 32]].covers(group(2))
+                && directory.apikeys[&[0xcd; 32]].covers(group(9))
+        );
+        let said = |hash: u8, said: &str| {
+            ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], said: said.into() })
+        };
+        for name in [
+            said(0xab, "the key itself"),
+            said(0, "site"),
+            said(0, "ABABABABABAB"),
+            said(0, &"ab".repeat(32)),
+        ] {
             let event = decide(&directory, &groups(&[1]), &name, NOW).expect("it is known");
             assert_eq!(event, DirectoryEvent::ApikeyRevoked { hash: [0xab; 32] });
             assert_eq!(directory.apply(&event).apikeys.len(), 2);
         }
-        assert_eq!(refusal(&directory, &said(0, "other")), AccessRefusal::ManyApikeys("other".into(), 2));
+        assert_eq!(
+            refusal(&directory, &said(0, "other")),
+            AccessRefusal::ManyApikeys("other".into(), 2)
+        );
         assert_eq!(
             refusal(&directory, &said(0, "abab")),
             AccessRefusal::NoApikey("abab".into()),
@@ -281,13 +315,24 @@ mod tests {
 
     #[test]
     fn one_address_is_one_person_whose_groups_grow() {
-        let directory = after(&[new_pro("ann@x.org", &[2], Some("hash")), new_pro("bob@x.org", &[1], Some("hash"))]);
+        let directory = after(&[
+            new_pro("ann@x.org", &[2], Some("hash")),
+            new_pro("bob@x.org", &[1], Some("hash")),
+        ]);
         let directory = directory.apply(
-            &decide(&directory, &groups(&[1, 2]), &new_pro("ANN@x.org", &[1], None), Instant(2_000))
-                .expect("she joins"),
+            &decide(
+                &directory,
+                &groups(&[1, 2]),
+                &new_pro("ANN@x.org", &[1], None),
+                Instant(2_000),
+            )
+            .expect("she joins"),
         );
         let ann = directory.pro_of_email("ann@x.org").expect("she is there");
-        assert_eq!((ann.id.number(), &ann.groups[..], ann.main), (1, &[group(1), group(2)][..], group(2)));
+        assert_eq!(
+            (ann.id.number(), &ann.groups[..], ann.main),
+            (1, &[group(1), group(2)][..], group(2))
+        );
         assert_eq!((ann.password_hash.as_str(), ann.updated_at), ("hash", Instant(2_000)));
         assert_eq!(directory.pros.len(), 2);
         let email = |text| Email::new(text).expect("an address");
@@ -296,10 +341,19 @@ mod tests {
         let other = new_pro("ann@x.org", &[1], Some("other"));
         assert_eq!(refusal(&directory, &other), AccessRefusal::ProKnown(email("ann@x.org")));
         assert_eq!(refusal(&directory, &new_pro("c@x.org", &[1], None)), AccessRefusal::NoPassword);
-        assert_eq!(refusal(&directory, &new_pro("c@x.org", &[7], Some("h"))), AccessRefusal::NoGroup(group(7)));
-        assert_eq!(refusal(&directory, &new_pro("c@x.org", &[], Some("h"))), AccessRefusal::WhichGroup("1, 2".into()));
+        assert_eq!(
+            refusal(&directory, &new_pro("c@x.org", &[7], Some("h"))),
+            AccessRefusal::NoGroup(group(7))
+        );
+        assert_eq!(
+            refusal(&directory, &new_pro("c@x.org", &[], Some("h"))),
+            AccessRefusal::WhichGroup("1, 2".into())
+        );
         let only = decide(&directory, &groups(&[2]), &new_pro("c@x.org", &[], Some("h")), NOW);
-        assert!(matches!(only, Ok(DirectoryEvent::ProPut { pro }) if pro.main == group(2)), "the only group is meant");
+        assert!(
+            matches!(only, Ok(DirectoryEvent::ProPut { pro }) if pro.main == group(2)),
+            "the only group is meant"
+        );
     }
 
     #[test]
@@ -309,9 +363,13 @@ mod tests {
             email: Email::new(email).expect("an address"),
             password_hash: Text::new("new").expect("a text"),
         };
-        let changed =
-            directory.apply(&decide(&directory, &groups(&[2]), &set("Ann@X.org"), NOW).expect("she is known"));
-        assert_eq!(changed.pro_of_email("ann@x.org").expect("she is there").password_hash.as_str(), "new");
+        let changed = directory.apply(
+            &decide(&directory, &groups(&[2]), &set("Ann@X.org"), NOW).expect("she is known"),
+        );
+        assert_eq!(
+            changed.pro_of_email("ann@x.org").expect("she is there").password_hash.as_str(),
+            "new"
+        );
         assert!(matches!(refusal(&directory, &set("bob@x.org")), AccessRefusal::NoPro(_)));
     }
 }

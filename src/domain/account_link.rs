@@ -99,7 +99,9 @@ impl Tally {
     fn of(link: &AccountLink) -> Vec<Self> {
         match &link.aim {
             Aim::Account { .. } => vec![Self::Passwords(link.email.folded())],
-            Aim::Email { account, .. } => vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())],
+            Aim::Email { account, .. } => {
+                vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())]
+            }
         }
     }
 
@@ -107,7 +109,9 @@ impl Tally {
     fn of_next(folded: &str, asker: Asker<'_>) -> Vec<Self> {
         match asker {
             Asker::Newcomer | Asker::Known => vec![Self::Passwords(folded.into())],
-            Asker::Account(account) => vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())],
+            Asker::Account(account) => {
+                vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())]
+            }
         }
     }
 }
@@ -148,8 +152,10 @@ impl AccountLinks {
     pub fn has_room(&self, folded: &str, asker: Asker<'_>, now: Instant) -> bool {
         let alive = |at: Instant| now < at.plus_seconds(LINK_SECONDS);
         let rested = |tally: &Tally| {
-            let asked: Vec<Instant> = self.of(tally).map(|(asked, _)| asked).filter(|asked| alive(*asked)).collect();
-            asked.len() < TOGETHER_MAX || asked.last().is_none_or(|newest| newest.plus_seconds(REST_SECONDS) <= now)
+            let asked: Vec<Instant> =
+                self.of(tally).map(|(asked, _)| asked).filter(|asked| alive(*asked)).collect();
+            asked.len() < TOGETHER_MAX
+                || asked.last().is_none_or(|newest| newest.plus_seconds(REST_SECONDS) <= now)
         };
         let most = asker.group_max();
         // Those too old do not count: they are only forgotten when the next is put.
@@ -248,7 +254,10 @@ mod tests {
         let first = password(1, 0, "a@x");
         links.put(Arc::clone(&first));
         assert!(links.find(&first.hash, Instant(DAY - 1)).is_some());
-        assert!(links.find(&first.hash, Instant(DAY)).is_none() && links.find(&[2; 32], Instant(0)).is_none());
+        assert!(
+            links.find(&first.hash, Instant(DAY)).is_none()
+                && links.find(&[2; 32], Instant(0)).is_none()
+        );
         links.put(password(2, DAY - 1, "b@x"));
         assert_eq!(numbers(&links), [1, 2]);
         links.put(password(3, DAY, "c@x"));
@@ -258,7 +267,8 @@ mod tests {
     #[test]
     fn an_address_has_five_at_most_and_gets_another_after_an_hour_in_place_of_the_oldest() {
         let mut links = AccountLinks::default();
-        let has_room = |links: &AccountLinks, folded, at| links.has_room(folded, Asker::Newcomer, Instant(at));
+        let has_room =
+            |links: &AccountLinks, folded, at| links.has_room(folded, Asker::Newcomer, Instant(at));
         for number in 1..=5 {
             assert!(has_room(&links, "a@x", i64::from(number)));
             links.put(password(number, i64::from(number), "A@x"));
@@ -290,7 +300,10 @@ mod tests {
         for number in 1..=5 {
             links.put(change(number, 0, "victim@x", &format!("{number}@x")));
         }
-        assert!(!links.has_room("victim@x", Asker::Account("a@x"), Instant(0)), "the mailbox is not filled");
+        assert!(
+            !links.has_room("victim@x", Asker::Account("a@x"), Instant(0)),
+            "the mailbox is not filled"
+        );
         assert!(links.has_room("victim@x", Asker::Known, Instant(0)));
         (6..=10).for_each(|number| links.put(password(number, 0, "victim@x")));
         assert_eq!(numbers(&links).len(), 10);
@@ -300,7 +313,9 @@ mod tests {
     fn a_group_has_so_many_at_most_and_keeps_some_for_those_it_knows() {
         let mut links = AccountLinks::default();
         let askers = [Asker::Newcomer, Asker::Account("a@x"), Asker::Known];
-        let room = |links: &AccountLinks, at| askers.map(|asker| links.has_room("new@x", asker, Instant(at)));
+        let room = |links: &AccountLinks, at| {
+            askers.map(|asker| links.has_room("new@x", asker, Instant(at)))
+        };
         for number in 0..OF_ONE_GROUP_MAX {
             let expected = [number < OF_NEWCOMERS_MAX, number < OF_CHANGES_MAX, true];
             assert_eq!(room(&links, 0), expected, "{number}");
@@ -312,14 +327,19 @@ mod tests {
     #[test]
     fn a_full_table_has_room_again_a_day_later() {
         let mut links = AccountLinks::default();
-        let has_room = |links: &AccountLinks, at| links.has_room("new@x", Asker::Newcomer, Instant(at));
+        let has_room =
+            |links: &AccountLinks, at| links.has_room("new@x", Asker::Newcomer, Instant(at));
         for number in 0..OF_ONE_GROUP_MAX {
             links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
         }
         assert!(!has_room(&links, DAY - 1));
         for number in 0..OF_NEWCOMERS_MAX {
             assert!(has_room(&links, DAY), "{number} of that day");
-            links.put(password(u16::try_from(OF_ONE_GROUP_MAX + number).expect("small"), DAY, &format!("n{number}@x")));
+            links.put(password(
+                u16::try_from(OF_ONE_GROUP_MAX + number).expect("small"),
+                DAY,
+                &format!("n{number}@x"),
+            ));
         }
         assert!(!has_room(&links, DAY));
         assert_eq!(links.iter().count(), OF_NEWCOMERS_MAX, "those of the day before are forgotten");

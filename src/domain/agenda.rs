@@ -58,11 +58,17 @@ pub fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
 ///
 /// # Errors
 /// NoResult, InvalidParameter, NotAvailable, in this order.
-pub fn decide(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant) -> Result<Option<Event>, Refusals> {
+pub fn decide(
+    root: &Root,
+    command: &PutVevent,
+    draws: &VeventDraws,
+    now: Instant,
+) -> Result<Option<Event>, Refusals> {
     let Some(placing) = open(root, command, draws, now)? else { return Ok(None) };
     if let Some(room) = &placing.room {
         let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel).map_err(not_available)?;
+        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel)
+            .map_err(not_available)?;
     }
     Ok(Some(placing.placed()))
 }
@@ -72,7 +78,12 @@ pub fn decide(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instan
 ///
 /// # Errors
 /// As [`decide`], save NotAvailable.
-pub fn open(root: &Root, command: &PutVevent, draws: &VeventDraws, now: Instant) -> Result<Option<Placing>, Refusals> {
+pub fn open(
+    root: &Root,
+    command: &PutVevent,
+    draws: &VeventDraws,
+    now: Instant,
+) -> Result<Option<Placing>, Refusals> {
     let at = root.stamp_for(now);
     let find = |id| root.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
     let (before, mut row) = match command {
@@ -124,8 +135,12 @@ fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
 
 /// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Contract 6.
 fn client_is_live(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
-    let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else { return Ok(()) };
-    let same = before.and_then(|before| before.appointment()).is_some_and(|before| before.fiche_id == client);
+    let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else {
+        return Ok(());
+    };
+    let same = before
+        .and_then(|before| before.appointment())
+        .is_some_and(|before| before.fiche_id == client);
     if same || root.fiches.get(&client).is_none_or(|fiche| !fiche.deleted) {
         return Ok(());
     }
@@ -139,8 +154,10 @@ fn demanded_customs(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Resul
     }
     let customs = row.rare.as_ref().map(|rare| &rare.customs);
     let missing = root.catalogue.demanded(Model::Vevent, true);
-    let missing = missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
-    let faults: Vec<Fault> = missing.map(|name| Fault::new(name.to_string(), "this attribute is required")).collect();
+    let missing =
+        missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
+    let faults: Vec<Fault> =
+        missing.map(|name| Fault::new(name.to_string(), "this attribute is required")).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 

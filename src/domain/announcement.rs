@@ -21,7 +21,9 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         return Vec::new();
     }
     let (at, told) = match event {
-        Event::AppointmentsBooked { at, legs, .. } => (*at, confirmation(next, legs, now).into_iter().collect()),
+        Event::AppointmentsBooked { at, legs, .. } => {
+            (*at, confirmation(next, legs, now).into_iter().collect())
+        }
         Event::AppointmentCancelled { at, id } => (*at, changed(root, next, *id, now)),
         Event::VeventPut { at, row } => (*at, changed(root, next, row.id, now)),
         Event::FichePut { .. }
@@ -41,7 +43,9 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::VeventsRemoved { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
-    let draft = |(place, (content, recipient)): (u64, Told)| root.outbox.draft(place, at, content, &recipient);
+    let draft = |(place, (content, recipient)): (u64, Told)| {
+        root.outbox.draft(place, at, content, &recipient)
+    };
     (0..).zip(told).map(draft).collect()
 }
 
@@ -50,7 +54,8 @@ type Told = (Content, String);
 
 fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Option<Told> {
     let first = legs.first()?;
-    let upcoming: Vec<Standing> = legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
+    let upcoming: Vec<Standing> =
+        legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
     if upcoming.is_empty() {
         return None;
     }
@@ -59,11 +64,18 @@ fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Option<Told> {
 
 /// What a change of an event by hand, or its cancellation, tells its clients.
 fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Vec<Told> {
-    let (Some(before), Some(after)) = (root.rows.get(&id), next.rows.get(&id)) else { return Vec::new() };
+    let (Some(before), Some(after)) = (root.rows.get(&id), next.rows.get(&id)) else {
+        return Vec::new();
+    };
     let Some(is) = after.appointment() else { return Vec::new() };
     match before.appointment() {
-        Some(was) if was.fiche_id == is.fiche_id => told_to_same(before, after, next, now).into_iter().collect(),
-        Some(was) => withdrawal(before, was, next, now).into_iter().chain(told_to_new(after, next, now)).collect(),
+        Some(was) if was.fiche_id == is.fiche_id => {
+            told_to_same(before, after, next, now).into_iter().collect()
+        }
+        Some(was) => withdrawal(before, was, next, now)
+            .into_iter()
+            .chain(told_to_new(after, next, now))
+            .collect(),
         None => told_to_new(after, next, now).into_iter().collect(),
     }
 }
@@ -76,8 +88,9 @@ fn told_to_new(after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
 
 /// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
 fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> Option<Told> {
-    let is_cancellation =
-        |message: &Arc<Message>| matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_));
+    let is_cancellation = |message: &Arc<Message>| {
+        matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_))
+    };
     let expected = !before.deleted || next.outbox.open_about(before.id).any(is_cancellation);
     let appointment = standing(before).filter(|it| expected && it.start > now)?;
     let withdrawn = Withdrawn {
@@ -114,10 +127,14 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> O
 /// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
 fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
     next.outbox.open_about(id).any(|message| {
-        let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content else { return false };
+        let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content
+        else {
+            return false;
+        };
         let Progress::Waiting { attempts, .. } = message.progress else { return false };
         // Before its first attempt what a key alone caused may turn out to be too much.
-        (attempts > 0 || !message.is_by_key()) && delivery::still_told(next, message, told).any(|it| it.id == id)
+        (attempts > 0 || !message.is_by_key())
+            && delivery::still_told(next, message, told).any(|it| it.id == id)
     })
 }
 

@@ -54,7 +54,8 @@ impl Answers {
     #[must_use]
     pub fn have_room_for(&self, bytes: usize, now: Instant) -> bool {
         let old = self.by_age.iter().take_while(|(at, _)| !Answered::counts(*at, now));
-        let dropped: usize = old.filter_map(|(_, scope)| self.by_scope.get(scope)).map(|old| old.answer.len()).sum();
+        let dropped: usize =
+            old.filter_map(|(_, scope)| self.by_scope.get(scope)).map(|old| old.answer.len()).sum();
         self.bytes - dropped + bytes <= BYTES_MAX
     }
 
@@ -97,7 +98,13 @@ mod tests {
     use super::*;
 
     fn answered(scope: u8, at: i64, bytes: usize) -> Arc<Answered> {
-        Answered { scope: [scope; 32], body: [0; 32], at: Instant(at), answer: vec![b'x'; bytes].into() }.into()
+        Answered {
+            scope: [scope; 32],
+            body: [0; 32],
+            at: Instant(at),
+            answer: vec![b'x'; bytes].into(),
+        }
+        .into()
     }
 
     #[test]

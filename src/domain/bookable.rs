@@ -168,9 +168,8 @@ pub fn bookable(
         obstacles.extend(outside_availability(&open, chain, start));
     }
     match channel {
-        Channel::Agenda(own) => {
-            obstacles.extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client))
-        }
+        Channel::Agenda(own) => obstacles
+            .extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client)),
         Channel::Module | Channel::ModuleByPro | Channel::BackOffice => {
             obstacles.extend(taken(catalogue, view, interval, now));
             if !catalogue.zone().names_itself(start) {
@@ -179,21 +178,34 @@ pub fn bookable(
         }
     }
     if channel == Channel::Module {
-        obstacles.dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
+        obstacles
+            .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
 
 /// First and last start that a calendar's lead times allow. Contract 4, rule 1.
 #[must_use]
-pub fn lead_times(catalogue: &Catalogue, calendar: CalendarId, now: Instant) -> Option<(Instant, Instant)> {
+pub fn lead_times(
+    catalogue: &Catalogue,
+    calendar: CalendarId,
+    now: Instant,
+) -> Option<(Instant, Instant)> {
     let calendar = catalogue.calendars.get(&calendar)?;
-    Some((now.plus_minutes(calendar.mintime_rdv.number()), now.plus_minutes(calendar.maxrdv_period.number())))
+    Some((
+        now.plus_minutes(calendar.mintime_rdv.number()),
+        now.plus_minutes(calendar.maxrdv_period.number()),
+    ))
 }
 
 /// What lead times say against a start. Contract 4, rule 1.
 #[must_use]
-pub fn too_soon_or_far(catalogue: &Catalogue, calendar: CalendarId, start: Instant, now: Instant) -> Option<Obstacle> {
+pub fn too_soon_or_far(
+    catalogue: &Catalogue,
+    calendar: CalendarId,
+    start: Instant,
+    now: Instant,
+) -> Option<Obstacle> {
     let (earliest, latest) = lead_times(catalogue, calendar, now)?;
     if start < earliest {
         Some(Obstacle::MintimeRdv { earliest })
@@ -219,11 +231,18 @@ fn off_grid(
     if holding.any(on_grid) { None } else { Some(Obstacle::OffGrid { generate_interval }) }
 }
 
-fn outside_availability(open: &OpenTime, chain: &Chain, start: Instant) -> impl Iterator<Item = Obstacle> {
+fn outside_availability(
+    open: &OpenTime,
+    chain: &Chain,
+    start: Instant,
+) -> impl Iterator<Item = Obstacle> {
     chain
         .legs_from(start)
         .filter(|(leg, interval)| !open.lane(leg.intervention_id).permitted.covers(*interval))
-        .map(|(leg, interval)| Obstacle::OutsideAvailability { intervention_id: leg.intervention_id, interval })
+        .map(|(leg, interval)| Obstacle::OutsideAvailability {
+            intervention_id: leg.intervention_id,
+            interval,
+        })
 }
 
 fn by_client(taken: Taken) -> Obstacle {
@@ -231,15 +250,20 @@ fn by_client(taken: Taken) -> Obstacle {
 }
 
 /// Everything live that takes some moment of `interval`: appointments, then plages. Contract 4, rule 4.
-fn taken(catalogue: &Catalogue, view: &CalendarView, interval: Interval, now: Instant) -> Vec<Obstacle> {
+fn taken(
+    catalogue: &Catalogue,
+    view: &CalendarView,
+    interval: Interval,
+    now: Instant,
+) -> Vec<Obstacle> {
     let mut found: Vec<Obstacle> = view.taken.meeting(interval).map(by_client).collect();
     // The expanded plages answer the common case; only where one is in the way does it matter which.
     if view.open_time(catalogue.zone(), interval, now).plages().meets(interval) {
-        found.extend(view.rules.plages_meeting(catalogue.zone(), interval).map(|(id, interval)| Obstacle::Taken {
-            id,
-            interval,
-            by: TakenBy::Plage,
-        }));
+        found.extend(
+            view.rules
+                .plages_meeting(catalogue.zone(), interval)
+                .map(|(id, interval)| Obstacle::Taken { id, interval, by: TakenBy::Plage }),
+        );
     }
     found
 }

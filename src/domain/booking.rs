@@ -48,7 +48,12 @@ pub const fn channel(caller: &Caller, from_web: bool) -> Channel {
 ///
 /// # Errors
 /// Every refusal of spec 7, in the order of contract 2.
-pub fn decide(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Event, Refusals> {
+pub fn decide(
+    root: &Root,
+    command: &BookAppointment,
+    draws: &BookingDraws,
+    now: Instant,
+) -> Result<Event, Refusals> {
     let mut opening = open(root, command, draws, now)?;
     let mut obstacles = Vec::new();
     while let Some(calendar) = opening.next_candidate() {
@@ -65,7 +70,12 @@ pub fn decide(root: &Root, command: &BookAppointment, draws: &BookingDraws, now:
 ///
 /// # Errors
 /// As [`decide`], save NotAvailable where only a calendar can tell.
-pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: Instant) -> Result<Opening, Refusals> {
+pub fn open(
+    root: &Root,
+    command: &BookAppointment,
+    draws: &BookingDraws,
+    now: Instant,
+) -> Result<Opening, Refusals> {
     let catalogue = &root.catalogue;
     let channel = channel(&command.caller, command.from_web);
     may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
@@ -75,7 +85,10 @@ pub fn open(root: &Root, command: &BookAppointment, draws: &BookingDraws, now: I
     if let Some(id) = command.calendar_id
         && !catalogue.calendars.contains_key(&id)
     {
-        return Err(invalid(Fault::new("calendar_id", "must be the id of one of the group's calendars")));
+        return Err(invalid(Fault::new(
+            "calendar_id",
+            "must be the id of one of the group's calendars",
+        )));
     }
     let fiche = fiche_for(root, command, draws, now)?;
     let offering = offering(root, command.calendar_id, &chain, channel, now);
@@ -119,30 +132,38 @@ impl Opening {
         let rare = Rare {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
-            customs: with_customs(root, Model::Vevent, Customs::default(), &command.customs, &command.caller),
+            customs: with_customs(
+                root,
+                Model::Vevent,
+                Customs::default(),
+                &command.customs,
+                &command.caller,
+            ),
             ..Rare::default()
         };
         let zone = root.catalogue.zone();
-        let leg = |((leg, interval), (id, key)): ((super::bookable::Leg, Interval), &(_, _))| Vevent {
-            id: *id,
-            calendar_id,
-            kind: Kind::Appointment(Appointment {
-                civil_start: zone.civil_of(interval.start),
-                start: interval.start,
-                length_seconds: u32::try_from(leg.length_seconds).expect("an intervention is at most a day long"),
-                intervention_id: leg.intervention_id,
-                fiche_id: self.fiche.0,
-                key: *key,
-                state: State::default(),
-                smsreminder: command.smsreminder.unwrap_or(by_default),
-                from_web: command.from_web,
-                reminders: Reminders::since(now),
-            }),
-            deleted: false,
-            created_at: at,
-            updated_at: at,
-            rare: rare.clone().boxed(),
-        };
+        let leg =
+            |((leg, interval), (id, key)): ((super::bookable::Leg, Interval), &(_, _))| Vevent {
+                id: *id,
+                calendar_id,
+                kind: Kind::Appointment(Appointment {
+                    civil_start: zone.civil_of(interval.start),
+                    start: interval.start,
+                    length_seconds: u32::try_from(leg.length_seconds)
+                        .expect("an intervention is at most a day long"),
+                    intervention_id: leg.intervention_id,
+                    fiche_id: self.fiche.0,
+                    key: *key,
+                    state: State::default(),
+                    smsreminder: command.smsreminder.unwrap_or(by_default),
+                    from_web: command.from_web,
+                    reminders: Reminders::since(now),
+                }),
+                deleted: false,
+                created_at: at,
+                updated_at: at,
+                rare: rare.clone().boxed(),
+            };
         let legs = self.chain.legs_from(self.start).zip(&draws.legs).map(leg).collect();
         Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
     }
@@ -156,10 +177,17 @@ fn invalid(fault: Fault) -> Refusals {
 ///
 /// # Errors
 /// Unauthorized: what a client's account or a key alone may not do.
-pub fn may_book(catalogue: &Catalogue, caller: &Caller, from_web: bool, names_fiche: bool) -> Result<(), Refusal> {
+pub fn may_book(
+    catalogue: &Catalogue,
+    caller: &Caller,
+    from_web: bool,
+    names_fiche: bool,
+) -> Result<(), Refusal> {
     let needed = match caller {
         Caller::Pro(_) => return Ok(()),
-        Caller::Application | Caller::Account(_) if !from_web => "from_web=0 is for professionals of the group",
+        Caller::Application | Caller::Account(_) if !from_web => {
+            "from_web=0 is for professionals of the group"
+        }
         Caller::Account(_) => return Ok(()),
         Caller::Application if names_fiche => {
             "booking for an existing fiche is for professionals of the group and for the client's own account"
@@ -192,7 +220,10 @@ fn fiche_for(
     let at = root.stamp_for(now);
     if let Some((id, fiche)) = named_fiche(root, command)? {
         if fiche.deleted {
-            return Err(invalid(Fault::new("fiche.id", format!("fiche {id} is deleted, and must be restored first"))));
+            return Err(invalid(Fault::new(
+                "fiche.id",
+                format!("fiche {id} is deleted, and must be restored first"),
+            )));
         }
         // An account that names no fiche books for its own, and changes nothing in it.
         if client.id.is_none() {
@@ -206,10 +237,14 @@ fn fiche_for(
         }
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
-        changed.customs = with_customs(root, Model::Fiche, changed.customs, &client.customs, &command.caller);
+        changed.customs =
+            with_customs(root, Model::Fiche, changed.customs, &client.customs, &command.caller);
         let is_nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
         if is_nameless(&changed) && !is_nameless(fiche) {
-            return Err(invalid(Fault::new("fiche.lastname", "a client keeps a last or a first name")));
+            return Err(invalid(Fault::new(
+                "fiche.lastname",
+                "a client keeps a last or a first name",
+            )));
         }
         changed.touch(Some(fiche), at, now);
         return Ok((id, Some(Box::new(changed))));
@@ -247,7 +282,10 @@ fn fiche_for(
 
 /// The fiche that is booked for because the caller says so or is an account; what another account calls its own is as
 /// absent to an account as what is not there. Contract 2, 6.
-fn named_fiche<'r>(root: &'r Root, command: &BookAppointment) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Refusals> {
+fn named_fiche<'r>(
+    root: &'r Root,
+    command: &BookAppointment,
+) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Refusals> {
     let (id, owned) = match (&command.caller, command.client.id) {
         (Caller::Account(account), id) => {
             let id = id.unwrap_or(account.fiche_id);
@@ -294,22 +332,34 @@ fn custom_faults(
         Model::Fiche => "fiche.",
         Model::Vevent => "",
     };
-    let fault = |name: String, rule: &str| Refusal::InvalidParameter(Fault::new(format!("{prefix}{name}"), rule));
+    let fault = |name: String, rule: &str| {
+        Refusal::InvalidParameter(Fault::new(format!("{prefix}{name}"), rule))
+    };
     let unknown = given
         .iter()
-        .filter(|(name, value)| value.is_some() && root.catalogue.customfield(model, *name).is_none())
+        .filter(|(name, value)| {
+            value.is_some() && root.catalogue.customfield(model, *name).is_none()
+        })
         .map(|(name, _)| fault(name.to_string(), "the group has not defined this attribute"));
     let pro = matches!(command.caller, Caller::Pro(_));
     let missing = root
         .catalogue
         .demanded(model, pro)
-        .filter(|demanded| made && !given.iter().any(|(name, value)| name == demanded && value.is_some()))
+        .filter(|demanded| {
+            made && !given.iter().any(|(name, value)| name == demanded && value.is_some())
+        })
         .map(|name| fault(name.to_string(), "this attribute is required"));
     unknown.chain(missing).collect()
 }
 
 /// Customised attributes with the given values set, where the caller may set them. Contract 9.
-fn with_customs(root: &Root, model: Model, mut customs: Customs, given: &GivenCustoms, caller: &Caller) -> Customs {
+fn with_customs(
+    root: &Root,
+    model: Model,
+    mut customs: Customs,
+    given: &GivenCustoms,
+    caller: &Caller,
+) -> Customs {
     for (name, value) in given {
         let settable = root.catalogue.customfield(model, *name).is_some_and(|field| match caller {
             Caller::Pro(_) => true,
@@ -324,7 +374,13 @@ fn with_customs(root: &Root, model: Model, mut customs: Customs, given: &GivenCu
 
 /// The calendars that offer the chain: the named one whatever it offers, else every one that shows it and has an
 /// availability ahead for each leg. Contract 2, 4.
-fn offering(root: &Root, named: Option<CalendarId>, chain: &Chain, channel: Channel, now: Instant) -> Vec<CalendarId> {
+fn offering(
+    root: &Root,
+    named: Option<CalendarId>,
+    chain: &Chain,
+    channel: Channel,
+    now: Instant,
+) -> Vec<CalendarId> {
     if let Some(id) = named {
         return vec![id];
     }
@@ -350,7 +406,8 @@ fn lead_times_allow(
     for id in offering {
         match too_soon_or_far(catalogue, *id, start, now) {
             Some(Obstacle::MintimeRdv { earliest }) => {
-                earliest_of_all = Some(earliest_of_all.map_or(earliest, |e: Instant| e.min(earliest)));
+                earliest_of_all =
+                    Some(earliest_of_all.map_or(earliest, |e: Instant| e.min(earliest)));
             }
             Some(Obstacle::MaxRdvPeriod { latest }) => {
                 latest_of_all = Some(latest_of_all.map_or(latest, |l: Instant| l.max(latest)));
@@ -376,7 +433,8 @@ fn client_rules(
     now: Instant,
 ) -> Result<(), Refusals> {
     let group = &root.catalogue.group;
-    let upcoming = || root.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
+    let upcoming =
+        || root.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
     let mut refusals: Refusals = Vec::new();
     if let Some(other) = upcoming().find(|other| other.meets(interval)) {
         refusals.push(Refusal::SameTimeRdv { other });
@@ -384,7 +442,10 @@ fn client_rules(
     if channel.follows_module_rules() {
         let minutes = group.mintime_between.number();
         let apart = |other: &Interval| {
-            let gap = interval.start.seconds_since(other.end).max(other.start.seconds_since(interval.end));
+            let gap = interval
+                .start
+                .seconds_since(other.end)
+                .max(other.start.seconds_since(interval.end));
             (0..minutes * MINUTE).contains(&gap)
         };
         if upcoming().any(|other| apart(&other)) {

@@ -14,7 +14,10 @@ pub type LeadMinutes = Bounded<0, 5_256_000>;
 
 /// An agenda: one hour of it is given away once. Spec 2.2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.2, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.2, and bear its names"
+)]
 pub struct Calendar {
     pub id: CalendarId,
     pub calendarset_id: Option<CalendarsetId>,
@@ -63,7 +66,10 @@ impl Calendar {
 
 /// A category of calendars. Spec 2.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.3, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.3, and bear its names"
+)]
 pub struct Calendarset {
     pub id: CalendarsetId,
     pub name: Name<255>,

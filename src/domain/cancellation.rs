@@ -20,7 +20,11 @@ pub enum Cancellation {
 /// # Errors
 /// NoResult where there is no such appointment, it is not the account's or the secret is not its own; MintimeAnnulation where a client comes
 /// later than the calendar allows (exactly `mintime_annulation` minutes before is in time).
-pub fn decide(root: &Root, command: &CancelAppointment, now: Instant) -> Result<Cancellation, Refusal> {
+pub fn decide(
+    root: &Root,
+    command: &CancelAppointment,
+    now: Instant,
+) -> Result<Cancellation, Refusal> {
     let row = root.rows.get(&command.id).ok_or(Refusal::NoResult)?;
     let appointment = row.appointment().ok_or(Refusal::NoResult)?;
     let entitled = match &command.right {
@@ -35,11 +39,15 @@ pub fn decide(root: &Root, command: &CancelAppointment, now: Instant) -> Result<
         return Ok(Cancellation::AlreadyCancelled);
     }
     if matches!(command.right, CancelRight::Account(_) | CancelRight::Secret(_)) {
-        let calendar = root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+        let calendar =
+            root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
         let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
         if now > until {
             return Err(Refusal::MintimeAnnulation { until });
         }
     }
-    Ok(Cancellation::Cancelled(Event::AppointmentCancelled { at: root.stamp_for(now), id: command.id }))
+    Ok(Cancellation::Cancelled(Event::AppointmentCancelled {
+        at: root.stamp_for(now),
+        id: command.id,
+    }))
 }

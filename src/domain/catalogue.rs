@@ -51,9 +51,14 @@ impl Catalogue {
         let calendars = self.calendars.keys().map(|id| (IdKind::Calendar, id.number()));
         let calendarsets = self.calendarsets.keys().map(|id| (IdKind::Calendarset, id.number()));
         let interventions = self.interventions.keys().map(|id| (IdKind::Intervention, id.number()));
-        let interventionsets = self.interventionsets.keys().map(|id| (IdKind::Interventionset, id.number()));
+        let interventionsets =
+            self.interventionsets.keys().map(|id| (IdKind::Interventionset, id.number()));
         let customfields = self.customfields.keys().map(|id| (IdKind::Customfield, id.number()));
-        calendars.chain(calendarsets).chain(interventions).chain(interventionsets).chain(customfields)
+        calendars
+            .chain(calendarsets)
+            .chain(interventions)
+            .chain(interventionsets)
+            .chain(customfields)
     }
 
     /// Takes a category of calendars out; its calendars go on without one.
@@ -62,7 +67,9 @@ impl Catalogue {
     /// Where there is no such set.
     pub(super) fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
         self.calendarsets.remove(&id).expect("a removed set exists");
-        for calendar in self.calendars.values_mut().filter(|calendar| calendar.calendarset_id == Some(id)) {
+        for calendar in
+            self.calendars.values_mut().filter(|calendar| calendar.calendarset_id == Some(id))
+        {
             let calendar = Arc::make_mut(calendar);
             calendar.calendarset_id = None;
             calendar.updated_at = at;
@@ -76,7 +83,9 @@ impl Catalogue {
     /// Where there is no such set.
     pub(super) fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
         let set = self.interventionsets.remove(&id).expect("a removed set exists");
-        for intervention in self.interventions.values_mut().filter(|row| row.interventionset_id == Some(id)) {
+        for intervention in
+            self.interventions.values_mut().filter(|row| row.interventionset_id == Some(id))
+        {
             let intervention = Arc::make_mut(intervention);
             intervention.interventionset_id = None;
             intervention.updated_at = at;
@@ -95,7 +104,10 @@ impl Catalogue {
     /// The live definition of a customised attribute.
     #[must_use]
     pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
-        self.customfields.values().map(Arc::as_ref).find(|c| c.model == model && c.name == name && !c.deleted)
+        self.customfields
+            .values()
+            .map(Arc::as_ref)
+            .find(|c| c.model == model && c.name == name && !c.deleted)
     }
 
     /// The attributes that an object of a model must have when it is made. Contract 9.
@@ -117,18 +129,27 @@ impl Catalogue {
         let fault = |rule: String| Fault::new("intervention_ids", rule);
         let most = self.group.max_multirdvs.number();
         match channel {
-            Channel::Module | Channel::ModuleByPro if i64::try_from(ids.len()).is_ok_and(|n| n > most) => {
-                return Err(fault(format!("at most {most} can be booked in a row, not {}", ids.len())));
+            Channel::Module | Channel::ModuleByPro
+                if i64::try_from(ids.len()).is_ok_and(|n| n > most) =>
+            {
+                return Err(fault(format!(
+                    "at most {most} can be booked in a row, not {}",
+                    ids.len()
+                )));
             }
             Channel::BackOffice if ids.len() > 100 => {
-                return Err(fault(format!("at most 100 can be booked in a row, not {}", ids.len())));
+                return Err(fault(format!(
+                    "at most 100 can be booked in a row, not {}",
+                    ids.len()
+                )));
             }
             Channel::Module | Channel::ModuleByPro | Channel::BackOffice | Channel::Agenda(_) => {}
         }
         let leg = |id: &InterventionId| match self.interventions.get(id) {
-            Some(intervention) => {
-                Ok(Leg { intervention_id: *id, length_seconds: intervention.length.number() * MINUTE })
-            }
+            Some(intervention) => Ok(Leg {
+                intervention_id: *id,
+                length_seconds: intervention.length.number() * MINUTE,
+            }),
             None => Err(fault("must be ids of the group's interventions".into())),
         };
         let legs = ids.iter().map(leg).collect::<Result<Vec<_>, _>>()?;
@@ -161,7 +182,9 @@ impl Catalogue {
         match self.calendars.get(&id) {
             None => Some(NotOffered::CalendarDeleted(id)),
             Some(calendar) if calendar.deleted => Some(NotOffered::CalendarDeleted(id)),
-            Some(calendar) if calendar.publicname.is_blank() => Some(NotOffered::CalendarHidden(id)),
+            Some(calendar) if calendar.publicname.is_blank() => {
+                Some(NotOffered::CalendarHidden(id))
+            }
             Some(_) => None,
         }
     }
@@ -173,10 +196,14 @@ impl Catalogue {
         chain: &Chain,
         channel: Channel,
     ) -> impl Iterator<Item = NotOffered> + '_ {
-        let inactive = (channel == Channel::Module && self.group.inactive).then_some(NotOffered::ModuleInactive);
+        let inactive = (channel == Channel::Module && self.group.inactive)
+            .then_some(NotOffered::ModuleInactive);
         let hidden = self.calendar_hidden(calendar);
-        let legs: Vec<NotOffered> =
-            chain.legs().iter().filter_map(|leg| self.intervention_hidden(leg.intervention_id)).collect();
+        let legs: Vec<NotOffered> = chain
+            .legs()
+            .iter()
+            .filter_map(|leg| self.intervention_hidden(leg.intervention_id))
+            .collect();
         let counts = move |why: &NotOffered| match channel {
             Channel::Module | Channel::ModuleByPro => true,
             Channel::BackOffice => {

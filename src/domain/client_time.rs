@@ -54,7 +54,8 @@ impl ClientTime {
     /// Takes out an appointment that was added with this very interval.
     pub(super) fn remove(&mut self, client: FicheId, taken: Taken) {
         let list = self.lists.get_mut(&client).expect("a client who has an appointment is there");
-        let at = list.binary_search(&taken).expect("a live appointment stands in its client's list");
+        let at =
+            list.binary_search(&taken).expect("a live appointment stands in its client's list");
         let list = Arc::make_mut(list);
         list.remove(at);
         if list.is_empty() {

@@ -10,7 +10,9 @@ use super::customfield::{CustomName, CustomValue, Customfield};
 use super::delivery::Deliver;
 use super::fiche::Fiche;
 use super::group::Group;
-use super::ids::{CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId};
+use super::ids::{
+    CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
+};
 use super::intervention::{Intervention, Interventionset};
 use super::record::Record;
 use super::refusal::Fault;
@@ -196,7 +198,9 @@ pub enum PutVevent {
 #[derive(Clone)]
 pub struct VeventDraft(Arc<DrawUp>);
 
-type DrawUp = dyn Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>> + Send + Sync;
+type DrawUp = dyn Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
+    + Send
+    + Sync;
 
 impl VeventDraft {
     /// A draft that is drawn up by `draw_up` from the state, the event as it stands if there is one, what chance decides,

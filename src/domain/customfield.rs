@@ -61,7 +61,8 @@ impl CustomName {
     /// ```
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
-        let (kind, prefix, count) = CustomKind::ALL.into_iter().find(|(_, prefix, _)| name.starts_with(prefix))?;
+        let (kind, prefix, count) =
+            CustomKind::ALL.into_iter().find(|(_, prefix, _)| name.starts_with(prefix))?;
         let digits = &name[prefix.len()..];
         let index: u8 = digits.parse().ok()?;
         (index < count && index.to_string() == digits).then_some(Self { kind, index })
@@ -147,7 +148,10 @@ impl Model {
 
 /// The definition of a customised attribute. Spec 2.9.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.9, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.9, and bear its names"
+)]
 pub struct Customfield {
     pub id: CustomfieldId,
     pub model: Model,

@@ -83,7 +83,9 @@ pub enum Outcome {
 #[must_use]
 pub fn decide(root: &Root, step: &Deliver, now: Instant) -> Option<Event> {
     let message = match step {
-        Deliver::Claim { item, daily_max, carried } => claim(root, *item, (*daily_max, *carried), now)?,
+        Deliver::Claim { item, daily_max, carried } => {
+            claim(root, *item, (*daily_max, *carried), now)?
+        }
         Deliver::Settle { id, attempt, outcome } => settle(root, *id, *attempt, outcome, now)?,
     };
     Some(Event::MessagePut { at: root.stamp_for(now), message: Box::new(message) })
@@ -94,11 +96,18 @@ pub fn decide(root: &Root, step: &Deliver, now: Instant) -> Option<Event> {
 pub fn subject(root: &Root, item: Item) -> Option<&Message> {
     match item {
         Item::Message(id) => root.outbox.message(id).map(AsRef::as_ref),
-        Item::Reminder(appointment, channel) => root.outbox.open_reminder(appointment, channel).map(AsRef::as_ref),
+        Item::Reminder(appointment, channel) => {
+            root.outbox.open_reminder(appointment, channel).map(AsRef::as_ref)
+        }
     }
 }
 
-fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Instant) -> Option<Message> {
+fn claim(
+    root: &Root,
+    item: Item,
+    (daily_max, carried): (usize, bool),
+    now: Instant,
+) -> Option<Message> {
     let mut message = match subject(root, item) {
         Some(message) => message.clone(),
         None => first_of_reminder(root, item, now)?,
@@ -111,7 +120,11 @@ fn claim(root: &Root, item: Item, (daily_max, carried): (usize, bool), now: Inst
         // What is not wanted any more need not be waited for: it stands in the way of what is.
         Progress::Waiting { attempts, .. } if unwanted.is_some() => attempts,
         // A time further off was set by a clock that was ahead.
-        Progress::Waiting { not_before, .. } if now < not_before && not_before <= now.plus_seconds(DAY) => return None,
+        Progress::Waiting { not_before, .. }
+            if now < not_before && not_before <= now.plus_seconds(DAY) =>
+        {
+            return None;
+        }
         Progress::Waiting { attempts, .. } => attempts,
         Progress::Claimed { attempt, .. } => attempt,
         Progress::Sent { .. }
@@ -135,7 +148,9 @@ pub fn newest(root: &Root, standing: Standing) -> Standing {
 
 /// A confirmation that has not left tells of its appointments as they stand by now: nothing else may ever tell of them.
 fn bring_up_to_date(root: &Root, message: &mut Message) {
-    if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) = &mut message.content {
+    if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
+        &mut message.content
+    {
         appointments.iter_mut().for_each(|standing| *standing = newest(root, *standing));
     }
 }
@@ -168,7 +183,9 @@ fn next_of_wanted(
     let recipient = recipient(root, message);
     let reason = match &message.progress {
         Progress::Waiting { reason, .. } => reason.clone(),
-        Progress::Claimed { .. } => Text::new("the server ended during the attempt").unwrap_or_default(),
+        Progress::Claimed { .. } => {
+            Text::new("the server ended during the attempt").unwrap_or_default()
+        }
         Progress::Sent { .. }
         | Progress::Kept { .. }
         | Progress::Failed { .. }
@@ -177,7 +194,11 @@ fn next_of_wanted(
     };
     let opens = opening(zone, message.channel(), now);
     if opens >= deadline(zone, message) {
-        return if attempts == 0 { Progress::Missed { at: now } } else { Progress::Failed { at: now, reason } };
+        return if attempts == 0 {
+            Progress::Missed { at: now }
+        } else {
+            Progress::Failed { at: now, reason }
+        };
     }
     if opens > now {
         return Progress::Waiting { attempts, not_before: opens, reason };
@@ -199,9 +220,16 @@ fn next_of_wanted(
     Progress::Claimed { attempt: attempts + 1, at: now }
 }
 
-fn settle(root: &Root, id: MessageId, attempt: u32, outcome: &Outcome, now: Instant) -> Option<Message> {
+fn settle(
+    root: &Root,
+    id: MessageId,
+    attempt: u32,
+    outcome: &Outcome,
+    now: Instant,
+) -> Option<Message> {
     let mut message = Message::clone(root.outbox.message(id)?);
-    if !matches!(message.progress, Progress::Claimed { attempt: claimed, .. } if claimed == attempt) {
+    if !matches!(message.progress, Progress::Claimed { attempt: claimed, .. } if claimed == attempt)
+    {
         return None;
     }
     message.progress = match outcome {
@@ -211,7 +239,8 @@ fn settle(root: &Root, id: MessageId, attempt: u32, outcome: &Outcome, now: Inst
         Outcome::Deferred { reason, draw } => {
             bring_up_to_date(root, &mut message);
             let zone = root.catalogue.zone();
-            let not_before = opening(zone, message.channel(), now.plus_seconds(backoff_seconds(attempt, *draw)));
+            let not_before =
+                opening(zone, message.channel(), now.plus_seconds(backoff_seconds(attempt, *draw)));
             if not_before < deadline(zone, &message) {
                 Progress::Waiting { attempts: attempt, not_before, reason: reason.clone() }
             } else {
@@ -225,7 +254,9 @@ fn settle(root: &Root, id: MessageId, attempt: u32, outcome: &Outcome, now: Inst
 /// Seconds between an attempt that failed and the next: doubled with each, up to an hour, and of that at least half, so
 /// that what failed together is not tried again together.
 fn backoff_seconds(attempt: u32, draw: u64) -> i64 {
-    let whole = BACKOFF_SECONDS.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(BACKOFF_SECONDS_MAX);
+    let whole = BACKOFF_SECONDS
+        .saturating_mul(1 << attempt.saturating_sub(1).min(16))
+        .min(BACKOFF_SECONDS_MAX);
     let half = whole / 2;
     let share = draw % u64::try_from(half).expect("a backoff is positive");
     whole - half + i64::try_from(share).expect("less than an hour")
@@ -259,11 +290,14 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
         | Content::CancellationByKey(appointment)
         | Content::Restoration(appointment) => appointment.start.min(given_up),
         Content::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
-        Content::Reminder(Channel::Mail, appointment) => appointment.start.plus_seconds(-TOO_LATE_SECONDS),
+        Content::Reminder(Channel::Mail, appointment) => {
+            appointment.start.plus_seconds(-TOO_LATE_SECONDS)
+        }
         Content::Reminder(Channel::Sms, appointment) => {
             let ahead = appointment.start.plus_seconds(-TOO_LATE_SECONDS);
             // At 09:00 itself what the night held back is about to leave.
-            let by_day = is_sms_hour(zone.civil_of(ahead)) && zone.civil_of(ahead).second_of_day() > SMS_DAY_BEGINS;
+            let by_day = is_sms_hour(zone.civil_of(ahead))
+                && zone.civil_of(ahead).second_of_day() > SMS_DAY_BEGINS;
             if by_day { ahead } else { appointment.start }
         }
     }
@@ -275,8 +309,9 @@ pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
     match &message.content {
         Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
         Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
-            let mut wrongs =
-                appointments.iter().map(|standing| unwanted_live(root, message, newest(root, *standing), now));
+            let mut wrongs = appointments
+                .iter()
+                .map(|standing| unwanted_live(root, message, newest(root, *standing), now));
             // What still stands is told, even where part of it does not.
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
@@ -307,8 +342,10 @@ pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<25
         "text messages leave from 09:00 to 19:00"
     } else if recipient(root, message) != message.recipient {
         "the address has changed"
-    } else if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) = &message.content
-        && still_told(root, message, appointments).any(|standing| newest(root, *standing) != *standing)
+    } else if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
+        &message.content
+        && still_told(root, message, appointments)
+            .any(|standing| newest(root, *standing) != *standing)
     {
         "an appointment has moved"
     } else {
@@ -346,13 +383,21 @@ fn unwanted_live(root: &Root, message: &Message, standing: Standing, now: Instan
 /// Of an appointment that its client has no more: unless it has come back.
 fn unwanted_withdrawal(root: &Root, withdrawn: &Withdrawn, now: Instant) -> Option<Why> {
     let row = root.rows.get(&withdrawn.appointment.id).filter(|row| !row.deleted);
-    if row.and_then(|row| row.appointment()).is_some_and(|appointment| appointment.fiche_id == withdrawn.client) {
+    if row
+        .and_then(|row| row.appointment())
+        .is_some_and(|appointment| appointment.fiche_id == withdrawn.client)
+    {
         return Some(Why::Restored);
     }
     unwanted_mail(root, address_of(root, withdrawn.client), withdrawn.appointment, now)
 }
 
-fn unwanted_mail(root: &Root, recipient: Option<String>, standing: Standing, now: Instant) -> Option<Why> {
+fn unwanted_mail(
+    root: &Root,
+    recipient: Option<String>,
+    standing: Standing,
+    now: Instant,
+) -> Option<Why> {
     if !root.catalogue.group.sendmail {
         Some(Why::Unwanted)
     } else if recipient.is_none() {
@@ -362,7 +407,12 @@ fn unwanted_mail(root: &Root, recipient: Option<String>, standing: Standing, now
     }
 }
 
-fn unwanted_reminder(root: &Root, message: &Message, standing: Standing, now: Instant) -> Option<Why> {
+fn unwanted_reminder(
+    root: &Root,
+    message: &Message,
+    standing: Standing,
+    now: Instant,
+) -> Option<Why> {
     let channel = message.channel();
     // What is removed for good was cancelled before.
     let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };

@@ -183,7 +183,12 @@ impl Directory {
     }
 
     /// The ids a group was granted and has not used, ascending ranges. `spent` is the highest it ever used.
-    pub fn unused(&self, kind: IdKind, group: GroupId, spent: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+    pub fn unused(
+        &self,
+        kind: IdKind,
+        group: GroupId,
+        spent: u64,
+    ) -> impl Iterator<Item = std::ops::Range<u64>> {
         self.blocks
             .range((kind, 0)..=(kind, u64::MAX))
             .filter(move |(_, owner)| **owner == Block::Granted(group))
@@ -193,10 +198,13 @@ impl Directory {
 
     /// Notes that an import has filled an id's block.
     pub fn claim(&mut self, kind: IdKind, id: u64, group: GroupId) {
-        let block = self.blocks.entry((kind, id / BLOCK)).or_insert_with(|| Block::Imported(Vec::new()));
+        let block =
+            self.blocks.entry((kind, id / BLOCK)).or_insert_with(|| Block::Imported(Vec::new()));
         match block {
             Block::Granted(owner) if *owner == group => {}
-            Block::Granted(owner) => *block = Block::Imported(vec![(*owner).min(group), (*owner).max(group)]),
+            Block::Granted(owner) => {
+                *block = Block::Imported(vec![(*owner).min(group), (*owner).max(group)])
+            }
             Block::Imported(owners) => {
                 if let Err(at) = owners.binary_search(&group) {
                     owners.insert(at, group);
@@ -259,9 +267,13 @@ mod tests {
         directory.claim(IdKind::Fiche, 2_000, group(4));
         directory.claim(IdKind::Fiche, 1_500, group(5));
         let event = directory.grant(IdKind::Fiche, group(4));
-        assert_eq!(event, DirectoryEvent::BlockGranted { kind: IdKind::Fiche, block: 2, group: group(4) });
+        assert_eq!(
+            event,
+            DirectoryEvent::BlockGranted { kind: IdKind::Fiche, block: 2, group: group(4) }
+        );
         let directory = directory.apply(&event);
-        let ids = |spent| directory.unused(IdKind::Fiche, group(4), spent).flatten().collect::<Vec<_>>();
+        let ids =
+            |spent| directory.unused(IdKind::Fiche, group(4), spent).flatten().collect::<Vec<_>>();
         assert_eq!(ids(2_000), (2_048..3_072).collect::<Vec<_>>());
         assert_eq!(ids(2_050), (2_051..3_072).collect::<Vec<_>>());
         assert_eq!(directory.unused(IdKind::Fiche, group(5), 0).count(), 0);

@@ -18,12 +18,19 @@ use super::time::Instant;
 ///
 /// # Errors
 /// NoResult and InvalidParameter of the fiche that is changed along with it.
-pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> Result<Event, Refusals> {
+pub fn ask(
+    root: &Root,
+    command: &AskLink,
+    draws: &LinkDraws,
+    now: Instant,
+) -> Result<Event, Refusals> {
     let at = root.stamp_for(now);
     let folded = command.email.folded();
     let (asker, email, aim, purpose, change) = match &command.wish {
         LinkWish::Account { pending_rdv } => {
-            let Some((asker, purpose)) = wanted(root, &folded) else { return Ok(Event::nothing(at)) };
+            let Some((asker, purpose)) = wanted(root, &folded) else {
+                return Ok(Event::nothing(at));
+            };
             let email = on_record(root, &folded).unwrap_or(&command.email);
             (asker, email, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
@@ -41,7 +48,8 @@ pub fn ask(root: &Root, command: &AskLink, draws: &LinkDraws, now: Instant) -> R
     }
     let expires = at.plus_seconds(LINK_SECONDS);
     let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
-    let before = if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
+    let before =
+        if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
     let place = u64::try_from(before).expect("a change announces few messages");
     let message = Box::new(root.outbox.draft(place, at, content, email.as_str()));
     let link = AccountLink { hash: draws.hash, email: email.clone(), aim, asked: at, expires };
@@ -54,7 +62,9 @@ fn wanted(root: &Root, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
     let live = |id: FicheId| root.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
     let account = root.accounts.get(folded);
     let has_fiche = root.fiche_of_email(folded).is_some();
-    let may = root.catalogue.group.open || has_fiche || account.is_some_and(|account| live(account.fiche_id));
+    let may = root.catalogue.group.open
+        || has_fiche
+        || account.is_some_and(|account| live(account.fiche_id));
     let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
     let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
     may.then_some((asker, purpose))
@@ -73,8 +83,15 @@ fn on_record<'r>(root: &'r Root, folded: &str) -> Option<&'r Email> {
 /// InvalidParameter on token where there is no such link any more, and on password where one is needed;
 /// EmailNotFound where the address is no client's any more and only clients may have accounts; EmailAlreadyExists where the
 /// address has become another account's.
-pub fn follow(root: &Root, command: &FollowLink, new_fiche: FicheId, now: Instant) -> Result<Event, Refusals> {
-    let Some(link) = root.links.find(&command.hash, now) else { return Err(invalid("token", NO_SUCH_LINK)) };
+pub fn follow(
+    root: &Root,
+    command: &FollowLink,
+    new_fiche: FicheId,
+    now: Instant,
+) -> Result<Event, Refusals> {
+    let Some(link) = root.links.find(&command.hash, now) else {
+        return Err(invalid("token", NO_SUCH_LINK));
+    };
     let at = root.stamp_for(now);
     match &link.aim {
         Aim::Account { .. } => confirm(root, &link.email, command, (new_fiche, at), now),
@@ -85,7 +102,8 @@ pub fn follow(root: &Root, command: &FollowLink, new_fiche: FicheId, now: Instan
 }
 
 /// What is said of a token that opens nothing, whatever it once did.
-pub const NO_SUCH_LINK: &str = "is not that of a link that can still be followed: ask for a new one";
+pub const NO_SUCH_LINK: &str =
+    "is not that of a link that can still be followed: ask for a new one";
 
 fn invalid(field: &str, rule: &str) -> Refusals {
     vec![Refusal::InvalidParameter(Fault::new(field, rule))]
@@ -100,17 +118,25 @@ fn confirm(
     (new_fiche, at): (FicheId, Instant),
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let Some(password_hash) = command.password_hash.clone() else { return Err(invalid("password", "is required")) };
+    let Some(password_hash) = command.password_hash.clone() else {
+        return Err(invalid("password", "is required"));
+    };
     let folded = email.folded();
     let before = root.accounts.get(&folded);
-    let kept = before.map(|account| account.fiche_id).filter(|id| root.fiches.get(id).is_some_and(|f| !f.deleted));
+    let kept = before
+        .map(|account| account.fiche_id)
+        .filter(|id| root.fiches.get(id).is_some_and(|f| !f.deleted));
     let found = kept.or_else(|| root.fiche_of_email(&folded).map(|fiche| fiche.id));
     if found.is_none() && !root.catalogue.group.open {
         return Err(vec![Refusal::EmailNotFound]);
     }
     let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at, now)));
     let fiche_id = found.unwrap_or(new_fiche);
-    let former = before.into_iter().flat_map(|account| account.own()).filter(|own| *own != fiche_id).collect();
+    let former = before
+        .into_iter()
+        .flat_map(|account| account.own())
+        .filter(|own| *own != fiche_id)
+        .collect();
     let email = before.map_or_else(|| email.clone(), |account| account.email.clone());
     let account = Box::new(Account { email, fiche_id, password_hash, former });
     Ok(Event::AccountPut { at, hash: command.hash, was: before.map(|_| folded), account, fiche })
@@ -119,7 +145,8 @@ fn confirm(
 /// The fiche of somebody of whom nothing is known but the address. A client has a name: it stands in until another is
 /// given.
 fn newcomer(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
-    let name: String = email.as_str().split('@').next().unwrap_or_default().chars().take(64).collect();
+    let name: String =
+        email.as_str().split('@').next().unwrap_or_default().chars().take(64).collect();
     let mut fiche = Fiche::new(id, at);
     fiche.lastname = Name::new(&name).expect("an address holds no control characters");
     fiche.email = Some(email.clone());

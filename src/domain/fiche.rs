@@ -12,7 +12,10 @@ use super::time::{Civil, Instant};
 
 /// A client of the group. Spec 2.6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.6, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.6, and bear its names"
+)]
 pub struct Fiche {
     pub id: FicheId,
     pub lastname: Name<64>,
@@ -82,7 +85,9 @@ impl Fiche {
 
     /// Notes since when the client can be reached, if it could not as it stood `before`.
     pub fn note_reached(&mut self, before: Option<&Self>, now: Instant) {
-        let newly = |channel| self.can_be_reached(channel) && !before.is_some_and(|it| it.can_be_reached(channel));
+        let newly = |channel| {
+            self.can_be_reached(channel) && !before.is_some_and(|it| it.can_be_reached(channel))
+        };
         let (mail, sms) = (newly(Channel::Mail), newly(Channel::Sms));
         if mail {
             self.mail_since = now;

@@ -9,7 +9,10 @@ use super::zone_names::ZoneName;
 
 /// A company, shop or office. Contract 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.1, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.1, and bear its names"
+)]
 pub struct Group {
     pub id: GroupId,
     pub name: Name<255>,
@@ -124,7 +127,8 @@ pub enum Currency {
 
 impl Currency {
     /// All of them, in the specification's order.
-    pub const ALL: [Self; 7] = [Self::Cad, Self::Eur, Self::Xpf, Self::Xaf, Self::Gbp, Self::Chf, Self::Usd];
+    pub const ALL: [Self; 7] =
+        [Self::Cad, Self::Eur, Self::Xpf, Self::Xaf, Self::Gbp, Self::Chf, Self::Usd];
 
     /// Its ISO 4217 code.
     #[must_use]
@@ -158,8 +162,15 @@ impl Currency {
 pub struct Usercolors(Text<255>);
 
 impl Usercolors {
-    const KEYS: [&str; 7] =
-        ["content_bg", "content_text", "content_links", "main_bg", "main_text", "page_bg", "page_text"];
+    const KEYS: [&str; 7] = [
+        "content_bg",
+        "content_text",
+        "content_links",
+        "main_bg",
+        "main_text",
+        "page_bg",
+        "page_text",
+    ];
 
     /// The colours, if the text is a JSON object of known keys with `#RRGGBB` values.
     ///
@@ -167,13 +178,15 @@ impl Usercolors {
     /// No JSON object, an unknown key, a value that is no colour, more than 255 characters.
     pub fn new(text: &str) -> Result<Self, Illegal> {
         let kept = Text::new(text)?;
-        let object: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(text).map_err(|_| Illegal("must be JSON text holding an object of colours".into()))?;
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
+            .map_err(|_| Illegal("must be JSON text holding an object of colours".into()))?;
         for (key, value) in &object {
             if !Self::KEYS.contains(&key.as_str()) {
                 return Err(Illegal(format!("may only hold the keys {}", Self::KEYS.join(", "))));
             }
-            let colour = value.as_str().ok_or_else(|| Illegal(format!("{key} must be a colour such as #1a2b3c")))?;
+            let colour = value
+                .as_str()
+                .ok_or_else(|| Illegal(format!("{key} must be a colour such as #1a2b3c")))?;
             Colour::new(colour).map_err(|illegal| Illegal(format!("{key} {illegal}")))?;
         }
         Ok(Self(kept))
@@ -194,7 +207,14 @@ mod tests {
     fn usercolors_take_only_listed_keys_and_colours() {
         assert!(Usercolors::new(r##"{"main_bg":"#ffffff","page_text":"#000000"}"##).is_ok());
         assert!(Usercolors::new("{}").is_ok());
-        for bad in ["", "[]", "{", r##"{"other":"#ffffff"}"##, r#"{"main_bg":"white"}"#, r#"{"main_bg":1}"#] {
+        for bad in [
+            "",
+            "[]",
+            "{",
+            r##"{"other":"#ffffff"}"##,
+            r#"{"main_bg":"white"}"#,
+            r#"{"main_bg":1}"#,
+        ] {
             assert!(Usercolors::new(bad).is_err(), "{bad}");
         }
     }

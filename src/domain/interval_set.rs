@@ -117,7 +117,10 @@ impl IntervalSet {
     /// Every moment moved by `seconds`.
     #[must_use]
     pub fn shifted(&self, seconds: i64) -> Self {
-        let shift = |i: &Interval| Interval { start: i.start.plus_seconds(seconds), end: i.end.plus_seconds(seconds) };
+        let shift = |i: &Interval| Interval {
+            start: i.start.plus_seconds(seconds),
+            end: i.end.plus_seconds(seconds),
+        };
         Self(self.0.iter().map(shift).collect())
     }
 
@@ -125,7 +128,8 @@ impl IntervalSet {
     /// fit, so an interval just as long as the length leaves one start.
     #[must_use]
     pub fn starts_that_fit(&self, length_seconds: i64) -> Self {
-        let last = |i: &Interval| Interval { start: i.start, end: i.end.plus_seconds(1 - length_seconds) };
+        let last =
+            |i: &Interval| Interval { start: i.start, end: i.end.plus_seconds(1 - length_seconds) };
         Self(self.0.iter().map(last).filter(|i| !i.is_empty()).collect())
     }
 }
@@ -206,7 +210,10 @@ mod tests {
 
     fn some_intervals() -> impl Strategy<Value = Vec<Interval>> {
         let span = i64::try_from(SPAN).expect("small");
-        proptest::collection::vec((0..span, 0..12_i64).prop_map(move |(s, l)| interval(s, (s + l).min(span))), 0..10)
+        proptest::collection::vec(
+            (0..span, 0..12_i64).prop_map(move |(s, l)| interval(s, (s + l).min(span))),
+            0..10,
+        )
     }
 
     proptest! {

@@ -9,7 +9,10 @@ use super::time::Instant;
 
 /// A service that clients book. Spec 2.4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.4, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.4, and bear its names"
+)]
 pub struct Intervention {
     pub id: InterventionId,
     pub interventionset_id: Option<InterventionsetId>,
@@ -52,7 +55,10 @@ impl Intervention {
 
 /// A category of interventions. Spec 2.5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the fields are those of the specification, section 2.5, and bear its names")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the specification, section 2.5, and bear its names"
+)]
 pub struct Interventionset {
     pub id: InterventionsetId,
     pub name: Name<255>,

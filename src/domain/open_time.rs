@@ -48,7 +48,11 @@ impl Rules {
     }
 
     /// The plages of which an occurrence meets `interval`, each with that occurrence.
-    pub fn plages_meeting(&self, zone: Zone, interval: Interval) -> impl Iterator<Item = (VeventId, Interval)> + '_ {
+    pub fn plages_meeting(
+        &self,
+        zone: Zone,
+        interval: Interval,
+    ) -> impl Iterator<Item = (VeventId, Interval)> + '_ {
         self.plages.iter().flat_map(move |row| {
             let series = row.series().expect("a plage is a series");
             occurrences_meeting(series, zone, interval).map(|occurrence| (row.id, occurrence))
@@ -60,14 +64,20 @@ impl Rules {
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         self.availabilities.iter().any(|row| match &row.kind {
-            Kind::Availability(a) => a.permits.permits(intervention) && a.series.has_occurrence_ending_after(zone, now),
+            Kind::Availability(a) => {
+                a.permits.permits(intervention) && a.series.has_occurrence_ending_after(zone, now)
+            }
             Kind::Appointment(_) | Kind::Plage(_) | Kind::Note(_) => false,
         })
     }
 }
 
 /// The time each occurrence takes that meets a span.
-fn occurrences_meeting(series: &Series, zone: Zone, span: Interval) -> impl Iterator<Item = Interval> + '_ {
+fn occurrences_meeting(
+    series: &Series,
+    zone: Zone,
+    span: Interval,
+) -> impl Iterator<Item = Interval> + '_ {
     series.intervals_meeting(zone, span.start, span.end).map(|(start, end)| Interval { start, end })
 }
 
@@ -135,20 +145,28 @@ impl OpenTime {
             if let Permits::Only(ids) = &availability.permits {
                 named.extend(ids);
             }
-            opening.push((&availability.permits, occurrences_meeting(&availability.series, zone, span).collect()));
+            opening.push((
+                &availability.permits,
+                occurrences_meeting(&availability.series, zone, span).collect(),
+            ));
         }
         named.sort_unstable();
         named.dedup();
         let for_all = |(permits, _): &&(&Permits, Vec<Interval>)| **permits == Permits::All;
         let join = |chosen: Vec<&(&Permits, Vec<Interval>)>| {
-            Lane::new(chosen.into_iter().flat_map(|(_, intervals)| intervals).copied().collect(), &plages)
+            Lane::new(
+                chosen.into_iter().flat_map(|(_, intervals)| intervals).copied().collect(),
+                &plages,
+            )
         };
         let mut masks: Vec<Vec<usize>> = vec![Vec::new()];
         let mut lanes = vec![join(opening.iter().filter(for_all).collect())];
         let mut of = Vec::with_capacity(named.len());
         for id in named {
-            let mask: Vec<usize> = (0..opening.len()).filter(|&at| opening[at].0.permits(id)).collect();
-            let lane = masks.iter().skip(1).position(|m| *m == mask).map_or(lanes.len(), |at| at + 1);
+            let mask: Vec<usize> =
+                (0..opening.len()).filter(|&at| opening[at].0.permits(id)).collect();
+            let lane =
+                masks.iter().skip(1).position(|m| *m == mask).map_or(lanes.len(), |at| at + 1);
             if lane == lanes.len() {
                 lanes.push(join(mask.iter().map(|&at| &opening[at]).collect()));
                 masks.push(mask);
@@ -161,7 +179,9 @@ impl OpenTime {
     /// The number of an intervention's lane; interventions of one lane have the same open time.
     #[must_use]
     pub fn lane_number(&self, intervention: InterventionId) -> usize {
-        self.named.binary_search_by_key(&intervention, |(id, _)| *id).map_or(0, |at| self.named[at].1)
+        self.named
+            .binary_search_by_key(&intervention, |(id, _)| *id)
+            .map_or(0, |at| self.named[at].1)
     }
 
     /// The open time of an intervention.

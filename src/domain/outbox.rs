@@ -350,8 +350,12 @@ impl Message {
         match &self.progress {
             Progress::Sent { .. } | Progress::Kept { .. } => Some(Settled::Sent(start)),
             Progress::Failed { .. } | Progress::Missed { .. } => Some(Settled::GivenUp(start)),
-            Progress::Suppressed { why: Why::TooMany | Why::Begun, .. } => Some(Settled::GivenUp(start)),
-            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => None,
+            Progress::Suppressed { why: Why::TooMany | Why::Begun, .. } => {
+                Some(Settled::GivenUp(start))
+            }
+            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => {
+                None
+            }
         }
     }
 
@@ -364,7 +368,9 @@ impl Message {
             Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
             Content::Confirmation(_) | Content::ConfirmationByKey(_) => Kind::Confirmation,
             Content::Change { .. } | Content::Restoration(_) => Kind::Change,
-            Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => Kind::Cancellation,
+            Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => {
+                Kind::Cancellation
+            }
             Content::Reminder(channel, _) => Kind::of_reminder(*channel),
         }
     }
@@ -436,7 +442,11 @@ impl Outbox {
             recipient: Text::new(recipient).expect("an address is a short text"),
             first_claimed_at: None,
             // At once, even where the group's stamps are ahead of the clock.
-            progress: Progress::Waiting { attempts: 0, not_before: INSTANT_MIN, reason: Text::default() },
+            progress: Progress::Waiting {
+                attempts: 0,
+                not_before: INSTANT_MIN,
+                reason: Text::default(),
+            },
         }
     }
 
@@ -493,7 +503,11 @@ impl Outbox {
         match self.messages.get(&message.id).cloned() {
             Some(old) => self.unindex(&old),
             None => {
-                assert_eq!(message.id.number(), self.last_id + 1, "messages are numbered as they come");
+                assert_eq!(
+                    message.id.number(),
+                    self.last_id + 1,
+                    "messages are numbered as they come"
+                );
                 self.last_id += 1;
             }
         }
@@ -501,7 +515,8 @@ impl Outbox {
         self.messages.insert(message.id, message);
         for _ in 0..FORGOTTEN_MAX {
             let Some((_, oldest)) = self.messages.get_min() else { return };
-            let settled = oldest.settled_at().is_some_and(|at| at.plus_seconds(REMEMBERED_SECONDS) <= now);
+            let settled =
+                oldest.settled_at().is_some_and(|at| at.plus_seconds(REMEMBERED_SECONDS) <= now);
             if !settled {
                 return;
             }
@@ -522,7 +537,12 @@ impl Outbox {
             }
         }
         if let Some(at) = message.first_claimed_at {
-            self.attempts.insert((folded(message.recipient.as_str()), at, message.id, message.share()));
+            self.attempts.insert((
+                folded(message.recipient.as_str()),
+                at,
+                message.id,
+                message.share(),
+            ));
         }
         if let Content::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -541,7 +561,12 @@ impl Outbox {
             self.reminders.remove(&(appointment.id, channel));
         }
         if let Some(at) = message.first_claimed_at {
-            self.attempts.remove(&(folded(message.recipient.as_str()), at, message.id, message.share()));
+            self.attempts.remove(&(
+                folded(message.recipient.as_str()),
+                at,
+                message.id,
+                message.share(),
+            ));
         }
         if let Content::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)

@@ -58,7 +58,9 @@ fn digits(text: &str) -> String {
 fn first_of(text: &str) -> &str {
     let mut count = 0;
     for (at, c) in text.char_indices() {
-        let within = c.is_ascii_digit() || c.is_whitespace() || matches!(c, '.' | '-' | '(' | ')' | '\u{2011}');
+        let within = c.is_ascii_digit()
+            || c.is_whitespace()
+            || matches!(c, '.' | '-' | '(' | ')' | '\u{2011}');
         if !within && count >= WHOLE_MIN {
             return &text[..at];
         }
@@ -89,7 +91,8 @@ fn dialled(number: &str, default_prefix: &str) -> Option<String> {
         return Some(format!("+{given}"));
     }
     // Italy dials its 0 from abroad, too.
-    let national = if prefix == "39" { given.as_str() } else { given.strip_prefix('0').unwrap_or(&given) };
+    let national =
+        if prefix == "39" { given.as_str() } else { given.strip_prefix('0').unwrap_or(&given) };
     Some(format!("+{prefix}{national}"))
 }
 

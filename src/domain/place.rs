@@ -19,7 +19,11 @@ impl<'a> Place<'a> {
     #[must_use]
     pub fn of_group(catalogue: &'a Catalogue) -> Self {
         let group = &catalogue.group;
-        Self { address: group.address.as_str(), zipcode: group.zipcode.as_str(), city: group.city.as_str() }
+        Self {
+            address: group.address.as_str(),
+            zipcode: group.zipcode.as_str(),
+            city: group.city.as_str(),
+        }
     }
 
     /// Where a calendar's appointments are: at its own address, else at that of its set, else at the group's. An address is
@@ -44,7 +48,11 @@ impl<'a> Place<'a> {
     /// Zip code and town, as they stand on one line of a letter.
     #[must_use]
     pub fn town(&self) -> String {
-        [self.zipcode, self.city].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        [self.zipcode, self.city]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn is_empty(&self) -> bool {
@@ -69,7 +77,9 @@ mod tests {
         group.city = Text::new("Paris").expect("short");
         let mut catalogue = Catalogue::new(group);
         let mut calendar = Calendar::new(CalendarId::new(1).expect("an id"), Instant(0));
-        let of = |catalogue: &Catalogue, calendar: &Calendar| Place::of_calendar(catalogue, calendar).town();
+        let of = |catalogue: &Catalogue, calendar: &Calendar| {
+            Place::of_calendar(catalogue, calendar).town()
+        };
         assert_eq!(of(&catalogue, &calendar), "Paris");
         let mut set = Calendarset::new(CalendarsetId::new(2).expect("an id"), Instant(0));
         calendar.calendarset_id = Some(set.id);

@@ -34,9 +34,13 @@ fn due(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<(Insta
     }
     let lead = |minutes: i64| u32::try_from(minutes).expect("a lead is at most two days");
     let due = match channel {
-        Channel::Mail => reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()?)),
+        Channel::Mail => {
+            reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()?))
+        }
         Channel::Sms if !appointment.smsreminder => None,
-        Channel::Sms => reminder::sms_time(zone, appointment.start, lead(group.smsreminder.minutes()?)),
+        Channel::Sms => {
+            reminder::sms_time(zone, appointment.start, lead(group.smsreminder.minutes()?))
+        }
     }?;
     Some((due, moved_at(group, fiche, appointment, channel)))
 }
@@ -67,7 +71,9 @@ pub fn shown(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<
 pub fn pending(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     match settled(row, channel)? {
         Settled::Sent(_) | Settled::GivenUp(_) => None,
-        Settled::No => due(root, zone, row, channel).filter(|(due, moved_at)| moved_at <= due).map(|(due, _)| due),
+        Settled::No => due(root, zone, row, channel)
+            .filter(|(due, moved_at)| moved_at <= due)
+            .map(|(due, _)| due),
     }
 }
 
@@ -85,7 +91,9 @@ fn settled(row: &Vevent, channel: Channel) -> Option<Settled> {
 #[must_use]
 pub fn unclaimed(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     let open = root.outbox.open_reminder(row.id, channel).and_then(|message| message.reminder());
-    if open.is_some_and(|(_, standing)| row.appointment().is_some_and(|it| it.start == standing.start)) {
+    if open
+        .is_some_and(|(_, standing)| row.appointment().is_some_and(|it| it.start == standing.start))
+    {
         return None;
     }
     pending(root, zone, row, channel)
@@ -103,7 +111,11 @@ pub struct Planned {
 }
 
 /// The reminders of one appointment that are to be sent.
-pub fn of_row<'a>(root: &'a Root, zone: Zone, row: &'a Vevent) -> impl Iterator<Item = Planned> + 'a {
+pub fn of_row<'a>(
+    root: &'a Root,
+    zone: Zone,
+    row: &'a Vevent,
+) -> impl Iterator<Item = Planned> + 'a {
     [Channel::Mail, Channel::Sms].into_iter().filter_map(move |channel| {
         let due = unclaimed(root, zone, row, channel)?;
         Some(Planned { due, appointment: row.id, channel })
@@ -124,7 +136,8 @@ pub fn due_of<'a>(
     until: Instant,
 ) -> impl Iterator<Item = Planned> + 'a {
     let zone = root.catalogue.zone();
-    let window = Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
+    let window =
+        Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
     let rows = view.taken.meeting(window).filter_map(|taken| root.rows.get(&taken.id));
     rows.flat_map(move |row| of_row(root, zone, row)).filter(move |planned| planned.due < until)
 }

@@ -36,7 +36,10 @@ impl fmt::Display for Broken {
         match self {
             Self::Overlap { calendar, first, second, interval } => {
                 let seconds = (interval.start.0, interval.end.0);
-                write!(f, "appointments {first} and {second} of calendar {calendar} overlap, the second at {seconds:?}")
+                write!(
+                    f,
+                    "appointments {first} and {second} of calendar {calendar} overlap, the second at {seconds:?}"
+                )
             }
             Self::Missing { from, to } => write!(f, "{from} names {to}, which does not exist"),
         }
@@ -80,19 +83,28 @@ fn missing(root: &Root) -> Vec<Broken> {
         }
     };
     for calendar in catalogue.calendars.values() {
-        let there = calendar.calendarset_id.is_none_or(|set| catalogue.calendarsets.contains_key(&set));
+        let there =
+            calendar.calendarset_id.is_none_or(|set| catalogue.calendarsets.contains_key(&set));
         need(there, &|| format!("calendar {}", calendar.id), &|| "a set of calendars".to_owned());
-        need(root.calendars.contains_key(&calendar.id), &|| format!("calendar {}", calendar.id), &|| {
-            "its own time".to_owned()
-        });
+        need(
+            root.calendars.contains_key(&calendar.id),
+            &|| format!("calendar {}", calendar.id),
+            &|| "its own time".to_owned(),
+        );
     }
     for intervention in catalogue.interventions.values() {
-        let there = intervention.interventionset_id.is_none_or(|set| catalogue.interventionsets.contains_key(&set));
-        need(there, &|| format!("intervention {}", intervention.id), &|| "a set of interventions".to_owned());
+        let there = intervention
+            .interventionset_id
+            .is_none_or(|set| catalogue.interventionsets.contains_key(&set));
+        need(there, &|| format!("intervention {}", intervention.id), &|| {
+            "a set of interventions".to_owned()
+        });
     }
     for row in root.rows.values() {
         let from = || format!("event {}", row.id);
-        need(catalogue.calendars.contains_key(&row.calendar_id), &from, &|| format!("calendar {}", row.calendar_id));
+        need(catalogue.calendars.contains_key(&row.calendar_id), &from, &|| {
+            format!("calendar {}", row.calendar_id)
+        });
         match &row.kind {
             Kind::Appointment(appointment) => {
                 let (fiche, intervention) = (appointment.fiche_id, appointment.intervention_id);
@@ -104,7 +116,9 @@ fn missing(root: &Root) -> Vec<Broken> {
                 Permits::All => {}
                 Permits::Only(ids) => {
                     for id in ids {
-                        need(catalogue.interventions.contains_key(id), &from, &|| format!("intervention {id}"));
+                        need(catalogue.interventions.contains_key(id), &from, &|| {
+                            format!("intervention {id}")
+                        });
                     }
                 }
             },

@@ -11,7 +11,9 @@ use super::directory::IdKind;
 use super::event::Event;
 use super::fiche::Fiche;
 use super::group::Group;
-use super::ids::{CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId};
+use super::ids::{
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
+};
 use super::intervention::{Intervention, Interventionset};
 use super::refusal::{Fault, Refusal, Refusals};
 use super::root::Root;
@@ -53,7 +55,12 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 ///
 /// # Panics
 /// Where `new_id` is no id and a row is made.
-pub fn decide(root: &Root, change: &RecordChange, new_id: u64, now: Instant) -> Result<Option<Event>, Refusals> {
+pub fn decide(
+    root: &Root,
+    change: &RecordChange,
+    new_id: u64,
+    now: Instant,
+) -> Result<Option<Event>, Refusals> {
     match change {
         RecordChange::Group(fields) => change_group(root, fields, now),
         RecordChange::Fiche(put) => decide_put(root, put, new_id, now),
@@ -77,7 +84,9 @@ pub fn decide(root: &Root, change: &RecordChange, new_id: u64, now: Instant) -> 
 #[must_use]
 pub fn kind(change: &RecordChange) -> Option<IdKind> {
     Some(match change {
-        RecordChange::Group(_) | RecordChange::RemoveCalendarset(_) | RecordChange::RemoveInterventionset(_) => {
+        RecordChange::Group(_)
+        | RecordChange::RemoveCalendarset(_)
+        | RecordChange::RemoveInterventionset(_) => {
             return None;
         }
         RecordChange::Fiche(_) => Fiche::KIND,
@@ -105,7 +114,12 @@ pub fn id(change: &RecordChange) -> Option<u64> {
     }
 }
 
-fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -> Result<Option<Event>, Refusals> {
+fn decide_put<R: Record>(
+    root: &Root,
+    put: &Put<R>,
+    new_id: u64,
+    now: Instant,
+) -> Result<Option<Event>, Refusals> {
     let at = root.stamp_for(now);
     let before = match put.id {
         Some(id) => Some(R::find(root, id).ok_or_else(|| vec![Refusal::NoResult])?),
@@ -128,7 +142,11 @@ fn decide_put<R: Record>(root: &Root, put: &Put<R>, new_id: u64, now: Instant) -
 /// Another timezone keeps wall clocks: each appointment is given the instant that its wall-clock start means there, each
 /// series the one that its UNTIL means. Every live appointment is then asked of the calendar that would be, as a move would
 /// be; one that overlaps another refuses the change.
-fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Option<Event>, Refusals> {
+fn change_group(
+    root: &Root,
+    fields: &Patch<Group>,
+    now: Instant,
+) -> Result<Option<Event>, Refusals> {
     let at = root.stamp_for(now);
     let before = &root.catalogue.group;
     let mut group = before.clone();
@@ -163,10 +181,15 @@ fn change_group(root: &Root, fields: &Patch<Group>, now: Instant) -> Result<Opti
 ///
 /// # Errors
 /// What the event would do that none may.
-fn resolution(row: &Vevent, (before, after): (Zone, Zone)) -> Result<Option<Instant>, &'static str> {
+fn resolution(
+    row: &Vevent,
+    (before, after): (Zone, Zone),
+) -> Result<Option<Instant>, &'static str> {
     if let Some(appointment) = row.appointment() {
         let start = after.instant_of(appointment.civil_start);
-        if start < INSTANT_MIN || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX {
+        if start < INSTANT_MIN
+            || start.plus_seconds(i64::from(appointment.length_seconds)) > INSTANT_MAX
+        {
             return Err("would leave the years 1970 to 9999");
         }
         return Ok((start != appointment.start).then_some(start));
@@ -206,9 +229,13 @@ impl Record for Fiche {
             faults.push(Fault::new("lastname", "a client needs a last or first name"));
         }
         if before.is_none() {
-            let missing =
-                root.catalogue.demanded(Model::Fiche, true).filter(|name| self.customs.value(*name).is_none());
-            faults.extend(missing.map(|name| Fault::new(name.to_string(), "this attribute is required")));
+            let missing = root
+                .catalogue
+                .demanded(Model::Fiche, true)
+                .filter(|name| self.customs.value(*name).is_none());
+            faults.extend(
+                missing.map(|name| Fault::new(name.to_string(), "this attribute is required")),
+            );
         }
         faults
     }
@@ -267,11 +294,15 @@ macro_rules! sorted_of_catalogue {
             $id,
             $rows,
             $event,
-            |catalogue, id, at| Self { sort: after(catalogue.$rows.values().map(|row| row.sort)), ..Self::new(id, at) },
+            |catalogue, id, at| Self {
+                sort: after(catalogue.$rows.values().map(|row| row.sort)),
+                ..Self::new(id, at)
+            },
             |row, before, catalogue| {
                 let set: fn(&Self, &Catalogue) -> Option<Fault> = $set;
                 let was_blank = before.is_some_and(|before| before.name.is_blank());
-                let nameless = (row.name.is_blank() && !was_blank).then(|| Fault::new("name", "must not be blank"));
+                let nameless = (row.name.is_blank() && !was_blank)
+                    .then(|| Fault::new("name", "must not be blank"));
                 vec![nameless, set(row, catalogue)]
             }
         );
@@ -284,12 +315,26 @@ sorted_of_catalogue!(Calendar, CalendarId, calendars, CalendarPut, |row, catalog
     row.calendarset_id.is_some_and(|id| !known(id)).then(|| Fault::new("calendarset_id", rule))
 });
 sorted_of_catalogue!(Calendarset, CalendarsetId, calendarsets, CalendarsetPut, |_, _| None);
-sorted_of_catalogue!(Intervention, InterventionId, interventions, InterventionPut, |row, catalogue| {
-    let known = |id| catalogue.interventionsets.contains_key(&id);
-    let rule = "must be the id of one of the group's interventionsets";
-    row.interventionset_id.is_some_and(|id| !known(id)).then(|| Fault::new("interventionset_id", rule))
-});
-sorted_of_catalogue!(Interventionset, InterventionsetId, interventionsets, InterventionsetPut, |_, _| None);
+sorted_of_catalogue!(
+    Intervention,
+    InterventionId,
+    interventions,
+    InterventionPut,
+    |row, catalogue| {
+        let known = |id| catalogue.interventionsets.contains_key(&id);
+        let rule = "must be the id of one of the group's interventionsets";
+        row.interventionset_id
+            .is_some_and(|id| !known(id))
+            .then(|| Fault::new("interventionset_id", rule))
+    }
+);
+sorted_of_catalogue!(
+    Interventionset,
+    InterventionsetId,
+    interventionsets,
+    InterventionsetPut,
+    |_, _| None
+);
 of_catalogue!(
     Customfield,
     CustomfieldId,
@@ -301,8 +346,12 @@ of_catalogue!(
         Self::new(id, Model::Fiche, stand_in, at)
     },
     |row, before, catalogue| {
-        let kept = |same: bool, field| (!same).then(|| Fault::new(field, "an attribute keeps its model and its name"));
-        let other = catalogue.customfield(row.model, row.name).filter(|other| other.id != row.id && !row.deleted);
+        let kept = |same: bool, field| {
+            (!same).then(|| Fault::new(field, "an attribute keeps its model and its name"))
+        };
+        let other = catalogue
+            .customfield(row.model, row.name)
+            .filter(|other| other.id != row.id && !row.deleted);
         vec![
             kept(before.is_none_or(|before| before.model == row.model), "model"),
             kept(before.is_none_or(|before| before.name == row.name), "name"),

@@ -110,7 +110,8 @@ impl Root {
         root.spent.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
         root.emails = fiches.iter().filter_map(|fiche| email_entry(fiche)).collect();
         root.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
-        root.accounts = accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
+        root.accounts =
+            accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
         let mut taken: BTreeMap<CalendarId, Vec<Taken>> = BTreeMap::new();
         let mut clients: BTreeMap<FicheId, Vec<Taken>> = BTreeMap::new();
         let mut rules: BTreeMap<CalendarId, Rules> = BTreeMap::new();
@@ -119,7 +120,10 @@ impl Root {
                 rules.entry(row.calendar_id).or_default().put(row);
                 continue;
             };
-            assert!(root.fiches.contains_key(&appointment.fiche_id), "an appointment's client exists");
+            assert!(
+                root.fiches.contains_key(&appointment.fiche_id),
+                "an appointment's client exists"
+            );
             if !row.deleted {
                 let hold = Taken { interval: appointment.interval(), id: row.id };
                 taken.entry(row.calendar_id).or_default().push(hold);
@@ -208,7 +212,10 @@ impl Root {
             }
             Event::DoneOnce { answered, event } => {
                 self.apply_in_place(event);
-                assert!(self.last_stamp == answered.at, "an answer is stamped as what it answers for");
+                assert!(
+                    self.last_stamp == answered.at,
+                    "an answer is stamped as what it answers for"
+                );
                 self.answers.keep(Arc::clone(answered));
             }
             Event::AccountLinkAsked { at, change, link, message } => {
@@ -245,7 +252,10 @@ impl Root {
     /// Gives an appointment's time back.
     fn cancel(&mut self, id: VeventId, at: Instant) {
         let mut row = Vevent::clone(self.rows.get(&id).expect("a cancelled appointment exists"));
-        assert!(!row.deleted && row.appointment().is_some(), "only a live appointment is cancelled");
+        assert!(
+            !row.deleted && row.appointment().is_some(),
+            "only a live appointment is cancelled"
+        );
         row.deleted = true;
         row.updated_at = at;
         self.put_vevent(Arc::new(row));
@@ -275,7 +285,9 @@ impl Root {
 
     /// Notes with an appointment what became of its reminder, so that it is not sent again.
     fn settle_reminder(&mut self, message: &Message) {
-        let (Some((channel, standing)), Some(settled)) = (message.reminder(), message.settled_reminder()) else {
+        let (Some((channel, standing)), Some(settled)) =
+            (message.reminder(), message.settled_reminder())
+        else {
             return;
         };
         let Some(row) = self.rows.get_mut(&standing.id) else { return };
@@ -328,8 +340,10 @@ impl Root {
     /// Gives events the instants that their clocks mean now: appointments their starts, series their UNTIL.
     fn resolve(&mut self, resolved: &[(VeventId, Instant)]) {
         // All give their time back before any takes its new one.
-        let rows: Vec<Arc<Vevent>> =
-            resolved.iter().map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved event exists"))).collect();
+        let rows: Vec<Arc<Vevent>> = resolved
+            .iter()
+            .map(|(id, _)| Arc::clone(self.rows.get(id).expect("a resolved event exists")))
+            .collect();
         for row in &rows {
             self.withdraw(row);
             self.rows.remove(&row.id);
@@ -339,7 +353,9 @@ impl Root {
             match &mut row.kind {
                 Kind::Appointment(appointment) => appointment.start = *instant,
                 Kind::Plage(series) | Kind::Note(series) => **series = series.until(*instant),
-                Kind::Availability(availability) => availability.series = availability.series.until(*instant),
+                Kind::Availability(availability) => {
+                    availability.series = availability.series.until(*instant)
+                }
             }
             self.put_vevent(Arc::new(row));
         }
@@ -422,10 +438,18 @@ impl Root {
             IdKind::Fiche => Some(self.spent.fiche),
             IdKind::Vevent => Some(self.spent.vevent),
             IdKind::Calendar => self.catalogue.calendars.keys().next_back().map(|id| id.number()),
-            IdKind::Calendarset => self.catalogue.calendarsets.keys().next_back().map(|id| id.number()),
-            IdKind::Intervention => self.catalogue.interventions.keys().next_back().map(|id| id.number()),
-            IdKind::Interventionset => self.catalogue.interventionsets.keys().next_back().map(|id| id.number()),
-            IdKind::Customfield => self.catalogue.customfields.keys().next_back().map(|id| id.number()),
+            IdKind::Calendarset => {
+                self.catalogue.calendarsets.keys().next_back().map(|id| id.number())
+            }
+            IdKind::Intervention => {
+                self.catalogue.interventions.keys().next_back().map(|id| id.number())
+            }
+            IdKind::Interventionset => {
+                self.catalogue.interventionsets.keys().next_back().map(|id| id.number())
+            }
+            IdKind::Customfield => {
+                self.catalogue.customfields.keys().next_back().map(|id| id.number())
+            }
         };
         last.unwrap_or(0).max(self.removed.get(&kind).copied().unwrap_or(0))
     }
@@ -480,9 +504,15 @@ impl Root {
             self.withdraw(&old);
         }
         if let Some(appointment) = row.appointment() {
-            assert!(self.fiches.contains_key(&appointment.fiche_id), "an appointment's client exists");
+            assert!(
+                self.fiches.contains_key(&appointment.fiche_id),
+                "an appointment's client exists"
+            );
             if row.deleted {
-                assert!(self.calendars.contains_key(&row.calendar_id), "an event's calendar exists");
+                assert!(
+                    self.calendars.contains_key(&row.calendar_id),
+                    "an event's calendar exists"
+                );
             } else {
                 let taken = Taken { interval: appointment.interval(), id: row.id };
                 self.view(row.calendar_id).taken.add(taken);

@@ -27,26 +27,31 @@ pub fn free_starts(
         return;
     }
     let window = match lead_times(catalogue, view.id, now) {
-        Some((earliest, latest)) if channel.follows_module_rules() => {
-            Interval { start: window.start.max(earliest), end: window.end.min(latest.plus_seconds(1)) }
-        }
+        Some((earliest, latest)) if channel.follows_module_rules() => Interval {
+            start: window.start.max(earliest),
+            end: window.end.min(latest.plus_seconds(1)),
+        },
         Some(_) | None => window,
     };
     if window.is_empty() {
         return;
     }
     let zone = catalogue.zone();
-    let whole = Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
+    let whole =
+        Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
     let open = view.open_time(zone, whole, now);
     let step = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
     if channel.follows_module_rules() {
         let anchors = open.lane(chain.legs()[0].intervention_id);
-        let mut grid = Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);
+        let mut grid =
+            Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);
         let lanes = chain.legs().iter().map(|leg| open.lane_number(leg.intervention_id));
         if lanes.clone().eq(lanes.map(|_| open.lane_number(chain.legs()[0].intervention_id))) {
             // Legs with the same open time are one long leg.
-            free_time(anchors, &view.taken, whole, |gap| grid.offer(fitting(gap, chain.length_seconds(), window)));
+            free_time(anchors, &view.taken, whole, |gap| {
+                grid.offer(fitting(gap, chain.length_seconds(), window))
+            });
         } else {
             starts_of_legs(&open, &view.taken, chain, whole)
                 .as_slice()
@@ -58,7 +63,9 @@ pub fn free_starts(
         let days = civil_days(catalogue, window);
         let mut grid = Grid::new(&days, 2 * DAY, false, step, starts);
         let free = IntervalSet::union_of(vec![whole]).minus(open.plages());
-        walk(free.as_slice(), &view.taken, whole, |gap| grid.offer(fitting(gap, chain.length_seconds(), window)));
+        walk(free.as_slice(), &view.taken, whole, |gap| {
+            grid.offer(fitting(gap, chain.length_seconds(), window))
+        });
         grid.finish(first_new);
     }
     for second_pass in zone.second_passes(window) {
@@ -90,7 +97,12 @@ fn walk(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(
 }
 
 /// The starts at which each leg lies in its own free time, one right after another.
-fn starts_of_legs(open: &OpenTime, taken: &TakenTime, chain: &Chain, whole: Interval) -> IntervalSet {
+fn starts_of_legs(
+    open: &OpenTime,
+    taken: &TakenTime,
+    chain: &Chain,
+    whole: Interval,
+) -> IntervalSet {
     let mut starts: Option<IntervalSet> = None;
     let mut offset = 0;
     for leg in chain.legs() {
@@ -147,7 +159,13 @@ struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    fn new(anchors: &'a [Interval], longest: i64, overlapping: bool, step: i64, starts: &'a mut Vec<Instant>) -> Self {
+    fn new(
+        anchors: &'a [Interval],
+        longest: i64,
+        overlapping: bool,
+        step: i64,
+        starts: &'a mut Vec<Instant>,
+    ) -> Self {
         Self { anchors, at: 0, longest, overlapping, step, starts }
     }
 
@@ -171,7 +189,8 @@ impl<'a> Grid<'a> {
         for anchor in self.anchors[self.at..].iter().take_while(|a| a.start < range.end) {
             let last = range.end.min(anchor.end);
             let behind = range.start.seconds_since(anchor.start).max(0);
-            let mut point = anchor.start.plus_seconds((behind + self.step - 1) / self.step * self.step);
+            let mut point =
+                anchor.start.plus_seconds((behind + self.step - 1) / self.step * self.step);
             while point < last {
                 self.starts.push(point);
                 point = point.plus_seconds(self.step);

@@ -85,7 +85,8 @@ impl TakenTime {
     /// Takes out an appointment that was added with this very interval.
     pub fn remove(&mut self, taken: Taken) {
         self.change(taken.interval, |day| {
-            let at = day.binary_search(&taken).expect("an appointment stands in every day it meets");
+            let at =
+                day.binary_search(&taken).expect("an appointment stands in every day it meets");
             day[..at].iter().chain(&day[at + 1..]).copied().collect()
         });
     }
@@ -95,8 +96,9 @@ impl TakenTime {
     pub(super) fn days(&self, interval: Interval) -> impl Iterator<Item = &[Taken]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
         // One look-up a block, not a day: the look-ups cost more than the lists.
-        (place(first).0..=place(last).0).filter_map(|block| Some((block, self.blocks.get(&block)?))).flat_map(
-            move |(block, days)| {
+        (place(first).0..=place(last).0)
+            .filter_map(|block| Some((block, self.blocks.get(&block)?)))
+            .flat_map(move |(block, days)| {
                 let from = if block == place(first).0 { place(first).1 } else { 0 };
                 let to = if block == place(last).0 { place(last).1 } else { days.len() - 1 };
                 let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to + 1).skip(from);
@@ -112,8 +114,7 @@ impl TakenTime {
                     };
                     &list[seen..]
                 })
-            },
-        )
+            })
     }
 
     /// Appointments that meet `interval`, ascending by start.
@@ -135,12 +136,14 @@ impl TakenTime {
     /// Each appointment once that meets the day `first` or starts later, of the blocks from `block` on.
     fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = Taken> + '_ {
         self.blocks.range(block..).flat_map(move |(block, days)| {
-            (block * BLOCK_DAYS..).zip(days.iter()).skip_while(move |(day, _)| *day < first).flat_map(
-                move |(day, list)| {
-                    let not_seen = move |t: &&Taken| day == first || day_of(t.interval.start) == day;
+            (block * BLOCK_DAYS..)
+                .zip(days.iter())
+                .skip_while(move |(day, _)| *day < first)
+                .flat_map(move |(day, list)| {
+                    let not_seen =
+                        move |t: &&Taken| day == first || day_of(t.interval.start) == day;
                     list.as_deref().unwrap_or_default().iter().filter(not_seen).copied()
-                },
-            )
+                })
         })
     }
 }

@@ -31,7 +31,10 @@ pub type LongText = Text<65_535>;
 
 fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<(), Illegal> {
     if let Some(found) = text.chars().find(|&c| c.is_control() && !control_allowed(c)) {
-        return Err(Illegal::new(format!("must not hold the control character U+{:04X}", found as u32)));
+        return Err(Illegal::new(format!(
+            "must not hold the control character U+{:04X}",
+            found as u32
+        )));
     }
     // Bytes bound characters from above, so most texts are never counted.
     if text.len() > max {
@@ -172,7 +175,9 @@ impl Colour {
     /// Anything but `#` and six hexadecimal digits.
     pub fn new(text: &str) -> Result<Self, Illegal> {
         match <[u8; 7]>::try_from(text.as_bytes()) {
-            Ok(bytes) if bytes[0] == b'#' && bytes[1..].iter().all(u8::is_ascii_hexdigit) => Ok(Self(bytes)),
+            Ok(bytes) if bytes[0] == b'#' && bytes[1..].iter().all(u8::is_ascii_hexdigit) => {
+                Ok(Self(bytes))
+            }
             Ok(_) | Err(_) => Err(Illegal::new("must be a colour such as #1a2b3c")),
         }
     }
@@ -223,7 +228,9 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
 }
 
 /// How long before an appointment a reminder goes out: 0 for never, or 60 to `MAX` minutes. Spec 2.1, 8.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct ReminderLead<const MAX: i64>(i64);
 
@@ -254,7 +261,10 @@ mod tests {
     #[test]
     fn a_text_counts_characters_not_bytes() {
         assert!(Text::<4>::new("éééé").is_ok());
-        assert_eq!(Text::<4>::new("ééééé").expect_err("five").0, "must have at most 4 characters, not 5");
+        assert_eq!(
+            Text::<4>::new("ééééé").expect_err("five").0,
+            "must have at most 4 characters, not 5"
+        );
     }
 
     #[test]
@@ -269,7 +279,9 @@ mod tests {
         for good in ["a@b", "Jean.Dupont+rdv@example.org", "é@exemple.fr"] {
             assert!(Email::new(good).is_ok(), "{good}");
         }
-        for bad in ["", "a", "@b", "a@", "a b@c", "a@b@c", "a@.b", "a@b.", "a@b..c", "a@b\n", "a,b@c"] {
+        for bad in
+            ["", "a", "@b", "a@", "a b@c", "a@b@c", "a@.b", "a@b.", "a@b..c", "a@b\n", "a,b@c"]
+        {
             assert!(Email::new(bad).is_err(), "{bad}");
         }
     }
@@ -277,13 +289,25 @@ mod tests {
     #[test]
     fn letters_that_only_look_like_ascii_are_others() {
         let same = |one: &str, other: &str| folded(one) == folded(other);
-        assert!(same("Kim@X.org", "kim@x.ORG") && same("ÉLAN@x", "élan@x") && same("\u{212b}sa@x", "åsa@x"));
-        assert!(!same("\u{212a}im@x", "kim@x") && !same("\u{130}da@x", "ida@x") && !same("\u{17f}am@x", "sam@x"));
+        assert!(
+            same("Kim@X.org", "kim@x.ORG")
+                && same("ÉLAN@x", "élan@x")
+                && same("\u{212b}sa@x", "åsa@x")
+        );
+        assert!(
+            !same("\u{212a}im@x", "kim@x")
+                && !same("\u{130}da@x", "ida@x")
+                && !same("\u{17f}am@x", "sam@x")
+        );
         assert!(same("\u{212a}IM\u{130}É@X", "\u{212a}im\u{130}é@x"));
         assert_eq!(*folded("ΣΑΣ@x"), *"σας@x");
         for text in ["\u{212a}im@x", "\u{130}da@x", "ΣΑ\u{212a}Σ"] {
             assert_eq!(folded(&folded(text)), folded(text));
-            assert_eq!(folded(text).to_lowercase(), text.to_lowercase(), "what is equal was equal before");
+            assert_eq!(
+                folded(text).to_lowercase(),
+                text.to_lowercase(),
+                "what is equal was equal before"
+            );
         }
     }
 
@@ -301,6 +325,8 @@ mod tests {
         assert!(Length::new(1).is_ok() && Length::new(1_440).is_ok());
         assert!(Length::new(0).is_err() && Length::new(1_441).is_err());
         assert!(ReminderLead::<1_440>::new(0).is_ok() && ReminderLead::<1_440>::new(59).is_err());
-        assert!(ReminderLead::<1_440>::new(60).is_ok() && ReminderLead::<1_440>::new(1_441).is_err());
+        assert!(
+            ReminderLead::<1_440>::new(60).is_ok() && ReminderLead::<1_440>::new(1_441).is_err()
+        );
     }
 }

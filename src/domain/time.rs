@@ -12,15 +12,21 @@ pub const HOUR: i64 = 3_600;
 pub const DAY: i64 = 86_400;
 
 /// A moment: whole seconds since 1970-01-01 00:00:00 UTC, leap seconds not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Instant(pub i64);
 
 /// What a clock on the wall shows: seconds since the wall showed 1970-01-01 00:00:00, as if every day had 24 hours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Civil(pub i64);
 
 /// A day of the proleptic Gregorian calendar, counted from 1970-01-01.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct CivilDay(pub i32);
 
 /// Day of the week; Monday comes first, as in RFC 5545 with its default WKST.
@@ -77,12 +83,23 @@ impl Civil {
     /// assert_eq!(Civil::from_ymd_hms(2025, 2, 29, 0, 0, 0), None);
     /// ```
     #[must_use]
-    pub fn from_ymd_hms(year: i32, month: u32, day: u32, hour: u32, minute: u32, second: u32) -> Option<Self> {
+    pub fn from_ymd_hms(
+        year: i32,
+        month: u32,
+        day: u32,
+        hour: u32,
+        minute: u32,
+        second: u32,
+    ) -> Option<Self> {
         if hour > 23 || minute > 59 || second > 59 {
             return None;
         }
         let day = CivilDay::from_ymd(year, month, day)?;
-        Some(day.midnight().plus_seconds(i64::from(hour) * HOUR + i64::from(minute) * MINUTE + i64::from(second)))
+        Some(
+            day.midnight().plus_seconds(
+                i64::from(hour) * HOUR + i64::from(minute) * MINUTE + i64::from(second),
+            ),
+        )
     }
 
     /// The civil time `seconds` further along the wall clock.
@@ -99,7 +116,10 @@ impl Civil {
 
     /// The day this time falls on.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "accepted civil times lie within years 1800 to 9999")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "accepted civil times lie within years 1800 to 9999"
+    )]
     pub const fn day(self) -> CivilDay {
         CivilDay(self.0.div_euclid(DAY) as i32)
     }
@@ -115,7 +135,11 @@ impl CivilDay {
     /// The day of a year, month and day of month, or `None` where there is none. Years 0 to 9999.
     #[must_use]
     pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
-        if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
+        if !(0..=9999).contains(&year)
+            || !(1..=12).contains(&month)
+            || day < 1
+            || day > days_in_month(year, month)
+        {
             return None;
         }
         Some(Self(days_from_civil(year, month, day)))
@@ -161,7 +185,8 @@ impl CivilDay {
         let shifted = self.0 + 719_468;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let march_month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * march_month + 2) / 5 + 1;
@@ -220,7 +245,14 @@ mod tests {
 
     #[test]
     fn dates_the_calendar_lacks_are_refused() {
-        for (y, m, d) in [(2025, 2, 29), (2025, 4, 31), (2025, 13, 1), (2025, 0, 1), (2025, 1, 0), (10_000, 1, 1)] {
+        for (y, m, d) in [
+            (2025, 2, 29),
+            (2025, 4, 31),
+            (2025, 13, 1),
+            (2025, 0, 1),
+            (2025, 1, 0),
+            (10_000, 1, 1),
+        ] {
             assert_eq!(CivilDay::from_ymd(y, m, d), None);
         }
         assert_eq!(Civil::from_ymd_hms(2025, 1, 1, 24, 0, 0), None);

@@ -37,7 +37,8 @@ pub fn resolve(root: &Root, now: Instant) -> Option<Event> {
         }
         let start = zone.instant_of(appointment.civil_start);
         let end = start.plus_seconds(i64::from(appointment.length_seconds));
-        (start != appointment.start && start >= INSTANT_MIN && end <= INSTANT_MAX).then_some((row.id, start))
+        (start != appointment.start && start >= INSTANT_MIN && end <= INSTANT_MAX)
+            .then_some((row.id, start))
     });
     Some(Event::InstantsResolved {
         at: root.stamp_for(now),
@@ -55,7 +56,8 @@ pub fn deleted_before(root: &Root, moment: Instant) -> Vec<VeventId> {
 /// What removes those of some events for good that still are deleted, and were before a moment; `None` where none is.
 #[must_use]
 pub fn remove(root: &Root, ids: &[VeventId], moment: Instant, now: Instant) -> Option<Event> {
-    let still = |id: &VeventId| root.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment);
+    let still =
+        |id: &VeventId| root.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment);
     let ids: Vec<VeventId> = ids.iter().copied().filter(still).collect();
     (!ids.is_empty()).then(|| Event::VeventsRemoved { at: root.stamp_for(now), ids })
 }

@@ -247,7 +247,8 @@ impl Key {
     #[must_use]
     pub fn matches(&self, guess: &str) -> bool {
         let guess = guess.as_bytes();
-        guess.len() == Self::LENGTH && self.0.iter().zip(guess).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        guess.len() == Self::LENGTH
+            && self.0.iter().zip(guess).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 }
 

@@ -35,7 +35,8 @@ impl Zone {
     #[must_use]
     pub fn from_iana(name: &str) -> Option<Self> {
         // A memo of constants of the zone database: the first use of a zone takes half a millisecond.
-        static TABLES: [OnceLock<Table>; TZ_VARIANTS.len()] = [const { OnceLock::new() }; TZ_VARIANTS.len()];
+        static TABLES: [OnceLock<Table>; TZ_VARIANTS.len()] =
+            [const { OnceLock::new() }; TZ_VARIANTS.len()];
         let tz: Tz = name.parse().ok()?;
         let place = TABLES.get(tz as usize).expect("one place for each zone of the database");
         Some(Self(place.get_or_init(|| Table::probed(tz))))
@@ -159,7 +160,8 @@ impl Offsets {
 
     fn seek(&mut self, civil: Civil) {
         let (span, holds_until) = self.zone.0.around_civil(civil.0);
-        (self.holds_from, self.holds_until, self.offset_seconds) = (span.civil_from, holds_until, span.offset_seconds);
+        (self.holds_from, self.holds_until, self.offset_seconds) =
+            (span.civil_from, holds_until, span.offset_seconds);
     }
 }
 
@@ -215,11 +217,14 @@ struct Table {
 impl Table {
     fn probed(tz: Tz) -> Self {
         let offset_at = |instant: i64| {
-            let utc = DateTime::from_timestamp(instant, 0).expect("probes lie within chrono's years").naive_utc();
+            let utc = DateTime::from_timestamp(instant, 0)
+                .expect("probes lie within chrono's years")
+                .naive_utc();
             i64::from(tz.offset_from_utc_datetime(&utc).fix().local_minus_utc())
         };
         let mut offset = offset_at(PROBED_FROM);
-        let mut spans = vec![Span { instant_from: i64::MIN, civil_from: i64::MIN, offset_seconds: offset }];
+        let mut spans =
+            vec![Span { instant_from: i64::MIN, civil_from: i64::MIN, offset_seconds: offset }];
         let mut disorder_seconds = 0;
         let mut probe = PROBED_FROM;
         while probe < PROBED_UNTIL {
@@ -233,7 +238,11 @@ impl Table {
                 let middle = before + (after - before) / 2;
                 if offset_at(middle) == offset { before = middle } else { after = middle }
             }
-            spans.push(Span { instant_from: after, civil_from: after + offset.max(next), offset_seconds: next });
+            spans.push(Span {
+                instant_from: after,
+                civil_from: after + offset.max(next),
+                offset_seconds: next,
+            });
             disorder_seconds = disorder_seconds.max(2 * (next - offset).abs());
             offset = next;
         }
@@ -268,7 +277,8 @@ impl Table {
 fn index(spans: &[Span], from: impl Fn(&Span) -> i64) -> Box<[u16]> {
     (0..BUCKETS)
         .map(|bucket| {
-            let first_second = if bucket == 0 { i64::MIN } else { PROBED_FROM + ((bucket as i64) << BUCKET_BITS) };
+            let first_second =
+                if bucket == 0 { i64::MIN } else { PROBED_FROM + ((bucket as i64) << BUCKET_BITS) };
             let begun = spans.partition_point(|span| from(span) <= first_second);
             u16::try_from(begun - 1).expect("a zone has a few hundred spans")
         })
@@ -277,7 +287,11 @@ fn index(spans: &[Span], from: impl Fn(&Span) -> i64) -> Box<[u16]> {
 
 /// The bucket of a time; times outside the probed years are in the first or last one.
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the number of buckets first")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to the number of buckets first"
+)]
 fn bucket(seconds: i64) -> usize {
     (seconds.saturating_sub(PROBED_FROM) >> BUCKET_BITS).clamp(0, BUCKETS as i64 - 1) as usize
 }
@@ -319,7 +333,11 @@ mod tests {
         assert_eq!(zone.civil_of(Instant(instant)), Civil(instant + offset));
         let named = instant_by_chrono(tz, instant + offset);
         assert_eq!(zone.names_itself(Instant(instant)), named == instant, "{tz} at {instant}");
-        assert_eq!(zone.instant_of(Civil(instant)), Instant(instant_by_chrono(tz, instant)), "{tz} at civil {instant}");
+        assert_eq!(
+            zone.instant_of(Civil(instant)),
+            Instant(instant_by_chrono(tz, instant)),
+            "{tz} at civil {instant}"
+        );
     }
 
     #[test]
@@ -338,7 +356,11 @@ mod tests {
             let zone = Zone::from_iana(tz.name()).expect("a zone");
             for day in 0..PROBED_UNTIL / DAY + 400 {
                 let instant = day * DAY;
-                assert_eq!(zone.offset_at(Instant(instant)), offset_by_chrono(tz, instant), "{tz} at {instant}");
+                assert_eq!(
+                    zone.offset_at(Instant(instant)),
+                    offset_by_chrono(tz, instant),
+                    "{tz} at {instant}"
+                );
             }
         }
     }
@@ -360,7 +382,9 @@ mod tests {
             let tz = name.zone().0.tz;
             let spans = &name.zone().0.spans;
             for span in &spans[1..spans.len() - 1] {
-                for seconds in [-1, 0, 1, 1_799, 1_800, 3_599, 3_600, 3_601, -3_600, -3_601, 7_200, -7_200] {
+                for seconds in
+                    [-1, 0, 1, 1_799, 1_800, 3_599, 3_600, 3_601, -3_600, -3_601, 7_200, -7_200]
+                {
                     assert_same_as_chrono(tz, span.instant_from + seconds);
                     assert_same_as_chrono(tz, span.civil_from + seconds);
                 }
@@ -381,7 +405,9 @@ mod tests {
     fn only_the_second_pass_of_a_repeated_hour_does_not_name_itself() {
         let lord_howe = Zone::from_iana("Australia/Lord_Howe").expect("a zone");
         // Clocks go back by half an hour at 02:00 on 6 April 2025.
-        let back = lord_howe.instant_of(Civil::from_ymd_hms(2025, 4, 6, 1, 59, 59).expect("a time")).plus_seconds(1);
+        let back = lord_howe
+            .instant_of(Civil::from_ymd_hms(2025, 4, 6, 1, 59, 59).expect("a time"))
+            .plus_seconds(1);
         for (seconds, names_itself) in [(-1, true), (0, false), (1_799, false), (1_800, true)] {
             assert_eq!(lord_howe.names_itself(back.plus_seconds(seconds)), names_itself);
         }
@@ -391,7 +417,10 @@ mod tests {
     fn times_beyond_all_years_do_not_overflow() {
         for name in ZoneName::all() {
             for extreme in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
-                let _ = (name.zone().instant_of(Civil(extreme)), name.zone().civil_of(Instant(extreme)));
+                let _ = (
+                    name.zone().instant_of(Civil(extreme)),
+                    name.zone().civil_of(Instant(extreme)),
+                );
                 let _ = name.zone().names_itself(Instant(extreme));
             }
         }

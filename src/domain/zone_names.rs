@@ -43,8 +43,9 @@ impl ZoneName {
         // A memo of a constant: looking a zone up by its IANA name hashes the text each time.
         static ZONES: [OnceLock<Zone>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
         let row = usize::from(self.0);
-        *ZONES[row]
-            .get_or_init(|| Zone::from_iana(TABLE[row].1).expect("the zone database has every zone of the table"))
+        *ZONES[row].get_or_init(|| {
+            Zone::from_iana(TABLE[row].1).expect("the zone database has every zone of the table")
+        })
     }
 
     /// All names, in the order of the table.
@@ -266,6 +267,9 @@ mod tests {
         assert!(serde_json::from_str::<ZoneName>("\"Atlantis\"").is_err());
         let config = bincode::config::standard();
         let bytes = bincode::serde::encode_to_vec(paris, config).expect("writes");
-        assert_eq!(bincode::serde::decode_from_slice(&bytes, config).expect("reads"), (paris, bytes.len()));
+        assert_eq!(
+            bincode::serde::decode_from_slice(&bytes, config).expect("reads"),
+            (paris, bytes.len())
+        );
     }
 }

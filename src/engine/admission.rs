@@ -65,7 +65,8 @@ impl Admission {
     /// Whether a permit could be had now. It may be gone a moment later.
     #[must_use]
     pub fn has_room(&self, group: GroupId) -> bool {
-        let left = |permits: &Arc<Semaphore>| !permits.is_closed() && permits.available_permits() > 0;
+        let left =
+            |permits: &Arc<Semaphore>| !permits.is_closed() && permits.available_permits() > 0;
         left(&self.whole) && self.groups.get(&group).is_some_and(left)
     }
 
@@ -73,7 +74,8 @@ impl Admission {
     #[must_use]
     pub fn under_way(&self) -> (usize, usize) {
         let whole = (self.whole_bound as usize).saturating_sub(self.whole.available_permits());
-        let of = |group: &Arc<Semaphore>| self.group_bound.saturating_sub(group.available_permits());
+        let of =
+            |group: &Arc<Semaphore>| self.group_bound.saturating_sub(group.available_permits());
         (whole, self.groups.values().map(of).max().unwrap_or(0))
     }
 

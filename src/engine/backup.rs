@@ -14,7 +14,11 @@ use crate::store::{NewGeneration, StoreError, Stream};
 /// # Errors
 /// A directory that holds a store, a disk that refuses, or a group set aside of which there is no state to be written:
 /// then stop the server and copy the data directory.
-pub fn write(published: &Published, to: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<(), StoreError> {
+pub fn write(
+    published: &Published,
+    to: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(), StoreError> {
     let mut generation = NewGeneration::create(to)?.paced();
     let groups = published.groups().count();
     for (done, group) in published.groups().enumerate() {
@@ -24,7 +28,10 @@ pub fn write(published: &Published, to: &Path, progress: &mut dyn FnMut(usize, u
     }
     for aside in published.aside().values() {
         let Some(base) = &aside.base else {
-            let what = format!("group {} is set aside, and there is no state of it to be written", aside.group);
+            let what = format!(
+                "group {} is set aside, and there is no state of it to be written",
+                aside.group
+            );
             return Err(StoreError::rejected(what));
         };
         let mut snapshot = generation.snapshot(Stream::Group(aside.group), aside.position());
@@ -34,7 +41,10 @@ pub fn write(published: &Published, to: &Path, progress: &mut dyn FnMut(usize, u
     }
     // Last, so that it knows every block of ids that a group written above may have used.
     let directory = published.directory();
-    write_directory(generation.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
+    write_directory(
+        generation.snapshot(Stream::Directory, directory_position(&directory)),
+        &directory,
+    )?;
     drop(generation.publish()?);
     Ok(())
 }

@@ -58,7 +58,11 @@ impl Actor for Calendar {
     type State = State;
     type Arguments = State;
 
-    async fn pre_start(&self, _: ActorRef<Message>, state: State) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        _: ActorRef<Message>,
+        state: State,
+    ) -> Result<State, ActorProcessingErr> {
         Ok(state)
     }
 
@@ -104,8 +108,9 @@ pub(super) fn start(
     parent: ActorCell,
 ) -> (ActorRef<Message>, Link<Message>) {
     let state = State { view, group };
-    let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Calendar, state, parent)
-        .expect("an actor without a name is always started");
+    let (actor, _joining) =
+        ractor::ActorRuntime::spawn_linked_instant(None, Calendar, state, parent)
+            .expect("an actor without a name is always started");
     let link = wiring.link(actor.clone());
     (actor, link)
 }

@@ -54,7 +54,12 @@ pub fn check(data: &Path) -> Result<Checked, StoreError> {
     let Loaded { directory, roots, aside, store } =
         recovery::load(copy.path()).map_err(|error| error.of_original(copy.path(), data))?;
     let groups = roots.iter().map(counts).collect();
-    Ok(Checked { report: *store.report(), directory: (directory.apikeys.len(), directory.pros.len()), groups, aside })
+    Ok(Checked {
+        report: *store.report(),
+        directory: (directory.apikeys.len(), directory.pros.len()),
+        groups,
+        aside,
+    })
 }
 
 fn counts(root: &Root) -> Counts {
@@ -75,11 +80,13 @@ impl Checked {
     /// What is wrong, a line each; empty where all is well.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
-        let aside = self.aside.iter().map(|aside| format!("group {} is set aside: {}", aside.group, aside.why));
-        let broken = self
-            .groups
+        let aside = self
+            .aside
             .iter()
-            .flat_map(|counts| counts.broken.iter().map(|broken| format!("group {}: {broken}", counts.group)));
+            .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why));
+        let broken = self.groups.iter().flat_map(|counts| {
+            counts.broken.iter().map(|broken| format!("group {}: {broken}", counts.group))
+        });
         let restored = self.report.restored;
         let snapshots = (restored > 0).then(|| {
             format!("{restored} snapshots are damaged; the generation before stands in for them until the next one")

@@ -95,7 +95,9 @@ impl Compactor {
             Ok((false, _)) => return Ok(Look::NotDue),
             Ok((true, true)) => {}
             Ok((true, false)) => {
-                tracing::warn!("the journal is long, but the disk has no room for a new generation of the store");
+                tracing::warn!(
+                    "the journal is long, but the disk has no room for a new generation of the store"
+                );
                 return Ok(Look::GivenUp);
             }
             Err(error) => {
@@ -109,11 +111,20 @@ impl Compactor {
     }
 
     /// What a compaction that has ended came to.
-    fn judge(&mut self, made: std::thread::Result<Attempt>, took: Duration) -> Result<Look, StoreError> {
+    fn judge(
+        &mut self,
+        made: std::thread::Result<Attempt>,
+        took: Duration,
+    ) -> Result<Look, StoreError> {
         match made {
             Ok(Ok(Some(done))) => {
                 let seconds = took.as_secs();
-                tracing::info!(done.copied, done.written, seconds, "a new generation of the store is current");
+                tracing::info!(
+                    done.copied,
+                    done.written,
+                    seconds,
+                    "a new generation of the store is current"
+                );
                 Ok(Look::Made(done))
             }
             Ok(Ok(None)) => Ok(Look::Ended),
@@ -128,7 +139,9 @@ impl Compactor {
             }
             Ok(Err(error)) => Err(error),
             Err(_) => {
-                tracing::error!("a generation was given up, by a bug; the one before stands, and the journal grows");
+                tracing::error!(
+                    "a generation was given up, by a bug; the one before stands, and the journal grows"
+                );
                 self.generations.remove_unfinished()?;
                 Ok(Look::GivenUp)
             }
@@ -189,7 +202,10 @@ fn write(
 ) -> Result<Compacted, StoreError> {
     let mut done = Compacted::default();
     let directory = published.directory();
-    write_directory(compaction.snapshot(Stream::Directory, directory_position(&directory)), &directory)?;
+    write_directory(
+        compaction.snapshot(Stream::Directory, directory_position(&directory)),
+        &directory,
+    )?;
     done.written += 1;
     for group in published.groups() {
         room()?;
@@ -226,7 +242,10 @@ fn carry(compaction: &mut Compaction<'_>, aside: &Aside, copying: bool) -> Resul
 
 /// Whether what was read is wrong, and not the writing.
 fn is_damage(error: &StoreError) -> bool {
-    matches!(error, StoreError::Damaged { .. } | StoreError::Database { doing: "open" | "read", .. })
+    matches!(
+        error,
+        StoreError::Damaged { .. } | StoreError::Database { doing: "open" | "read", .. }
+    )
 }
 
 #[cfg(test)]
@@ -245,8 +264,12 @@ mod tests {
         let log = recovery::load(folder.path()).unwrap().store.into_log().unwrap();
         let generations = log.generations().unwrap();
         let published = Arc::new(Published::new(Directory::default(), [], []));
-        let (journal, handle) =
-            Journal::new(log, Arc::clone(&published), Arc::new(Health::default()), Arc::new(Meters::default()));
+        let (journal, handle) = Journal::new(
+            log,
+            Arc::clone(&published),
+            Arc::new(Health::default()),
+            Arc::new(Meters::default()),
+        );
         let journal = std::thread::spawn(move || journal.run());
         let mut compactor = Compactor::new(generations, published, handle.downgrade(), (0, 0));
         let unfinished = folder.path().join("snapshots-000007");

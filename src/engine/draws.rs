@@ -43,7 +43,8 @@ impl Draws {
     /// The token of a link of a group: the group's id, and 256 random bits as hexadecimal digits.
     pub fn link(&mut self, group: GroupId) -> LinkDraws {
         let secret: String = self.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = Text::new(&format!("{group}-{secret}")).expect("at most 20 digits and 65 characters more");
+        let token = Text::new(&format!("{group}-{secret}"))
+            .expect("at most 20 digits and 65 characters more");
         LinkDraws { hash: Sha256::digest(token.as_str()).into(), token }
     }
 
@@ -54,9 +55,11 @@ impl Draws {
 
     /// The secret of an appointment: 20 letters and digits, each as likely as any other.
     pub fn key(&mut self) -> Key {
-        const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let text: String =
-            (0..Key::LENGTH).map(|_| char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())])).collect();
+        const ALPHABET: &[u8; 62] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        let text: String = (0..Key::LENGTH)
+            .map(|_| char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]))
+            .collect();
         Key::new(&text).expect("20 letters and digits are a key")
     }
 }

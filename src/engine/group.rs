@@ -106,7 +106,11 @@ impl Actor for Group {
     type State = State;
     type Arguments = Parts;
 
-    async fn pre_start(&self, myself: ActorRef<Message>, parts: Parts) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Message>,
+        parts: Parts,
+    ) -> Result<State, ActorProcessingErr> {
         Ok(State {
             id: parts.root.catalogue.group.id,
             root: parts.root,
@@ -150,7 +154,8 @@ impl Actor for Group {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, _, _) => {
+            SupervisionEvent::ActorFailed(who, _)
+            | SupervisionEvent::ActorTerminated(who, _, _) => {
                 state.calendar_died(&who);
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -203,7 +208,8 @@ impl State {
     ) {
         // An event that cannot be applied or written never reaches the disk: the old root stands.
         let prepared = decided.map_err(Rejection::from).and_then(|(event, root)| {
-            let done = Done { before: Arc::clone(&self.root), root, object, appointments, answer: None };
+            let done =
+                Done { before: Arc::clone(&self.root), root, object, appointments, answer: None };
             let (event, done) = once::remember(&envelope, event, done, now)?;
             Ok((guarded(|| codec::encode(&event))?, done))
         });
@@ -214,9 +220,14 @@ impl State {
         envelope.timing.is_decided();
         let next = Arc::clone(&done.root);
         for (id, view) in &next.calendars {
-            let changed = !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
+            let changed =
+                !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(calendar::Message::Hold(Arc::clone(view), Arc::clone(&next.catalogue), now));
+                link.send(calendar::Message::Hold(
+                    Arc::clone(view),
+                    Arc::clone(&next.catalogue),
+                    now,
+                ));
             }
         }
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
@@ -235,12 +246,17 @@ impl State {
 
     /// Answers at once where everything the decision saw is durable, else behind it in the journal.
     fn answer_when_durable(&self, envelope: Envelope, answer: super::Answer) {
-        let durable = self.published.root(self.id).is_some_and(|root| root.sequence >= self.root.sequence);
+        let durable =
+            self.published.root(self.id).is_some_and(|root| root.sequence >= self.root.sequence);
         let release = Release::to_caller(envelope.reply, answer, envelope.permit);
         if durable {
             release.go();
         } else {
-            self.journal.append(Entry { record: None, publish: Publish::Nothing, release: Some(release) });
+            self.journal.append(Entry {
+                record: None,
+                publish: Publish::Nothing,
+                release: Some(release),
+            });
         }
     }
 
@@ -248,7 +264,9 @@ impl State {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
-        let view = Arc::clone(self.root.calendars.get(&id).expect("a candidate is a calendar of the group"));
+        let view = Arc::clone(
+            self.root.calendars.get(&id).expect("a candidate is a calendar of the group"),
+        );
         let started = calendar::start(view, self.myself.clone(), &self.wiring, self.cell.clone());
         let link = started.1.clone();
         self.calendars.insert(id, started);
@@ -257,7 +275,11 @@ impl State {
 
     /// A calendar that died is started anew with its next question; the command that asked it gets a 500.
     fn calendar_died(&mut self, who: &ActorCell) {
-        let dead = self.calendars.iter().find(|(_, (actor, _))| actor.get_id() == who.get_id()).map(|(id, _)| *id);
+        let dead = self
+            .calendars
+            .iter()
+            .find(|(_, (actor, _))| actor.get_id() == who.get_id())
+            .map(|(id, _)| *id);
         let Some(dead) = dead else { return };
         self.calendars.remove(&dead);
         tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
@@ -269,9 +291,11 @@ impl State {
     }
 
     fn say_whether_idle(&self, sent: u64) {
-        let durable = self.published.root(self.id).is_some_and(|root| root.sequence == self.root.sequence);
+        let durable =
+            self.published.root(self.id).is_some_and(|root| root.sequence == self.root.sequence);
         if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
-            self.supervisor.send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
+            self.supervisor
+                .send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
         }
     }
 }

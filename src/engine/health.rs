@@ -85,7 +85,9 @@ impl Health {
             if enough {
                 tracing::info!("the disk has room again: writes are taken");
             } else {
-                tracing::error!("the disk has less room than is kept in reserve: reads go on, writes are refused");
+                tracing::error!(
+                    "the disk has less room than is kept in reserve: reads go on, writes are refused"
+                );
             }
         }
     }

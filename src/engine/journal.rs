@@ -136,7 +136,8 @@ impl<L: Log> Writer<L> {
     /// # Errors
     /// When the log failed: then nothing of the batch has been shown or answered, and nothing may be ever after.
     pub fn commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), StoreError> {
-        let records: Vec<Record> = batch.iter_mut().filter_map(|entry| entry.record.take()).collect();
+        let records: Vec<Record> =
+            batch.iter_mut().filter_map(|entry| entry.record.take()).collect();
         if !records.is_empty() {
             self.log.append(&records)?;
         }
@@ -184,7 +185,12 @@ pub struct Journal<L> {
 
 impl<L: Log> Journal<L> {
     /// A journal over a log, and the way to it.
-    pub fn new(log: L, published: Arc<Published>, health: Arc<Health>, meters: Arc<Meters>) -> (Self, Handle) {
+    pub fn new(
+        log: L,
+        published: Arc<Published>,
+        health: Arc<Health>,
+        meters: Arc<Meters>,
+    ) -> (Self, Handle) {
         let (sender, entries) = mpsc::unbounded_channel();
         (Self { writer: Writer { log, published }, health, meters, entries }, Handle(sender))
     }
@@ -210,7 +216,10 @@ impl<L: Log> Journal<L> {
     ///
     /// # Errors
     /// As [`Journal::run`].
-    pub async fn run_simulated(mut self, batch_time: std::time::Duration) -> Result<(), JournalError> {
+    pub async fn run_simulated(
+        mut self,
+        batch_time: std::time::Duration,
+    ) -> Result<(), JournalError> {
         let mut batch = Vec::new();
         while self.entries.recv_many(&mut batch, BATCH_ENTRIES).await > 0 {
             self.health.batch_begins();

@@ -55,7 +55,9 @@ mod tests {
     /// The ids in the order in which they begin.
     fn order(lane: &mut Lane) -> Vec<u64> {
         let begun = std::iter::from_fn(|| lane.begin());
-        let id = |(matter, _): (Matter, Instant)| (1..100).find(|id| self::matter(*id) == matter).expect("ours");
+        let id = |(matter, _): (Matter, Instant)| {
+            (1..100).find(|id| self::matter(*id) == matter).expect("ours")
+        };
         begun.map(id).collect()
     }
 

@@ -63,7 +63,8 @@ impl Wiring {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(message) = receiver.recv().await {
-                let micros = delays.lock().unwrap_or_else(PoisonError::into_inner).random_range(0..5_000);
+                let micros =
+                    delays.lock().unwrap_or_else(PoisonError::into_inner).random_range(0..5_000);
                 tokio::time::sleep(Duration::from_micros(micros)).await;
                 drop(actor.send_message(message));
             }

@@ -59,8 +59,18 @@ impl Default for Meters {
     fn default() -> Self {
         let noop = Histogram::noop;
         let write = || Write { queue: noop(), decide: noop(), whole: noop() };
-        let post = Post { settled: BTreeMap::new(), lanes: BTreeMap::new(), timers_ended: Counter::noop() };
-        Self { bookings: write(), others: write(), batch_entries: noop(), batch_seconds: noop(), post }
+        let post = Post {
+            settled: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            timers_ended: Counter::noop(),
+        };
+        Self {
+            bookings: write(),
+            others: write(),
+            batch_entries: noop(),
+            batch_seconds: noop(),
+            post,
+        }
     }
 }
 
@@ -78,15 +88,31 @@ impl Meters {
         let write = |kind: &'static str| {
             let kind = || vec![Label::new("kind", kind)];
             Write {
-                queue: histogram("slotbook_write_queue_seconds", "From a write's permit to its turn.", kind()),
-                decide: histogram("slotbook_write_decide_seconds", "From a write's turn to its event.", kind()),
-                whole: histogram("slotbook_write_seconds", "From a write's permit to its durable answer.", kind()),
+                queue: histogram(
+                    "slotbook_write_queue_seconds",
+                    "From a write's permit to its turn.",
+                    kind(),
+                ),
+                decide: histogram(
+                    "slotbook_write_decide_seconds",
+                    "From a write's turn to its event.",
+                    kind(),
+                ),
+                whole: histogram(
+                    "slotbook_write_seconds",
+                    "From a write's permit to its durable answer.",
+                    kind(),
+                ),
             }
         };
         Self {
             bookings: write("booking"),
             others: write("other"),
-            batch_entries: histogram("slotbook_batch_entries", "Entries of a batch of the journal.", Vec::new()),
+            batch_entries: histogram(
+                "slotbook_batch_entries",
+                "Entries of a batch of the journal.",
+                Vec::new(),
+            ),
             batch_seconds: histogram(
                 "slotbook_fsync_seconds",
                 "Writing and syncing a batch of the journal.",
@@ -117,11 +143,23 @@ impl Post {
         const ENDED: &str = "slotbook_timers_ended_total";
         const SETTLED: &str = "slotbook_messages_total";
         let here = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-        recorder.describe_gauge(UNDER_WAY.into(), None, "Attempts to send a message under way.".into());
+        recorder.describe_gauge(
+            UNDER_WAY.into(),
+            None,
+            "Attempts to send a message under way.".into(),
+        );
         let late = "From when a message is due to the beginning of its attempt.";
         recorder.describe_histogram(LATENESS.into(), Some(Unit::Seconds), late.into());
-        recorder.describe_counter(ENDED.into(), None, "Timers of messages that a bug has ended.".into());
-        recorder.describe_counter(SETTLED.into(), None, "Messages that nothing more is to be done about.".into());
+        recorder.describe_counter(
+            ENDED.into(),
+            None,
+            "Timers of messages that a bug has ended.".into(),
+        );
+        recorder.describe_counter(
+            SETTLED.into(),
+            None,
+            "Messages that nothing more is to be done about.".into(),
+        );
         let lane = |channel: Channel| {
             let labels = || vec![Label::new("channel", channel.name())];
             let under_way = recorder.register_gauge(&Key::from_parts(UNDER_WAY, labels()), &here);
@@ -135,7 +173,10 @@ impl Post {
             ((kind, state), recorder.register_counter(&Key::from_parts(SETTLED, labels), &here))
         };
         Self {
-            settled: Kind::ALL.into_iter().flat_map(|kind| ENDS.map(|state| settled(kind, state))).collect(),
+            settled: Kind::ALL
+                .into_iter()
+                .flat_map(|kind| ENDS.map(|state| settled(kind, state)))
+                .collect(),
             lanes: Channel::ALL.map(lane).into(),
             timers_ended: recorder.register_counter(&Key::from_name(ENDED), &here),
         }

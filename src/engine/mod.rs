@@ -84,7 +84,10 @@ type Render = dyn Fn(&Done) -> Vec<u8> + Send + Sync;
 
 impl std::fmt::Debug for Once {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Once").field("scope", &self.scope).field("body", &self.body).finish_non_exhaustive()
+        f.debug_struct("Once")
+            .field("scope", &self.scope)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
     }
 }
 
@@ -215,7 +218,12 @@ impl Engine {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start_beside<L: Log>(aside: Vec<Aside>, parts: Parts, log: L, meters: Meters) -> (Self, Journal<L>) {
+    pub async fn start_beside<L: Log>(
+        aside: Vec<Aside>,
+        parts: Parts,
+        log: L,
+        meters: Meters,
+    ) -> (Self, Journal<L>) {
         let meters = Arc::new(meters);
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
@@ -225,13 +233,17 @@ impl Engine {
         }
         // Nor is what a group has used, should the directory be older than the group.
         for root in parts.roots.iter().chain(aside.iter().filter_map(|aside| aside.base.as_ref())) {
-            let spent = IdKind::ALL.into_iter().map(|kind| (kind, root.spent(kind))).filter(|(_, id)| *id > 0);
+            let spent = IdKind::ALL
+                .into_iter()
+                .map(|kind| (kind, root.spent(kind)))
+                .filter(|(_, id)| *id > 0);
             spent.for_each(|(kind, id)| directory.claim(kind, id, root.catalogue.group.id));
         }
         let newest = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.roots, aside));
         let health = Arc::new(Health::default());
-        let (journal, handle) = Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
+        let (journal, handle) =
+            Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
         let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
         let weak = handle.downgrade();
         let supervisor = supervisor::start(supervisor::Parts {
@@ -245,7 +257,16 @@ impl Engine {
         })
         .await;
         let (clock, patience) = (parts.clock, parts.patience);
-        let engine = Self { published, admission, supervisor, health, journal: weak, clock, patience, meters };
+        let engine = Self {
+            published,
+            admission,
+            supervisor,
+            health,
+            journal: weak,
+            clock,
+            patience,
+            meters,
+        };
         (engine, journal)
     }
 
@@ -258,7 +279,12 @@ impl Engine {
     /// What makes new generations of the store while the engine runs, whenever the journals outgrow half of the
     /// snapshots and `journal_bytes`, and the disk keeps `reserve_bytes` free.
     #[must_use]
-    pub fn compactor(&self, generations: Generations, journal_bytes: u64, reserve_bytes: u64) -> Compactor {
+    pub fn compactor(
+        &self,
+        generations: Generations,
+        journal_bytes: u64,
+        reserve_bytes: u64,
+    ) -> Compactor {
         let bounds = (journal_bytes, reserve_bytes);
         Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), bounds)
     }
@@ -268,7 +294,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`backup::write`].
-    pub fn back_up(&self, to: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<(), StoreError> {
+    pub fn back_up(
+        &self,
+        to: &Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), StoreError> {
         backup::write(&self.published, to, progress)
     }
 
@@ -322,8 +352,15 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + self.patience;
         let timing = Timing::new(&self.meters, &command);
-        let envelope =
-            Envelope { command, once, timing: Box::new(timing.clone()), deadline, reply, permit, quiet: false };
+        let envelope = Envelope {
+            command,
+            once,
+            timing: Box::new(timing.clone()),
+            deadline,
+            reply,
+            permit,
+            quiet: false,
+        };
         self.supervisor.send(supervisor::Message::Write { group, envelope });
         // A reply port dropped without an answer is an actor that died with the command undecided.
         let answer = answer.await.unwrap_or(Err(Rejection::Failed));
@@ -337,7 +374,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Rejection::Overloaded`] while the engine ends, [`Rejection::Closed`] while no write is taken; inside it, what stands in the way.
-    pub async fn change_access(&self, change: ChangeAccess) -> Result<Result<(), AccessRefusal>, Rejection> {
+    pub async fn change_access(
+        &self,
+        change: ChangeAccess,
+    ) -> Result<Result<(), AccessRefusal>, Rejection> {
         if let Some(closed) = self.health.closed() {
             return Err(Rejection::Closed(closed));
         }

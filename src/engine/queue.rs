@@ -42,7 +42,8 @@ impl Queue {
             old.into_iter().for_each(|matter| self.plan(matter, None));
             matters.for_each(|(matter, due)| self.plan(matter, Some(due)));
         } else {
-            let others = std::mem::take(&mut self.places).into_iter().filter(|((of, _), _)| *of != group);
+            let others =
+                std::mem::take(&mut self.places).into_iter().filter(|((of, _), _)| *of != group);
             self.places = others.chain(matters).collect();
             self.by_due = self.places.iter().map(|(matter, due)| (*due, *matter)).collect();
         }

@@ -14,8 +14,8 @@ use crate::domain::time::Instant;
 use crate::domain::{promises, upkeep};
 use crate::store::state::{self, GroupReader, Waiting};
 use crate::store::{
-    BatchNumber, Frames, Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError, Stream,
-    Visitor, codec,
+    BatchNumber, Frames, Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store,
+    StoreError, Stream, Visitor, codec,
 };
 
 /// What a store holds, and the way to go on writing it.
@@ -90,10 +90,16 @@ impl Retrace {
 }
 
 impl Visitor for States {
-    fn snapshot(&mut self, stream: Stream, position: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        frames: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError> {
         match stream {
             Stream::Directory => {
-                let mut directory = Directory { sequence: position.sequence, ..Directory::default() };
+                let mut directory =
+                    Directory { sequence: position.sequence, ..Directory::default() };
                 while let Some(frame) = frames.next()? {
                     state::read_directory(&mut directory, &frame)?;
                 }
@@ -115,7 +121,9 @@ impl Visitor for States {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
                 guarded(|| self.directory.apply_in_place(&event)).map_err(|message| {
-                    StoreError::rejected(format!("the directory's event cannot be carried out: {message}"))
+                    StoreError::rejected(format!(
+                        "the directory's event cannot be carried out: {message}"
+                    ))
                 })
             }
             Stream::Group(group) => self.event(group, record),
@@ -125,7 +133,12 @@ impl Visitor for States {
 
 impl States {
     /// Makes a group's state of its snapshot; a group of which none can be made is set aside.
-    fn assemble(&mut self, group: GroupId, at: Position, mut reader: GroupReader) -> Result<(), StoreError> {
+    fn assemble(
+        &mut self,
+        group: GroupId,
+        at: Position,
+        mut reader: GroupReader,
+    ) -> Result<(), StoreError> {
         // A snapshot may take the place of one that turned out damaged.
         self.roots.remove(&group);
         self.aside.remove(&group);
@@ -138,7 +151,10 @@ impl States {
                 self.roots.insert(group, root);
                 let stream = Stream::Group(group);
                 for Waiting { sequence, format, bytes } in waiting {
-                    self.event(group, Record { format, ..Record::new(stream, at.epoch, sequence, bytes) })?;
+                    self.event(
+                        group,
+                        Record { format, ..Record::new(stream, at.epoch, sequence, bytes) },
+                    )?;
                 }
             }
             Ok(None) => return Err(StoreError::rejected("a group's snapshot has no head")),
@@ -159,7 +175,8 @@ impl States {
         }
         let event: Event = codec::decode(&record.bytes)?;
         let root = self.roots.get_mut(&group);
-        let root = root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
+        let root =
+            root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
         self.retrace.hold(group, root);
         match guarded(|| root.apply_in_place(&event)) {
             Ok(()) => self.retrace.done(group, record.bytes),
@@ -207,9 +224,13 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     }
     if store.report().restored > 0 {
         let restored = store.report().restored;
-        tracing::error!(restored, "snapshots are damaged: the generation before and all journals since stood in");
+        tracing::error!(
+            restored,
+            "snapshots are damaged: the generation before and all journals since stood in"
+        );
     }
-    let (roots, aside) = (states.roots.into_values().collect(), states.aside.into_values().collect());
+    let (roots, aside) =
+        (states.roots.into_values().collect(), states.aside.into_values().collect());
     Ok(Loaded { directory: states.directory, roots, aside, store })
 }
 
@@ -224,7 +245,11 @@ pub fn short_hash(root: &Root) -> String {
 ///
 /// # Errors
 /// A disk that refuses.
-pub fn follow_zones(log: &mut impl Log, roots: &mut [Root], now: Instant) -> Result<(), StoreError> {
+pub fn follow_zones(
+    log: &mut impl Log,
+    roots: &mut [Root],
+    now: Instant,
+) -> Result<(), StoreError> {
     for root in roots {
         let Some(event) = upkeep::resolve(root, now) else { continue };
         let group = root.catalogue.group.id;
@@ -232,7 +257,9 @@ pub fn follow_zones(log: &mut impl Log, roots: &mut [Root], now: Instant) -> Res
         log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
         tracing::warn!(%group, from = %root.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
         let before = promises::overlaps(root);
-        for overlap in promises::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap)) {
+        for overlap in
+            promises::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
+        {
             tracing::error!(%group, %overlap, "the zone database has changed, and now they overlap: move one");
         }
         *root = next;
@@ -244,11 +271,20 @@ pub fn follow_zones(log: &mut impl Log, roots: &mut [Root], now: Instant) -> Res
 ///
 /// # Errors
 /// A disk that refuses.
-pub fn seal(log: &mut impl Log, directory: &mut Directory, seal: impl FnOnce() -> Seal) -> Result<(), StoreError> {
+pub fn seal(
+    log: &mut impl Log,
+    directory: &mut Directory,
+    seal: impl FnOnce() -> Seal,
+) -> Result<(), StoreError> {
     if directory.seal.is_none() {
         let event = DirectoryEvent::Sealed { seal: seal() };
         directory.apply_in_place(&event);
-        log.append(&[Record::new(Stream::Directory, 0, directory.sequence, codec::encode(&event))])?;
+        log.append(&[Record::new(
+            Stream::Directory,
+            0,
+            directory.sequence,
+            codec::encode(&event),
+        )])?;
     }
     Ok(())
 }
@@ -280,10 +316,17 @@ pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(),
     log.close()
 }
 
-fn fill(mut generation: NewGeneration, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {
+fn fill(
+    mut generation: NewGeneration,
+    content: &Directory,
+    roots: &[Root],
+) -> Result<Store, StoreError> {
     write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
     for root in roots {
-        write_group(generation.snapshot(Stream::Group(root.catalogue.group.id), position(root)), root)?;
+        write_group(
+            generation.snapshot(Stream::Group(root.catalogue.group.id), position(root)),
+            root,
+        )?;
     }
     generation.publish()
 }
@@ -305,7 +348,10 @@ pub(super) fn write_group(mut snapshot: SnapshotWriter<'_>, root: &Root) -> Resu
 }
 
 /// Writes the directory's whole snapshot.
-pub(super) fn write_directory(mut snapshot: SnapshotWriter<'_>, directory: &Directory) -> Result<(), StoreError> {
+pub(super) fn write_directory(
+    mut snapshot: SnapshotWriter<'_>,
+    directory: &Directory,
+) -> Result<(), StoreError> {
     state::write_directory(directory, |frame| snapshot.frame(frame))?;
     snapshot.finish()
 }
@@ -326,7 +372,11 @@ mod tests {
             directory
         };
         assert_eq!(served(1).seal, Some(Seal::new([1; 32])));
-        assert_eq!(served(2), served(3), "it is read back from the journal, and nothing is written");
+        assert_eq!(
+            served(2),
+            served(3),
+            "it is read back from the journal, and nothing is written"
+        );
         let Loaded { directory, store, .. } = load(folder.path()).unwrap();
         assert!(directory.is_blank() && directory.seal == Some(Seal::new([1; 32])));
         drop(replace(store, &directory, &[]).unwrap());

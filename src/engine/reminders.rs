@@ -213,12 +213,15 @@ impl State {
     }
 
     fn look_at(&self, groups: Vec<GroupId>, now: Instant) {
-        let (engine, myself, until) = (self.parts.engine.clone(), self.myself.clone(), self.horizon);
+        let (engine, myself, until) =
+            (self.parts.engine.clone(), self.myself.clone(), self.horizon);
         tokio::spawn(async move {
             for root in groups.into_iter().filter_map(|group| engine.published().root(group)) {
                 match due_in(&root, now, until).await {
                     Some(found) => myself.send(Message::Looked { root, until, found }),
-                    None => tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned"),
+                    None => {
+                        tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned")
+                    }
                 }
             }
         });
@@ -231,11 +234,12 @@ impl State {
             return;
         }
         let reminders = found.iter().map(|it| (Item::Reminder(it.appointment, it.channel), it.due));
-        let messages = root
-            .outbox
-            .open()
-            .filter_map(|message| Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?)));
-        let wanted = |(item, due): &(Item, Instant)| *due < self.horizon && !self.taken.contains(&(group, *item));
+        let messages = root.outbox.open().filter_map(|message| {
+            Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?))
+        });
+        let wanted = |(item, due): &(Item, Instant)| {
+            *due < self.horizon && !self.taken.contains(&(group, *item))
+        };
         let matters = reminders.chain(messages).filter(wanted).collect();
         self.queue.replace(group, matters);
         let newest = self.parts.engine.published().root(group);
@@ -255,7 +259,8 @@ impl State {
         let zone = after.catalogue.zone();
         let rows = before.rows.diff(&after.rows).filter_map(changed_key).copied();
         let fiches = before.fiches.diff(&after.fiches).filter_map(changed_key).copied();
-        let theirs = fiches.flat_map(|client| after.appointments_of(client).iter().map(|taken| taken.id));
+        let theirs =
+            fiches.flat_map(|client| after.appointments_of(client).iter().map(|taken| taken.id));
         let touched: BTreeSet<_> = rows.chain(theirs).collect();
         for row in touched.iter().filter_map(|id| after.rows.get(id)) {
             for channel in [Channel::Mail, Channel::Sms] {
@@ -278,7 +283,8 @@ impl State {
 
     /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
     fn is_under_way(&self, group: GroupId, message: &Letter) -> bool {
-        let reminder = message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
+        let reminder =
+            message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
         let items = [Some(Item::Message(message.id)), reminder];
         items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
     }
@@ -314,7 +320,9 @@ impl State {
     /// Takes what is due out of the queue. A clock that has been set far makes the queue anew.
     fn wake(&mut self) {
         let now = self.parts.engine.clock().now();
-        if now.plus_seconds(HOUR) < self.looked_at || self.horizon < now.plus_seconds(HORIZON_SECONDS / 2) {
+        if now.plus_seconds(HOUR) < self.looked_at
+            || self.horizon < now.plus_seconds(HORIZON_SECONDS / 2)
+        {
             self.refill();
         }
         while let Some((due, matter)) = self.queue.take(now) {
@@ -345,7 +353,8 @@ impl State {
                 let (engine, post) = (self.parts.engine.clone(), Arc::clone(&self.parts.post));
                 post.meters.begins(*channel, lateness(&engine, due));
                 let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
-                let ending = Ending { myself, post: Arc::clone(&post), _alive: alive, group, item, channel };
+                let ending =
+                    Ending { myself, post: Arc::clone(&post), _alive: alive, group, item, channel };
                 tokio::spawn(async move {
                     attempt(&engine, &post, group, item, channel).await;
                     drop(ending);
@@ -377,7 +386,10 @@ impl State {
             }
             Item::Reminder(id, channel) => {
                 let zone = root.catalogue.zone();
-                let due = root.rows.get(&id).and_then(|row| planning::unclaimed(&root, zone, row, channel));
+                let due = root
+                    .rows
+                    .get(&id)
+                    .and_then(|row| planning::unclaimed(&root, zone, row, channel));
                 self.plan(matter, due.map(|due| due.max(soon)));
                 if let Some(message) = root.outbox.open_reminder(id, channel) {
                     // What is still due could not be claimed, or its result not be kept: not at once again.
@@ -403,7 +415,9 @@ impl State {
         let sleep = match until.map(u64::try_from) {
             None => self.parts.doze,
             Some(Err(_)) => Duration::ZERO,
-            Some(Ok(seconds)) => Duration::from_secs(seconds).saturating_sub(clock.second_gone()).min(self.parts.doze),
+            Some(Ok(seconds)) => Duration::from_secs(seconds)
+                .saturating_sub(clock.second_gone())
+                .min(self.parts.doze),
         };
         let myself = self.myself.clone();
         let alarm = tokio::spawn(async move {

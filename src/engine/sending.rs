@@ -30,7 +30,11 @@ pub(super) struct Post {
 impl Post {
     /// Counts what a step has settled, and says what it settled without an attempt.
     fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
-        let settled = done.root.outbox.changed_since(&done.before.outbox).filter(|message| !message.is_open());
+        let settled = done
+            .root
+            .outbox
+            .changed_since(&done.before.outbox)
+            .filter(|message| !message.is_open());
         for message in settled {
             self.meters.settled(message);
             if !attempted {
@@ -41,7 +45,13 @@ impl Post {
 }
 
 /// Makes an attempt, if the newest state still wants one. What cannot be claimed now is left to the next waking.
-pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: Item, channel: Channel) {
+pub(super) async fn attempt(
+    engine: &Engine,
+    post: &Post,
+    group: GroupId,
+    item: Item,
+    channel: Channel,
+) {
     let carried = post.carriers.carry_by(channel);
     let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
@@ -63,7 +73,12 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
                 tokio::time::sleep(BREATH).await;
             }
             Ok(done) => return post.notes(group, &done, true),
-            Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => return,
+            Err(
+                Rejection::Refused(_)
+                | Rejection::Conflict
+                | Rejection::NoGroup
+                | Rejection::Failed,
+            ) => return,
         }
     }
 }
@@ -71,7 +86,8 @@ pub(super) async fn attempt(engine: &Engine, post: &Post, group: GroupId, item: 
 /// Looks at the newest state, which may have changed while the claim became durable, and hands the message over.
 async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -> Outcome {
     let now = engine.clock().now();
-    let root = engine.published().root(group).expect("a group that has decided a claim is published");
+    let root =
+        engine.published().root(group).expect("a group that has decided a claim is published");
     if let Some(why) = delivery::unwanted(&root, message, now) {
         return Outcome::Unwanted(why);
     }

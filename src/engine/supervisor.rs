@@ -71,7 +71,12 @@ struct State {
 /// What stands behind a group's name.
 enum Seat {
     /// An actor, and how many commands it has been sent.
-    Running { actor: ActorRef<group::Message>, link: Link<group::Message>, sent: u64, sent_at_sweep: u64 },
+    Running {
+        actor: ActorRef<group::Message>,
+        link: Link<group::Message>,
+        sent: u64,
+        sent_at_sweep: u64,
+    },
     /// The actor died; nobody is let in until the journal has answered all that it had sent.
     Settling,
 }
@@ -81,7 +86,11 @@ impl Actor for Supervisor {
     type State = State;
     type Arguments = Parts;
 
-    async fn pre_start(&self, me: ActorRef<Message>, parts: Parts) -> Result<State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        me: ActorRef<Message>,
+        parts: Parts,
+    ) -> Result<State, ActorProcessingErr> {
         let myself = parts.wiring.link(me.clone());
         me.send_interval(IDLE_SWEEP, || Message::Sweep);
         me.send_interval(SECOND, || Message::Second);
@@ -100,7 +109,11 @@ impl Actor for Supervisor {
             Message::GroupIsIdle { group, received } => state.rest(group, received),
             Message::Settled(group) => state.settled(group),
             Message::Second => {
-                state.parts.journal.append(Entry { record: None, publish: Publish::Second, release: None });
+                state.parts.journal.append(Entry {
+                    record: None,
+                    publish: Publish::Second,
+                    release: None,
+                });
             }
             Message::ChangeAccess { change, reply } => state.change_access(&change, reply),
             Message::Sweep => state.sweep(),
@@ -116,7 +129,8 @@ impl Actor for Supervisor {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorFailed(who, _) | SupervisionEvent::ActorTerminated(who, _, _) => {
+            SupervisionEvent::ActorFailed(who, _)
+            | SupervisionEvent::ActorTerminated(who, _, _) => {
                 state.group_died(&who);
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
@@ -128,8 +142,9 @@ impl Actor for Supervisor {
 /// Starts the supervisor.
 pub(super) async fn start(parts: Parts) -> Link<Message> {
     let (wiring, health) = (parts.wiring.clone(), Arc::clone(&parts.health));
-    let (actor, joining) =
-        Actor::spawn(None, Supervisor, parts).await.expect("an actor without a name is always started");
+    let (actor, joining) = Actor::spawn(None, Supervisor, parts)
+        .await
+        .expect("an actor without a name is always started");
     tokio::spawn(async move {
         // However it ends: only whether it was told to matters.
         drop(joining.await);
@@ -141,7 +156,9 @@ pub(super) async fn start(parts: Parts) -> Link<Message> {
 impl State {
     fn route(&mut self, group: GroupId, envelope: Envelope) {
         if !self.seats.contains_key(&group) {
-            let Some(seat) = self.seat(group) else { return envelope.answer(Err(Rejection::NoGroup)) };
+            let Some(seat) = self.seat(group) else {
+                return envelope.answer(Err(Rejection::NoGroup));
+            };
             self.seats.insert(group, seat);
         }
         match self.seats.get_mut(&group) {
@@ -157,7 +174,9 @@ impl State {
     fn seat(&mut self, group: GroupId) -> Option<Seat> {
         let parts = &mut self.parts;
         let root = parts.published.root(group)?;
-        let unused = |kind| -> VecDeque<_> { parts.directory.unused(kind, group, root.spent(kind)).collect() };
+        let unused = |kind| -> VecDeque<_> {
+            parts.directory.unused(kind, group, root.spent(kind)).collect()
+        };
         let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(
             group::Parts {
@@ -188,7 +207,11 @@ impl State {
 
     /// Decides what the operator wants, and answers when it is durable. A panic is a bug of ours: whoever waits sees the
     /// reply port close.
-    fn change_access(&mut self, change: &ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>>) {
+    fn change_access(
+        &mut self,
+        change: &ChangeAccess,
+        reply: oneshot::Sender<Result<(), AccessRefusal>>,
+    ) {
         let groups = self.parts.published.groups().collect();
         let (directory, now) = (Arc::clone(&self.parts.directory), self.parts.clock.now());
         let decided = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -198,11 +221,17 @@ impl State {
         }));
         match decided {
             Err(_) => {}
-            Ok(Ok((event, next))) => self.happen(&event, next, Some(Release::Operator(reply, Ok(())))),
+            Ok(Ok((event, next))) => {
+                self.happen(&event, next, Some(Release::Operator(reply, Ok(()))))
+            }
             Ok(Err(refusal)) => {
                 // What it saw may not be durable yet.
                 let release = Some(Release::Operator(reply, Err(refusal)));
-                self.parts.journal.append(Entry { record: None, publish: Publish::Nothing, release });
+                self.parts.journal.append(Entry {
+                    record: None,
+                    publish: Publish::Nothing,
+                    release,
+                });
             }
         }
     }

@@ -31,7 +31,12 @@ impl Engine {
         let step = ids.len();
         match self.write(group, Command::RemoveDeleted { ids, before }).await {
             Ok(_) => Some(step),
-            Err(Rejection::Refused(_) | Rejection::Conflict | Rejection::NoGroup | Rejection::Failed) => {
+            Err(
+                Rejection::Refused(_)
+                | Rejection::Conflict
+                | Rejection::NoGroup
+                | Rejection::Failed,
+            ) => {
                 tracing::error!(%group, "deleted events could not be removed");
                 None
             }

@@ -27,7 +27,12 @@ const FAREWELL: Duration = Duration::from_secs(7);
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Serves connections until `farewell` comes, then ends what is under way and returns.
-pub async fn serve(listener: TcpListener, routes: Routes, connections_max: usize, farewell: impl Future<Output = ()>) {
+pub async fn serve(
+    listener: TcpListener,
+    routes: Routes,
+    connections_max: usize,
+    farewell: impl Future<Output = ()>,
+) {
     let places = Arc::new(Semaphore::new(connections_max));
     let graceful = GracefulShutdown::new();
     let mut farewell = std::pin::pin!(farewell);

@@ -31,7 +31,9 @@ pub(super) const PASSWORD_MAX: usize = 1_000;
 /// Has a group decide a command that no path's group was asked for.
 async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failure> {
     let answer = call.server.engine.write(root.catalogue.group.id, command).await;
-    answer.map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), Audience::Application))
+    answer.map_err(|rejection| {
+        Failure::of_rejection(rejection, root.catalogue.zone(), Audience::Application)
+    })
 }
 
 /// The state of a group that the key covers.
@@ -66,10 +68,13 @@ pub(super) async fn ask(call: Call) -> Outcome {
             .map_err(|illegal| Fault::new("email", illegal.0)),
     };
     let root = match text("group_id") {
-        None => covered(&call, call.identity.home()).ok_or_else(|| Fault::new("group_id", "is required")),
+        None => covered(&call, call.identity.home())
+            .ok_or_else(|| Fault::new("group_id", "is required")),
         Some(given) => {
             let group = value::id(given).ok().flatten().and_then(GroupId::new);
-            covered(&call, group).ok_or_else(|| Fault::new("group_id", "must be the id of a group that the key covers"))
+            covered(&call, group).ok_or_else(|| {
+                Fault::new("group_id", "must be the id of a group that the key covers")
+            })
         }
     };
     let pending_rdv = match object.get("pendingRdv") {
@@ -81,13 +86,16 @@ pub(super) async fn ask(call: Call) -> Outcome {
     let email = email.map_err(|fault| faults.push(fault));
     let root = root.map_err(|fault| faults.push(fault));
     let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
-    let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else { return Err(faults.into()) };
+    let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else {
+        return Err(faults.into());
+    };
     let once = call.once(&root)?;
     if let Some(answer) = once.and_then(|key| key.answered_before(&root, call.now)) {
         return answer;
     }
     count_link(&call.server, call.from, call.now)?;
-    let answered = json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
+    let answered =
+        json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
     let command = Command::AskLink(Box::new(AskLink { email, wish }));
     let render = move |_: &Done| answered.to_string().into_bytes();
@@ -111,14 +119,20 @@ pub(super) async fn confirm(call: Call) -> Outcome {
         }
         Aim::Email { .. } => None,
     };
-    let done = write(&call, &root, Command::FollowLink(Box::new(FollowLink { hash, password_hash }))).await?;
+    let done =
+        write(&call, &root, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
+            .await?;
     let (was, pending_rdv) = match &link.aim {
         Aim::Account { pending_rdv } => (None, pending_rdv.as_ref()),
         Aim::Email { account, .. } => (Some(account), None),
     };
     let accounts = &done.root.accounts;
-    let account = accounts.get(&link.email.folded()).or_else(|| accounts.get(was?)).ok_or_else(Failure::no_result)?;
-    let pending: Value = pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
+    let account = accounts
+        .get(&link.email.folded())
+        .or_else(|| accounts.get(was?))
+        .ok_or_else(Failure::no_result)?;
+    let pending: Value =
+        pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
     let account = json!({
         "email": account.email.as_str(),
         "group_id": root.catalogue.group.id.number(),

@@ -34,7 +34,8 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
     let made = move |done: &Done| {
         let scope = Scope::of(&done.root);
         let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
-        let records: Vec<Value> = rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
+        let records: Vec<Value> =
+            rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
         Map::from_iter([("records".to_owned(), records.into())])
     };
     let turn = match call.caller() {
@@ -57,11 +58,13 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
 /// account's own.
 pub(super) async fn list(call: GroupCall) -> Outcome {
     // An event's text is its client's names, which the own client sees in the fiche.
-    let query = Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
+    let query =
+        Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
     let query = query.searching(&call.params, &VEVENT, Audience::Pro)?;
     let include_past = flag(&call.params, "include_past", false)?;
     let (now, audience) = (call.now, call.audience());
-    let render = move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
+    let render =
+        move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
     let after = if include_past { INSTANT_MIN } else { now };
     match call.caller() {
         Caller::Account(account) => {
@@ -77,13 +80,20 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 /// Finds the live appointments that end after a moment, without looking at any other.
 fn live(after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
     move |root| {
-        let ids = root.calendars.values().flat_map(|view| view.taken.ending_after(after)).map(|taken| taken.id);
+        let ids = root
+            .calendars
+            .values()
+            .flat_map(|view| view.taken.ending_after(after))
+            .map(|taken| taken.id);
         ids.map(|id| &**root.rows.get(&id).expect("whoever takes time has a row")).collect()
     }
 }
 
 /// The same of an account's own.
-fn own(account: Arc<Account>, after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
+fn own(
+    account: Arc<Account>,
+    after: Instant,
+) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
     move |root| {
         let live = account.own().flat_map(|fiche| root.appointments_of(fiche));
         let ids = live.filter(|taken| taken.interval.end > after).map(|taken| taken.id);
@@ -96,7 +106,8 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     let appointment = row.appointment().ok_or_else(Failure::no_result)?;
-    let knows_secret = || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
+    let knows_secret =
+        || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
     if is_own(call.caller(), row) || knows_secret() {
         Ok(shown(row, &call.scope(), call))
     } else {
@@ -126,7 +137,9 @@ pub(super) async fn cancel(call: GroupCall) -> Outcome {
 fn is_own(caller: &Caller, row: &Vevent) -> bool {
     match caller {
         Caller::Pro(_) => true,
-        Caller::Account(account) => row.appointment().is_some_and(|appointment| account.owns(appointment.fiche_id)),
+        Caller::Account(account) => {
+            row.appointment().is_some_and(|appointment| account.owns(appointment.fiche_id))
+        }
         Caller::Application => false,
     }
 }

@@ -78,7 +78,9 @@ impl Identity {
     /// The groups that a list of groups may name, ascending: the caller's own, else those named on the key; `None` where
     /// the key alone covers all groups.
     pub(super) fn groups(&self) -> Option<Vec<GroupId>> {
-        let own = |groups: &[GroupId]| groups.iter().copied().filter(|group| self.apikey().covers(*group)).collect();
+        let own = |groups: &[GroupId]| {
+            groups.iter().copied().filter(|group| self.apikey().covers(*group)).collect()
+        };
         match (self.pro(), self.account_of) {
             (Some(pro), _) => Some(own(&pro.groups)),
             (None, Some(group)) => Some(own(&[group])),
@@ -141,9 +143,17 @@ impl Asked<'_> {
     ///
     /// # Errors
     /// 403 without a known one.
-    pub(super) fn key(&self, given: Option<&str>, session: Option<&Standing>) -> Result<[u8; 32], Failure> {
+    pub(super) fn key(
+        &self,
+        given: Option<&str>,
+        session: Option<&Standing>,
+    ) -> Result<[u8; 32], Failure> {
         let Some(key) = given else {
-            let none = || Failure::unauthorized("every request needs the parameter apikey in its query, or a session");
+            let none = || {
+                Failure::unauthorized(
+                    "every request needs the parameter apikey in its query, or a session",
+                )
+            };
             return session.map(|session| session.apikey).ok_or_else(none);
         };
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
@@ -161,7 +171,12 @@ impl Asked<'_> {
     }
 
     /// The account of an address in a group that the key covers.
-    pub(super) fn account_of(&self, group: GroupId, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
+    pub(super) fn account_of(
+        &self,
+        group: GroupId,
+        email: &str,
+        apikey: [u8; 32],
+    ) -> Option<Candidate> {
         let covered = self.directory.apikeys.get(&apikey)?.covers(group);
         let root = self.published.root(group).filter(|_| covered)?;
         let account = Arc::clone(root.accounts.get(email)?);
@@ -179,7 +194,10 @@ impl Asked<'_> {
             }
             Person::Account(group, account) => {
                 let root = self.published.root(*group)?;
-                let account = root.accounts.get(&account.email.folded()).filter(|now| now.password_hash == *kept)?;
+                let account = root
+                    .accounts
+                    .get(&account.email.folded())
+                    .filter(|now| now.password_hash == *kept)?;
                 Some(Person::Account(*group, Arc::clone(account)))
             }
         }
@@ -210,7 +228,12 @@ impl Asked<'_> {
     /// the group of the path, or of the group that is meant; where that has none, or has another password, others of the
     /// same address ask, and are told that there is nothing they see, whether there is or not. Which others are tried
     /// depends neither on the group nor on there being one.
-    fn claimants(&self, email: &str, meant: Option<Candidate>, apikey: [u8; 32]) -> (Vec<Candidate>, usize) {
+    fn claimants(
+        &self,
+        email: &str,
+        meant: Option<Candidate>,
+        apikey: [u8; 32],
+    ) -> (Vec<Candidate>, usize) {
         let pro = self.pro_of(email).into_iter();
         if !self.says_which {
             let account = match self.group {
@@ -221,7 +244,8 @@ impl Asked<'_> {
         }
         let own = meant.as_ref().and(self.meant);
         let others = self.accounts_of(email, apikey).take(OTHERS_MAX);
-        let others = others.filter(|other| !matches!(&other.person, Person::Account(of, _) if Some(*of) == own));
+        let others = others
+            .filter(|other| !matches!(&other.person, Person::Account(of, _) if Some(*of) == own));
         let tries = 1 + self.groups_of(apikey).take(1 + OTHERS_MAX).count();
         (pro.chain(meant).chain(others).collect(), tries)
     }
@@ -237,7 +261,9 @@ impl Asked<'_> {
             Some((scheme.to_ascii_lowercase(), authority.to_ascii_lowercase()))
         };
         let Some((scheme, authority)) = parts(origin) else { return true };
-        let known = public_url.split_once("://").map(|(scheme, rest)| (scheme, rest.split('/').next().unwrap_or(rest)));
+        let known = public_url
+            .split_once("://")
+            .map(|(scheme, rest)| (scheme, rest.split('/').next().unwrap_or(rest)));
         let is_known = known.is_some_and(|(known_scheme, known)| {
             known_scheme.eq_ignore_ascii_case(&scheme) && known.eq_ignore_ascii_case(&authority)
         });
@@ -355,11 +381,17 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 401 where it is nobody's; else as [`Doorkeeper::verified`].
-    async fn of_basic(&self, header: &[u8], apikey: [u8; 32], asked: &Asked<'_>) -> Result<Person, Failure> {
+    async fn of_basic(
+        &self,
+        header: &[u8],
+        apikey: [u8; 32],
+        asked: &Asked<'_>,
+    ) -> Result<Person, Failure> {
         let wrong = || Failure::from(login_failed());
         let encoded = encoded(header).ok_or_else(wrong)?;
         let memo = |meant: Option<GroupId>| {
-            let [group, meant] = [asked.group, meant].map(|group| group.map_or(0, GroupId::number).to_be_bytes());
+            let [group, meant] =
+                [asked.group, meant].map(|group| group.map_or(0, GroupId::number).to_be_bytes());
             let sort: &[u8] = if asked.says_which { b"older" } else { b"basic" };
             self.memo([sort, &apikey, &[group, meant].concat(), encoded])
         };
@@ -367,7 +399,8 @@ impl Doorkeeper {
             return Ok(person);
         }
         let credential = Credential::of_basic(encoded).ok_or_else(wrong)?;
-        let meant = asked.meant.and_then(|group| asked.account_of(group, &credential.email, apikey));
+        let meant =
+            asked.meant.and_then(|group| asked.account_of(group, &credential.email, apikey));
         // A group without an account of the address is as good as none: that it is there must not be felt either.
         let memo = memo(asked.meant.filter(|_| meant.is_some()));
         let (candidates, tries) = asked.claimants(&credential.email, meant, apikey);
@@ -400,7 +433,11 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 429 after too many wrong ones; 503 when too many are being verified.
-    pub(super) async fn verified(&self, claim: Claim, asked: &Asked<'_>) -> Result<Option<Person>, Failure> {
+    pub(super) async fn verified(
+        &self,
+        claim: Claim,
+        asked: &Asked<'_>,
+    ) -> Result<Option<Person>, Failure> {
         let Claim { memo, credential, mut candidates, tries } = claim;
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
@@ -415,7 +452,8 @@ impl Doorkeeper {
         let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
         let given = credential.password;
         let right = turn.run(move |memory| {
-            let right = kept.iter().position(|kept| password::matches(memory, kept.as_str(), &given));
+            let right =
+                kept.iter().position(|kept| password::matches(memory, kept.as_str(), &given));
             let missing = if right.is_none() { tries.saturating_sub(kept.len()) } else { 0 };
             for _ in 0..missing {
                 std::hint::black_box(password::matches(memory, password::NOBODY, &given));
@@ -436,7 +474,9 @@ impl Doorkeeper {
     /// 429 after too many wrong credentials of an address from where this one comes.
     fn throttled(&self, credential: &Credential, asked: &Asked<'_>) -> Result<(), Failure> {
         match self.throttle.wait(credential.email_hash, asked.from, asked.now) {
-            Some(seconds) => Err(Failure::too_many("logins of this e-mail address failed", seconds)),
+            Some(seconds) => {
+                Err(Failure::too_many("logins of this e-mail address failed", seconds))
+            }
             None => Ok(()),
         }
     }
@@ -480,13 +520,21 @@ impl Credential {
         let folded = text::folded(email);
         let email_hash = Sha256::digest(folded.as_bytes()).into();
         let email = if email.chars().nth(EMAIL_MAX).is_none() { folded } else { "".into() };
-        let password = if sha1_hex.len() <= DIGITS { sha1_hex.to_ascii_lowercase() } else { String::new() };
+        let password =
+            if sha1_hex.len() <= DIGITS { sha1_hex.to_ascii_lowercase() } else { String::new() };
         Self { email, password, email_hash }
     }
 
     /// What a login is remembered under; `role` says whom it may be of.
     pub(super) fn memo(&self, doorkeeper: &Doorkeeper, [role, apikey, group]: [&[u8]; 3]) -> Memo {
-        doorkeeper.memo([b"login", role, apikey, group, self.email.as_bytes(), self.password.as_bytes()])
+        doorkeeper.memo([
+            b"login",
+            role,
+            apikey,
+            group,
+            self.email.as_bytes(),
+            self.password.as_bytes(),
+        ])
     }
 
     /// What HTTP Basic carries, in base64; `None` where it is none.
@@ -521,9 +569,14 @@ mod tests {
 
     #[test]
     fn what_is_longer_than_anybodys_is_counted_and_not_kept() {
-        let of = |letters: usize, digits: usize| Credential::new(&"É".repeat(letters), &"A".repeat(digits));
+        let of = |letters: usize, digits: usize| {
+            Credential::new(&"É".repeat(letters), &"A".repeat(digits))
+        };
         let longest = of(EMAIL_MAX, DIGITS);
-        assert_eq!((&*longest.email, &*longest.password), (&*"é".repeat(EMAIL_MAX), &*"a".repeat(DIGITS)));
+        assert_eq!(
+            (&*longest.email, &*longest.password),
+            (&*"é".repeat(EMAIL_MAX), &*"a".repeat(DIGITS))
+        );
         let longer = of(EMAIL_MAX + 1, DIGITS + 1);
         assert_eq!((&*longer.email, &*longer.password), ("", ""));
         assert_ne!(longer.email_hash, of(EMAIL_MAX + 2, 0).email_hash);

@@ -66,7 +66,10 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// As [`Incoming::object`], where there is something to be read.
-    pub(super) async fn read_of_delete(self, method: &Method) -> Result<Map<String, Value>, Failure> {
+    pub(super) async fn read_of_delete(
+        self,
+        method: &Method,
+    ) -> Result<Map<String, Value>, Failure> {
         if method != Method::DELETE {
             return Ok(Map::new());
         }
@@ -138,7 +141,10 @@ pub(super) struct Form {
 async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
     let bytes = in_time(body).await?;
     if declared(headers).as_deref() == Some("application/x-www-form-urlencoded") {
-        return Ok(Form { params: Params::of_query(&String::from_utf8_lossy(&bytes)), is_json: false });
+        return Ok(Form {
+            params: Params::of_query(&String::from_utf8_lossy(&bytes)),
+            is_json: false,
+        });
     }
     if !declared_json(headers) {
         return Err(Failure::new(
@@ -169,8 +175,9 @@ async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
 
 /// Whether the type declared is JSON; none declared counts as JSON.
 fn declared_json(headers: &HeaderMap) -> bool {
-    declared(headers)
-        .is_none_or(|essence| essence == "application/json" || essence == "text/json" || essence.ends_with("+json"))
+    declared(headers).is_none_or(|essence| {
+        essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
+    })
 }
 
 /// The type declared, without its parameters; `None` where none is.
@@ -193,10 +200,12 @@ fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            Err(malformed("it must be an object such as {\"appointment\":{…}}"))
+        Ok(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        ) => Err(malformed("it must be an object such as {\"appointment\":{…}}")),
+        Err(error) => {
+            Err(malformed(&format!("line {} column {} is no JSON", error.line(), error.column())))
         }
-        Err(error) => Err(malformed(&format!("line {} column {} is no JSON", error.line(), error.column()))),
     }
 }
 
@@ -257,10 +266,15 @@ mod tests {
     #[test]
     fn a_type_that_is_not_json_is_told_from_none() {
         let declares = |value: &'static str| {
-            declared_json(&HeaderMap::from_iter([(CONTENT_TYPE, axum::http::HeaderValue::from_static(value))]))
+            declared_json(&HeaderMap::from_iter([(
+                CONTENT_TYPE,
+                axum::http::HeaderValue::from_static(value),
+            )]))
         };
         assert!(declared_json(&HeaderMap::new()));
-        assert!(declares("application/json; charset=utf-8") && declares("application/vnd.api+json"));
+        assert!(
+            declares("application/json; charset=utf-8") && declares("application/vnd.api+json")
+        );
         assert!(!declares("text/plain") && !declares("application/x-www-form-urlencoded"));
     }
 }

@@ -52,12 +52,14 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
                 let seen = audience >= Audience::Pro
-                    || (!root.catalogue.group.inactive && root.catalogue.intervention_hidden(*id).is_none());
+                    || (!root.catalogue.group.inactive
+                        && root.catalogue.intervention_hidden(*id).is_none());
                 let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
                 seen && view.rules.offers(root.catalogue.zone(), *id, now)
             })
     };
-    let render = move |calendar: &Calendar, scope: &Scope<'_>| CALENDAR.render(calendar, scope, audience);
+    let render =
+        move |calendar: &Calendar, scope: &Scope<'_>| CALENDAR.render(calendar, scope, audience);
     page(&call, rows, query, all_calendars, wanted, render).await
 }
 
@@ -84,6 +86,8 @@ pub(super) fn all<A, B, C>(
 ) -> Result<(A, B, C), Vec<Fault>> {
     match (a, b, c) {
         (Ok(a), Ok(b), Ok(c)) => Ok((a, b, c)),
-        (a, b, c) => Err(a.err().into_iter().chain(b.err()).chain(c.err().into_iter().flatten()).collect()),
+        (a, b, c) => {
+            Err(a.err().into_iter().chain(b.err()).chain(c.err().into_iter().flatten()).collect())
+        }
     }
 }

@@ -16,8 +16,8 @@ use super::failure::Failure;
 use super::once::Key;
 use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
 use super::{
-    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions, login, messages,
-    older, pros, records, rights, room, sets, slots, vevents,
+    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions,
+    login, messages, older, pros, records, rights, room, sets, slots, vevents,
 };
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
@@ -128,10 +128,18 @@ impl GroupCall {
     /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
     /// object of that name or in it. Contract 7.
     pub(super) fn unless_quiet(&self, command: Command, resource: &str) -> Command {
-        let within = self.body.get(resource).and_then(Value::as_object).and_then(|object| object.get("sendmail"));
+        let within = self
+            .body
+            .get(resource)
+            .and_then(Value::as_object)
+            .and_then(|object| object.get("sendmail"));
         let given = self.body.get("sendmail").or(within);
         let quiet = given.is_some_and(|given| value::boolean(given) == Ok(false));
-        if quiet && matches!(self.caller(), Caller::Pro(_)) { Command::Quietly(Box::new(command)) } else { command }
+        if quiet && matches!(self.caller(), Caller::Pro(_)) {
+            Command::Quietly(Box::new(command))
+        } else {
+            command
+        }
     }
 
     /// The zone of the group's clocks.
@@ -158,9 +166,11 @@ pub(super) async fn make(
     render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
 ) -> Outcome {
     let render = Arc::new(render);
-    let once = key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
+    let once =
+        key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
     let answer = server.engine.write_once(root.catalogue.group.id, command, once).await;
-    let done = answer.map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), audience))?;
+    let done = answer
+        .map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), audience))?;
     let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
     Ok(json(StatusCode::CREATED, bytes))
 }
@@ -180,7 +190,12 @@ pub(super) async fn answer(
 
 /// The checks in the order of contract 2: format, apikey, credentials, group, body, rights; parameters are the
 /// handler's. Whether there is room for a write is asked before its body is read.
-async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathParams>, request: Request) -> Outcome {
+async fn checked(
+    server: Arc<Server>,
+    row: &'static Row,
+    ids: Option<RawPathParams>,
+    request: Request,
+) -> Outcome {
     let (parts, body) = request.into_parts();
     let mut params = Params::of_query(parts.uri.query().unwrap_or_default());
     let mut body = Incoming::new(&parts.headers, body);
@@ -199,7 +214,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         Operation::Keyed(keyed) => keyed,
     };
     let id = id_in_path(ids.as_ref(), "id");
-    let (meant, says_which) = meant(keyed, row, id, (&mut params, &mut body), server.engine.published()).await;
+    let (meant, says_which) =
+        meant(keyed, row, id, (&mut params, &mut body), server.engine.published()).await;
     let now = server.engine.clock().now();
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
     let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
@@ -223,7 +239,8 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
             let identity = server.doorkeeper.identify(&asked).await?;
             let body = if row.takes_body() { body.object().await? } else { Map::new() };
             may(row, &identity, &params)?;
-            let call = Call { server, identity, params, from, now, row, headers: parts.headers, body };
+            let call =
+                Call { server, identity, params, from, now, row, headers: parts.headers, body };
             return at_large(operation, call).await;
         }
         Keyed::InGroup(operation) => (operation, None),
@@ -236,19 +253,28 @@ async fn checked(server: Arc<Server>, row: &'static Row, ids: Option<RawPathPara
         None => Ok(visible(group, &identity, published)?),
     };
     let body = room::let_in(body, &server.engine, row, (&identity, root.as_deref().ok()), &asked)?;
-    let body = if row.takes_body() { body.object().await? } else { body.read_of_delete(&parts.method).await? };
+    let body = if row.takes_body() {
+        body.object().await?
+    } else {
+        body.read_of_delete(&parts.method).await?
+    };
     may(row, &identity, &params)?;
     let root = root?;
     if let Some(fault) = foreign_group(&body, &Scope::of(&root)) {
         return Err(fault.into());
     }
-    let once = if row.makes() { Key::of(&parts.headers, row.path, &identity, &root, &body) } else { Ok(None) };
+    let once = if row.makes() {
+        Key::of(&parts.headers, row.path, &identity, &root, &body)
+    } else {
+        Ok(None)
+    };
     if let Ok(Some(key)) = once
         && let Some(answer) = key.answered_before(&root, now)
     {
         return answer;
     }
-    dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once }).await
+    dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once })
+        .await
 }
 
 /// The group that an older path means, whoever asks, and whether it says which; its apikey is taken from the body, where
@@ -314,19 +340,25 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowCalendar => records::show::<Calendar>(&call),
         InGroup::MakeCalendar => records::make::<Calendar>(call).await,
         InGroup::ChangeCalendar => records::change::<Calendar>(call).await,
-        InGroup::DeleteCalendar => records::delete::<Calendar>(call, |row| row.deleted = true).await,
+        InGroup::DeleteCalendar => {
+            records::delete::<Calendar>(call, |row| row.deleted = true).await
+        }
         InGroup::ListCalendarsets => sets::list_of_calendars(call).await,
         InGroup::ShowCalendarset => records::show::<Calendarset>(&call),
         InGroup::MakeCalendarset => records::make::<Calendarset>(call).await,
         InGroup::ChangeCalendarset => records::change::<Calendarset>(call).await,
-        InGroup::RemoveCalendarset => records::remove::<Calendarset>(call, RecordChange::RemoveCalendarset).await,
+        InGroup::RemoveCalendarset => {
+            records::remove::<Calendarset>(call, RecordChange::RemoveCalendarset).await
+        }
         InGroup::ListInterventionsOfSet => sets::interventions(call).await,
         InGroup::ListInterventionsetsOfSet => sets::interventionsets(call).await,
         InGroup::ListInterventions => interventions::list(call).await,
         InGroup::ShowIntervention => records::show::<Intervention>(&call),
         InGroup::MakeIntervention => records::make::<Intervention>(call).await,
         InGroup::ChangeIntervention => records::change::<Intervention>(call).await,
-        InGroup::DeleteIntervention => records::delete::<Intervention>(call, |row| row.deleted = true).await,
+        InGroup::DeleteIntervention => {
+            records::delete::<Intervention>(call, |row| row.deleted = true).await
+        }
         InGroup::ListInterventionsets => sets::list_of_interventions(call).await,
         InGroup::ShowInterventionset => records::show::<Interventionset>(&call),
         InGroup::MakeInterventionset => records::make::<Interventionset>(call).await,
@@ -338,7 +370,9 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ShowCustomfield => records::show::<Customfield>(&call),
         InGroup::MakeCustomfield => records::make::<Customfield>(call).await,
         InGroup::ChangeCustomfield => records::change::<Customfield>(call).await,
-        InGroup::DeleteCustomfield => records::delete::<Customfield>(call, |row| row.deleted = true).await,
+        InGroup::DeleteCustomfield => {
+            records::delete::<Customfield>(call, |row| row.deleted = true).await
+        }
         InGroup::ListFiches => fiches::list(call).await,
         InGroup::ShowFiche => fiches::show(&call),
         InGroup::MakeFiche => records::make::<Fiche>(call).await,
@@ -378,7 +412,15 @@ pub(super) fn ok(value: &Value) -> Response {
 ///
 /// # Errors
 /// A body without it.
-pub(super) fn wrapped<'b>(body: &'b Map<String, Value>, resource: &str) -> Result<&'b Map<String, Value>, Failure> {
-    let rule = || Fault::new(resource, format!("the body must hold the fields in an object: {{\"{resource}\":{{…}}}}"));
+pub(super) fn wrapped<'b>(
+    body: &'b Map<String, Value>,
+    resource: &str,
+) -> Result<&'b Map<String, Value>, Failure> {
+    let rule = || {
+        Fault::new(
+            resource,
+            format!("the body must hold the fields in an object: {{\"{resource}\":{{…}}}}"),
+        )
+    };
     body.get(resource).and_then(Value::as_object).ok_or_else(|| rule().into())
 }

@@ -27,7 +27,10 @@ impl Computing {
     /// So many at a time.
     pub(super) fn new(cores: usize) -> Self {
         let waiting = cores * (1 + WAITING_PER_CORE);
-        Self { running: Arc::new(Semaphore::new(cores)), waiting: Arc::new(Semaphore::new(waiting)) }
+        Self {
+            running: Arc::new(Semaphore::new(cores)),
+            waiting: Arc::new(Semaphore::new(waiting)),
+        }
     }
 
     /// A turn, waited for.
@@ -35,8 +38,10 @@ impl Computing {
     /// # Errors
     /// 503 when too many are waiting.
     pub(super) async fn turn(&self) -> Result<Turn, Failure> {
-        let waiting = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Failure::overloaded())?;
-        let running = Arc::clone(&self.running).acquire_owned().await.expect("the semaphore is never closed");
+        let waiting =
+            Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Failure::overloaded())?;
+        let running =
+            Arc::clone(&self.running).acquire_owned().await.expect("the semaphore is never closed");
         Ok(Turn { running, waiting })
     }
 

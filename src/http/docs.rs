@@ -20,7 +20,9 @@ const SCRIPT: &str = include_str!("../../data/docs/script.js");
 
 /// The page, and the policy under which a browser runs its script and no other.
 static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
-    let page = include_str!("../../data/docs/page.html").replace("{style}", STYLE).replace("{script}", SCRIPT);
+    let page = include_str!("../../data/docs/page.html")
+        .replace("{style}", STYLE)
+        .replace("{script}", SCRIPT);
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; \

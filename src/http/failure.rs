@@ -56,13 +56,19 @@ impl Failure {
 
     /// Too much is under way; nothing was done.
     pub(super) fn overloaded() -> Self {
-        let failure = Self::new(Problem::ServiceUnavailable, "too much is under way; nothing was done: try again");
+        let failure = Self::new(
+            Problem::ServiceUnavailable,
+            "too much is under way; nothing was done: try again",
+        );
         Self { retry_after: Some(RETRY_SECONDS), ..failure }
     }
 
     /// The store is still being read; nothing was done.
     pub(super) fn recovering() -> Self {
-        let failure = Self::new(Problem::ServiceUnavailable, "the store is being read; nothing was done: try again");
+        let failure = Self::new(
+            Problem::ServiceUnavailable,
+            "the store is being read; nothing was done: try again",
+        );
         Self { retry_after: Some(RETRY_SECONDS), ..failure }
     }
 
@@ -72,25 +78,33 @@ impl Failure {
             Closed::Slow(_) => "the disk is slow",
             Closed::ShortOfRoom => "the disk is nearly full",
         };
-        let failure = Self::new(Problem::ServiceUnavailable, format!("{why}; nothing was done: try again later"));
+        let failure = Self::new(
+            Problem::ServiceUnavailable,
+            format!("{why}; nothing was done: try again later"),
+        );
         Self { retry_after: Some(CLOSED_SECONDS), ..failure }
     }
 
     /// The group's history cannot be carried out; nothing was done.
     pub(super) fn set_aside() -> Self {
-        let message = "this group is set aside until its operator has looked into it; nothing of it is lost";
+        let message =
+            "this group is set aside until its operator has looked into it; nothing of it is lost";
         Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
     }
 
     /// Too many of something in too short a time.
     pub(super) fn too_many(what: &str, seconds: i64) -> Self {
         let message = format!("too many {what}: try again in {seconds} seconds");
-        Self { retry_after: u32::try_from(seconds).ok(), ..Self::new(Problem::TooManyRequests, message) }
+        Self {
+            retry_after: u32::try_from(seconds).ok(),
+            ..Self::new(Problem::TooManyRequests, message)
+        }
     }
 
     /// An Idempotency-Key that came with something else before.
     pub(super) fn conflict() -> Self {
-        let rule = "another request came with this key within 24 hours; use a new key for a new request";
+        let rule =
+            "another request came with this key within 24 hours; use a new key for a new request";
         let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
         Self::all(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
@@ -169,7 +183,8 @@ impl IntoResponse for Failure {
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
         let mut response = Response::new(Body::from(errors::body(&self.entries)));
-        *response.status_mut() = StatusCode::from_u16(status).expect("the table holds HTTP statuses");
+        *response.status_mut() =
+            StatusCode::from_u16(status).expect("the table holds HTTP statuses");
         let codes = self.entries.iter().map(|entry| entry.problem.row().0).collect();
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();

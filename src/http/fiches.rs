@@ -29,7 +29,9 @@ impl Resource for Fiche {
 /// GET /api/v1/groups/:group_id/fiches: deleted ones included, since clients synchronise by them. An account's own.
 pub(super) async fn list(call: GroupCall) -> Outcome {
     match call.caller() {
-        Caller::Account(account) => records::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await,
+        Caller::Account(account) => {
+            records::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
+        }
         Caller::Application | Caller::Pro(_) => {
             records::list(&call, call.root.fiches.len(), all_fiches, |_, _| true).await
         }
@@ -46,7 +48,9 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 /// is first mailed a link. Contract 3.
 pub(super) async fn change(mut call: GroupCall) -> Outcome {
     must_be_the_callers(&call)?;
-    let Caller::Account(account) = call.caller() else { return records::change::<Fiche>(call).await };
+    let Caller::Account(account) = call.caller() else {
+        return records::change::<Fiche>(call).await;
+    };
     let asked_by = account.email.folded();
     let id = call.id(FicheId::new)?;
     let before = call.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
@@ -60,7 +64,9 @@ pub(super) async fn change(mut call: GroupCall) -> Outcome {
     let email = match whole.email {
         Some(email) if is_another => email,
         None if is_another => {
-            return Err(Fault::new("email", "an account keeps an e-mail address: give another").into());
+            return Err(
+                Fault::new("email", "an account keeps an e-mail address: give another").into()
+            );
         }
         Some(_) | None => {
             call.body.insert(FICHE.resource.to_owned(), object.into());
@@ -85,7 +91,9 @@ fn must_be_the_callers(call: &GroupCall) -> Result<(), Failure> {
 }
 
 fn own_fiches(account: Arc<Account>) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Fiche> + Send {
-    move |root: &Root| account.own().filter_map(|id| root.fiches.get(&id)).map(AsRef::as_ref).collect()
+    move |root: &Root| {
+        account.own().filter_map(|id| root.fiches.get(&id)).map(AsRef::as_ref).collect()
+    }
 }
 
 fn all_fiches(root: &Root) -> Vec<&Fiche> {

@@ -35,7 +35,8 @@ pub(super) async fn list(call: Call) -> Outcome {
         let published = server.engine.published();
         let own = |group: GroupId| Some((group.number(), published.root(group)?));
         let roots: BTreeMap<u64, Arc<Root>> = groups.into_iter().filter_map(own).collect();
-        let page = query.page(roots.values().map(|root| &root.catalogue.group).collect(), &Scope::of(&first));
+        let page = query
+            .page(roots.values().map(|root| &root.catalogue.group).collect(), &Scope::of(&first));
         let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
         Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
             let root = &roots[&number];
@@ -52,7 +53,8 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 
 /// PUT /api/v1/groups/:id. The slug stays what the system made it.
 pub(super) async fn change(call: GroupCall) -> Outcome {
-    let fields = GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
+    let fields =
+        GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));
     let done = call.write(command).await?;
     let root = &done.root;

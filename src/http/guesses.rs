@@ -58,7 +58,12 @@ impl Guesses {
     ///
     /// # Errors
     /// 429 after too many refusals; 503 where the wait took too long.
-    pub(super) async fn turn(&self, email: Option<Box<str>>, from: IpAddr, now: Instant) -> Result<Turn<'_>, Failure> {
+    pub(super) async fn turn(
+        &self,
+        email: Option<Box<str>>,
+        from: IpAddr,
+        now: Instant,
+    ) -> Result<Turn<'_>, Failure> {
         let from = source(from);
         let waiting = async {
             loop {
@@ -66,7 +71,10 @@ impl Guesses {
                 let freed = self.freed.notified();
                 let by_email = email.as_ref().and_then(|email| self.emails.wait(email, now));
                 if let Some(seconds) = by_email.max(self.sources.wait(&from, now)) {
-                    return Err(Failure::too_many("bookings were refused for reasons that tell of a client", seconds));
+                    return Err(Failure::too_many(
+                        "bookings were refused for reasons that tell of a client",
+                        seconds,
+                    ));
                 }
                 if self.enter(email.as_deref(), now) {
                     return Ok(Turn { guesses: self, email: email.clone(), from });

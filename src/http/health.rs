@@ -26,7 +26,9 @@ pub(super) fn ready(engine: &Engine) -> Response {
         None => (StatusCode::OK, json!({"status": "ready"})),
         Some(closed) => {
             let reason = match closed {
-                Closed::Slow(seconds) => format!("a write has been on its way to the disk for {seconds} seconds"),
+                Closed::Slow(seconds) => {
+                    format!("a write has been on its way to the disk for {seconds} seconds")
+                }
                 Closed::ShortOfRoom => "the disk has less room than is kept in reserve".to_owned(),
             };
             (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))

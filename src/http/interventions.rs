@@ -47,7 +47,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let wanted = move |intervention: &Intervention, root: &Root| {
         let offered_on = |id: &CalendarId| {
             let seen = audience >= Audience::Pro
-                || (!root.catalogue.group.inactive && root.catalogue.calendar_hidden(*id).is_none());
+                || (!root.catalogue.group.inactive
+                    && root.catalogue.calendar_hidden(*id).is_none());
             let view = root.calendars.get(id).expect("every calendar has a view");
             seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
         };
@@ -56,8 +57,9 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
             && set.is_none_or(|set| intervention.interventionset_id == Some(set))
             && (calendars.is_empty() || calendars.iter().any(offered_on))
     };
-    let render =
-        move |intervention: &Intervention, scope: &Scope<'_>| INTERVENTION.render(intervention, scope, audience);
+    let render = move |intervention: &Intervention, scope: &Scope<'_>| {
+        INTERVENTION.render(intervention, scope, audience)
+    };
     page(&call, rows, query, all_interventions, wanted, render).await
 }
 

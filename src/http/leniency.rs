@@ -82,7 +82,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Lenient<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -148,7 +152,9 @@ impl Requests {
                     None => return bytes.len(),
                 },
                 Place::Target => {
-                    let Some(end) = rest.iter().position(|byte| !passes(*byte)) else { return bytes.len() };
+                    let Some(end) = rest.iter().position(|byte| !passes(*byte)) else {
+                        return bytes.len();
+                    };
                     at += end;
                     match bytes[at] {
                         b' ' => (self.place, at) = (Place::Lines { length: None }, at + 1),
@@ -167,7 +173,8 @@ impl Requests {
                     }
                 },
                 Place::Body(length) => {
-                    let here = usize::try_from(length).map_or(rest.len(), |length| length.min(rest.len()));
+                    let here =
+                        usize::try_from(length).map_or(rest.len(), |length| length.min(rest.len()));
                     let left = length - here as u64;
                     self.place = if left == 0 { Place::Method } else { Place::Body(left) };
                     at += here;

@@ -19,7 +19,9 @@ use sha2::{Digest as _, Sha256};
 use super::accounts;
 use super::routes::{Server, Source};
 use crate::domain::account_link::{AccountLink, Aim};
-use crate::domain::command::{CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange};
+use crate::domain::command::{
+    CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
+};
 use crate::domain::ids::GroupId;
 use crate::domain::refusal::Refusal;
 use crate::domain::root::Root;
@@ -45,7 +47,11 @@ fn link_of(token: &Token) -> Option<Link> {
 pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match link_of(&token) {
         Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
-            if row.deleted { Page::Cancelled } else { ask_cancel(root, row, appointment, server.engine.clock().now()) }
+            if row.deleted {
+                Page::Cancelled
+            } else {
+                ask_cancel(root, row, appointment, server.engine.clock().now())
+            }
         }),
         Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
             Some(root) => {
@@ -78,8 +84,14 @@ pub(super) async fn act(
 }
 
 /// The page of an appointment whose secret the link holds.
-fn of_holder(server: &Server, holder: &Holder, page_of: impl FnOnce(&Root, &Vevent, &Appointment) -> Page) -> Response {
-    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
+fn of_holder(
+    server: &Server,
+    holder: &Holder,
+    page_of: impl FnOnce(&Root, &Vevent, &Appointment) -> Page,
+) -> Response {
+    let Some(root) = server.engine.published().root(holder.group) else {
+        return gone(server, None);
+    };
     let row = root.rows.get(&holder.appointment);
     let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else {
         return gone(server, Some(holder.group));
@@ -91,7 +103,8 @@ fn of_holder(server: &Server, holder: &Holder, page_of: impl FnOnce(&Root, &Veve
 }
 
 fn ask_cancel(root: &Root, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
-    let calendar = root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+    let calendar =
+        root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
     if until < now {
         return too_late(root, until);
@@ -105,7 +118,10 @@ fn ask_cancel(root: &Root, row: &Vevent, appointment: &Appointment, now: Instant
 }
 
 fn too_late(root: &Root, until: Instant) -> Page {
-    Page::TooLateToCancel { until: local(root, until), phone: root.catalogue.group.phone.as_str().to_owned() }
+    Page::TooLateToCancel {
+        until: local(root, until),
+        phone: root.catalogue.group.phone.as_str().to_owned(),
+    }
 }
 
 fn local(root: &Root, moment: Instant) -> String {
@@ -116,7 +132,9 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let answered = server.engine.write(holder.group, command).await;
-    let Some(root) = server.engine.published().root(holder.group) else { return gone(server, None) };
+    let Some(root) = server.engine.published().root(holder.group) else {
+        return gone(server, None);
+    };
     match answered {
         Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &root),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
@@ -137,7 +155,9 @@ fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<Root>> {
 }
 
 async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
-    let Some(root) = subscribing(server, subscriber) else { return gone(server, Some(subscriber.group)) };
+    let Some(root) = subscribing(server, subscriber) else {
+        return gone(server, Some(subscriber.group));
+    };
     let mut fields = Patch::default();
     fields.push(|fiche: &mut crate::domain::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
@@ -165,7 +185,9 @@ fn ask_account(link: &AccountLink) -> Page {
 
 /// Does what the link of an account is for, with the password of the form where it needs one.
 async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
-    let Some((root, hash, link)) = found(server, token) else { return gone(server, accounts::group_of(token)) };
+    let Some((root, hash, link)) = found(server, token) else {
+        return gone(server, accounts::group_of(token));
+    };
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
             let Some(password) = password_in(body).await else {
@@ -174,7 +196,9 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
             let sha1 = password::sha1_hex(&password);
             let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
             let hashed = server.doorkeeper.verifying.run(from, hash).await;
-            let Ok(hashed) = hashed else { return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &root) };
+            let Ok(hashed) = hashed else {
+                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &root);
+            };
             (Some(hashed), Page::AccountDone)
         }
         Aim::Email { .. } => (None, Page::EmailDone),
@@ -190,7 +214,8 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
 /// The password that a form gives; `None` where it gives none that will do.
 async fn password_in(body: Body) -> Option<String> {
     let bytes = axum::body::to_bytes(body, FORM_BYTES_MAX).await.ok()?;
-    let password = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?.1.into_owned();
+    let password =
+        form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?.1.into_owned();
     let characters = password.chars().count();
     (0 < characters && characters <= accounts::PASSWORD_MAX).then_some(password)
 }
@@ -214,8 +239,7 @@ fn answer(status: StatusCode, shown: &Page, root: &Root) -> Response {
 
 /// A page that loads nothing, is kept nowhere, and tells nobody where it was read.
 fn html(status: StatusCode, page: String) -> Response {
-    const POLICY: &str =
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
     let mut response = Response::new(Body::from(page));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -192,7 +192,10 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Parts<W> {
     }
 }
 
-async fn compute<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(server: Arc<Server>, rest: Rest<W>) -> Computed<W> {
+async fn compute<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+    server: Arc<Server>,
+    rest: Rest<W>,
+) -> Computed<W> {
     turn(&server).await.run(move || rest.part()).await
 }
 
@@ -218,7 +221,9 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for Parts<W> {
         let computed = ready!(next.as_mut().poll(context));
         self.next = None;
         // The connection breaks, so that nobody takes half a list for the whole.
-        let Ok((bytes, rest)) = computed else { return Poll::Ready(Some(Err(std::io::Error::other("a bug of ours")))) };
+        let Ok((bytes, rest)) = computed else {
+            return Poll::Ready(Some(Err(std::io::Error::other("a bug of ours"))));
+        };
         let server = Arc::clone(&self.server);
         self.next = rest.map(|rest| Box::pin(compute(server, rest)) as _);
         Poll::Ready(Some(Ok(Frame::data(bytes.into()))))

@@ -40,10 +40,13 @@ pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
         doorkeeper.refuse_foreign(&asked)?;
     }
     // What a body may hold is not held on to while the credential waits for its turn.
-    let (role, claim) = claim(doorkeeper, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
+    let (role, claim) =
+        claim(doorkeeper, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
     let Some(person) = doorkeeper.verified(claim, &asked).await? else { return Ok(failed(role)) };
     let states = (asked.published, asked.directory.as_ref());
-    let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else { return Ok(failed(role)) };
+    let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else {
+        return Ok(failed(role));
+    };
     if session.is_some() {
         doorkeeper.sessions.end(session.as_ref());
     }
@@ -78,7 +81,8 @@ fn claim(
     apikey: [u8; 32],
 ) -> Result<(&'static str, Claim), Failure> {
     let given = |role: &str| {
-        let [email, password] = ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
+        let [email, password] =
+            ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
         (email.is_some() || password.is_some())
             .then(|| Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
     };
@@ -93,7 +97,8 @@ fn claim(
         ));
     };
     let group = params.one("account[group_id]");
-    let memo = credential.memo(doorkeeper, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+    let memo =
+        credential.memo(doorkeeper, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
@@ -107,7 +112,8 @@ fn claim(
 /// 401, in the shape of a login's answer.
 fn failed(role: &str) -> Response {
     let entry = login_failed();
-    let status = StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
+    let status =
+        StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
     answer(status, json!({ role: null, "error": entry.json() }).to_string().into_bytes())
 }
 
@@ -119,7 +125,9 @@ fn described(person: &Person, asked: &Asked<'_>) -> Value {
             let scope = Scope::of(&root);
             let fiche = root.fiches.get(&account.fiche_id)?;
             let mut object = FICHE.render(fiche, &scope, Audience::Account);
-            object.retain(|name, _| ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str()));
+            object.retain(|name, _| {
+                ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
+            });
             object.insert("email".into(), account.email.as_str().into());
             object.insert("group_id".into(), group.number().into());
             object.insert("fiche_id".into(), account.fiche_id.number().into());

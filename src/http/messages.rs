@@ -43,7 +43,12 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 
 /// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
 #[must_use]
-pub fn line(entry: &Entry, root: &Root, audience: Audience, carriers: &Carriers) -> Map<String, Value> {
+pub fn line(
+    entry: &Entry,
+    root: &Root,
+    audience: Audience,
+    carriers: &Carriers,
+) -> Map<String, Value> {
     let mut object = MESSAGE.render(entry, &Scope::of(root), audience);
     let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
     let reading = kept.and_then(|message| carriers.reading(root, message));

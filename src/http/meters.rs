@@ -19,7 +19,8 @@ use tokio::sync::Semaphore;
 /// Codes of refusals, 1 to this.
 const CODES: u8 = 14;
 /// Statuses that are answered.
-const STATUSES: [u16; 16] = [200, 201, 204, 301, 400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 500, 503];
+const STATUSES: [u16; 16] =
+    [200, 201, 204, 301, 400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 500, 503];
 /// Methods that are told apart.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "other"];
 /// Readers of the figures at once at most.
@@ -56,24 +57,37 @@ impl Meters {
     #[must_use]
     pub fn of(recorder: &dyn Recorder) -> Self {
         let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-        let counter = |name: &'static str, labels| recorder.register_counter(&Key::from_parts(name, labels), &metadata);
+        let counter = |name: &'static str, labels| {
+            recorder.register_counter(&Key::from_parts(name, labels), &metadata)
+        };
         let describe = |name: &'static str, about: &'static str| {
             recorder.describe_counter(KeyName::from(name), Some(Unit::Count), about.into());
         };
         describe("slotbook_requests_total", "Requests answered, by method and status.");
         describe("slotbook_refusals_total", "Entries of error bodies, by code.");
-        let requests = METHODS.into_iter().flat_map(|method| STATUSES.map(|status| (method, status)));
+        let requests =
+            METHODS.into_iter().flat_map(|method| STATUSES.map(|status| (method, status)));
         let requests = requests.map(|(method, status)| {
-            let labels = vec![Label::new("method", method), Label::new("status", status.to_string())];
+            let labels =
+                vec![Label::new("method", method), Label::new("status", status.to_string())];
             ((method, status), counter("slotbook_requests_total", labels))
         });
-        let refusals = (1..=CODES)
-            .map(|code| (code, counter("slotbook_refusals_total", vec![Label::new("code", code.to_string())])));
+        let refusals = (1..=CODES).map(|code| {
+            (code, counter("slotbook_refusals_total", vec![Label::new("code", code.to_string())]))
+        });
         let seconds = Key::from_static_name("slotbook_request_seconds");
         let about = "From a request's head to its answer's head.";
-        recorder.describe_histogram(KeyName::from("slotbook_request_seconds"), Some(Unit::Seconds), about.into());
+        recorder.describe_histogram(
+            KeyName::from("slotbook_request_seconds"),
+            Some(Unit::Seconds),
+            about.into(),
+        );
         let connections = Key::from_static_name("slotbook_connections");
-        recorder.describe_gauge(KeyName::from("slotbook_connections"), Some(Unit::Count), "Connections open.".into());
+        recorder.describe_gauge(
+            KeyName::from("slotbook_connections"),
+            Some(Unit::Count),
+            "Connections open.".into(),
+        );
         Self {
             requests: requests.collect(),
             refusals: refusals.collect(),
@@ -101,7 +115,8 @@ impl Meters {
 pub async fn serve_metrics(listener: TcpListener, render: Arc<dyn Fn() -> String + Send + Sync>) {
     let places = Arc::new(Semaphore::new(READERS_MAX));
     loop {
-        let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
+        let place =
+            Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -132,7 +147,9 @@ async fn figures(render: Arc<dyn Fn() -> String + Send + Sync>) -> Response {
     let text = tokio::task::spawn_blocking(move || render()).await;
     let Ok(text) = text else { return status(StatusCode::INTERNAL_SERVER_ERROR) };
     let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
     response
 }
 

@@ -58,12 +58,15 @@ impl Sort {
     fn is_in(self, root: &Root, number: u64) -> bool {
         let catalogue = &root.catalogue;
         match self {
-            Self::Calendar => CalendarId::new(number).is_some_and(|id| catalogue.calendars.contains_key(&id)),
-            Self::Fiche => FicheId::new(number).is_some_and(|id| root.fiches.contains_key(&id)),
-            Self::Vevent | Self::Appointment => VeventId::new(number).is_some_and(|id| root.rows.contains_key(&id)),
-            Self::Intervention => {
-                InterventionId::new(number).is_some_and(|id| catalogue.interventions.contains_key(&id))
+            Self::Calendar => {
+                CalendarId::new(number).is_some_and(|id| catalogue.calendars.contains_key(&id))
             }
+            Self::Fiche => FicheId::new(number).is_some_and(|id| root.fiches.contains_key(&id)),
+            Self::Vevent | Self::Appointment => {
+                VeventId::new(number).is_some_and(|id| root.rows.contains_key(&id))
+            }
+            Self::Intervention => InterventionId::new(number)
+                .is_some_and(|id| catalogue.interventions.contains_key(&id)),
         }
     }
 }
@@ -71,7 +74,8 @@ impl Sort {
 /// Takes the apikey from the body, where the query has none.
 pub(super) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
     if params.one("apikey").is_none()
-        && let Some(key) = body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
+        && let Some(key) =
+            body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
     {
         params.push("apikey", key);
     }
@@ -97,7 +101,12 @@ pub(super) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Optio
 }
 
 /// The state, among those of groups that are wanted, that has the object of that number.
-fn holder(sort: Sort, id: Option<u64>, published: &Published, wanted: impl Fn(GroupId) -> bool) -> Option<Arc<Root>> {
+fn holder(
+    sort: Sort,
+    id: Option<u64>,
+    published: &Published,
+    wanted: impl Fn(GroupId) -> bool,
+) -> Option<Arc<Root>> {
     let number = id?;
     // Whoever has been answered with an id finds its block: the grant is older than what was written with it.
     let directory = published.directory();
@@ -106,7 +115,8 @@ fn holder(sort: Sort, id: Option<u64>, published: &Published, wanted: impl Fn(Gr
         Some(Block::Imported(groups)) => groups,
         None => &[],
     };
-    let mut roots = owners.iter().filter(|group| wanted(**group)).filter_map(|group| published.root(*group));
+    let mut roots =
+        owners.iter().filter(|group| wanted(**group)).filter_map(|group| published.root(*group));
     roots.find(|root| sort.is_in(root, number))
 }
 

@@ -51,12 +51,21 @@ impl Key {
     pub(super) fn answered_before(self, root: &Root, now: Instant) -> Option<Outcome> {
         let known = root.answers.find(&self.scope, now)?;
         let same = known.body == self.body;
-        Some(if same { Ok(json(StatusCode::CREATED, known.answer.to_vec())) } else { Err(Failure::conflict()) })
+        Some(if same {
+            Ok(json(StatusCode::CREATED, known.answer.to_vec()))
+        } else {
+            Err(Failure::conflict())
+        })
     }
 }
 
 /// Whether readers see anything carried out under the key of a request, whatever its body is.
-pub(super) fn is_answered_before(headers: &HeaderMap, identity: &Identity, root: &Root, now: Instant) -> bool {
+pub(super) fn is_answered_before(
+    headers: &HeaderMap,
+    identity: &Identity,
+    root: &Root,
+    now: Instant,
+) -> bool {
     scope(headers, identity, root)
         .is_ok_and(|scope| scope.is_some_and(|scope| root.answers.find(&scope, now).is_some()))
 }
@@ -83,7 +92,9 @@ fn text(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
     let key = value.as_bytes();
     let printable = key.iter().all(|byte| (b' '..=b'~').contains(byte));
     if values.next().is_some() || key.is_empty() || key.len() > KEY_MAX || !printable {
-        let rule = format!("the header must be given once, with 1 to {KEY_MAX} printable ASCII characters");
+        let rule = format!(
+            "the header must be given once, with 1 to {KEY_MAX} printable ASCII characters"
+        );
         return Err(Fault::new(IDEMPOTENCY_KEY, rule));
     }
     Ok(Some(key))
@@ -196,7 +207,8 @@ mod tests {
     #[test]
     fn a_key_is_one_header_of_printable_characters() {
         let of = |values: &[&[u8]]| {
-            let value = |bytes: &&[u8]| axum::http::HeaderValue::from_bytes(bytes).expect("a header");
+            let value =
+                |bytes: &&[u8]| axum::http::HeaderValue::from_bytes(bytes).expect("a header");
             let headers: HeaderMap = values
                 .iter()
                 .map(|bytes| (axum::http::HeaderName::from_static("idempotency-key"), value(bytes)))
@@ -206,7 +218,9 @@ mod tests {
         assert!(matches!(of(&[]), Ok(None)));
         assert_eq!(of(&[b"a b~"]).expect("a key"), Some(b"a b~".to_vec()));
         assert!(of(&[&[b'x'; KEY_MAX]]).is_ok());
-        for bad in [&[&[b'x'; KEY_MAX + 1][..]][..], &[b""], &[b"a\tb"], &["é".as_bytes()], &[b"a", b"a"]] {
+        for bad in
+            [&[&[b'x'; KEY_MAX + 1][..]][..], &[b""], &[b"a\tb"], &["é".as_bytes()], &[b"a", b"a"]]
+        {
             assert!(of(bad).is_err(), "{bad:?}");
         }
     }

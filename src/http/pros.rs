@@ -18,7 +18,8 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let (root, audience) = (Arc::clone(&call.root), call.audience());
     let directory = Arc::clone(call.identity.directory());
     found_by(&call.server, directory.pros.len().saturating_mul(query.cost()), move || {
-        let page = query.page(directory.pros_of(root.catalogue.group.id).collect(), &Scope::of(&root));
+        let page =
+            query.page(directory.pros_of(root.catalogue.group.id).collect(), &Scope::of(&root));
         let numbers: Vec<u64> = page.records.iter().map(|pro| query.number(pro)).collect();
         Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
             let pro = ProId::new(number).and_then(|id| directory.pros.get(&id));
@@ -32,7 +33,12 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/groups/:group_id/pros/:id.
 pub(super) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(ProId::new)?;
-    let pro = call.identity.directory().pros.get(&id).filter(|pro| pro.works_for(call.root.catalogue.group.id));
+    let pro = call
+        .identity
+        .directory()
+        .pros
+        .get(&id)
+        .filter(|pro| pro.works_for(call.root.catalogue.group.id));
     let pro = pro.ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(PROFESSIONAL.render(pro, &call.scope(), call.audience()))))
 }

@@ -22,7 +22,9 @@ impl Proxies {
             return peer;
         }
         let told = |name: &HeaderName, hop: fn(&str) -> Option<IpAddr>| {
-            headers.contains_key(name).then(|| self.first_stranger(headers.get_all(name).iter().rev(), hop))
+            headers
+                .contains_key(name)
+                .then(|| self.first_stranger(headers.get_all(name).iter().rev(), hop))
         };
         let source = match (told(&X_FORWARDED_FOR, address), told(&FORWARDED, of_pairs)) {
             (Some(one), Some(other)) => one.filter(|_| one == other),
@@ -62,7 +64,8 @@ impl Proxies {
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    let address = bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))?;
+    let address =
+        bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))?;
     Some(address.to_canonical())
 }
 
@@ -82,9 +85,13 @@ mod tests {
     use super::*;
 
     fn source(peer: &str, headers: &[(&'static str, &str)]) -> String {
-        let networks = ["10.0.0.0/8", "2001:db8:1::/48"].map(|network| network.parse().expect("a network"));
+        let networks =
+            ["10.0.0.0/8", "2001:db8:1::/48"].map(|network| network.parse().expect("a network"));
         let headers = headers.iter().map(|(name, value)| {
-            (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).expect("a header"))
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_bytes(value.as_bytes()).expect("a header"),
+            )
         });
         let headers: HeaderMap = headers.fold(HeaderMap::new(), |mut all, (name, value)| {
             all.append(name, value);
@@ -102,7 +109,8 @@ mod tests {
         assert_eq!(by_list("203.0.113.7", "198.51.100.1"), "203.0.113.7");
         assert_eq!(source("203.0.113.7", &[("forwarded", "for=198.51.100.1")]), "203.0.113.7");
         assert_eq!(by_list("11.0.0.1", "10.0.0.1"), "11.0.0.1");
-        let nobody = Proxies::default().source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
+        let nobody =
+            Proxies::default().source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
         assert_eq!(nobody.to_string(), "10.0.0.1");
     }
 
@@ -118,8 +126,12 @@ mod tests {
 
     #[test]
     fn proxies_in_a_row_are_passed_over() {
-        assert_eq!(by_list("10.0.0.1", "198.51.100.1, 203.0.113.7, 10.9.9.9, 10.0.0.2"), "203.0.113.7");
-        let lines = [("x-forwarded-for", "198.51.100.1, 203.0.113.7"), ("x-forwarded-for", "10.0.0.2")];
+        assert_eq!(
+            by_list("10.0.0.1", "198.51.100.1, 203.0.113.7, 10.9.9.9, 10.0.0.2"),
+            "203.0.113.7"
+        );
+        let lines =
+            [("x-forwarded-for", "198.51.100.1, 203.0.113.7"), ("x-forwarded-for", "10.0.0.2")];
         assert_eq!(source("10.0.0.1", &lines), "203.0.113.7");
         assert_eq!(by_list("10.0.0.1", "10.0.0.3, 10.0.0.2"), "10.0.0.3", "it is their own");
         assert_eq!(by_list("10.0.0.1", "203.0.113.7, nonsense, 10.0.0.2"), "10.0.0.1");
@@ -161,7 +173,9 @@ mod tests {
 
     #[test]
     fn two_headers_that_contradict_one_another_say_nothing() {
-        let both = |list: &str, pairs: &str| source("10.0.0.1", &[("x-forwarded-for", list), ("forwarded", pairs)]);
+        let both = |list: &str, pairs: &str| {
+            source("10.0.0.1", &[("x-forwarded-for", list), ("forwarded", pairs)])
+        };
         assert_eq!(both("203.0.113.7", "for=203.0.113.7"), "203.0.113.7");
         assert_eq!(both("203.0.113.7", "for=198.51.100.1"), "10.0.0.1");
         assert_eq!(both("203.0.113.7", "nonsense"), "10.0.0.1");

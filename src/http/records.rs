@@ -107,7 +107,10 @@ pub(super) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Ou
 }
 
 /// DELETE of one that is no more; answered as it was.
-pub(super) async fn remove<R: Resource>(call: GroupCall, change: fn(R::Id) -> RecordChange) -> Outcome {
+pub(super) async fn remove<R: Resource>(
+    call: GroupCall,
+    change: fn(R::Id) -> RecordChange,
+) -> Outcome {
     let (id, _) = row::<R>(&call)?;
     let done = call.write(Command::ChangeRecord(change(id))).await?;
     let row = R::find(&done.before, id).ok_or_else(Failure::no_result)?;
@@ -116,11 +119,16 @@ pub(super) async fn remove<R: Resource>(call: GroupCall, change: fn(R::Id) -> Re
 
 async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outcome {
     let done = call.write(Command::ChangeRecord(R::change(Put { id: Some(id), fields }))).await?;
-    let row = R::id(done.object).and_then(|id| R::find(&done.root, id)).ok_or_else(Failure::no_result)?;
+    let row =
+        R::id(done.object).and_then(|id| R::find(&done.root, id)).ok_or_else(Failure::no_result)?;
     Ok(answer(row, &done.root, call.audience()))
 }
 
 /// The bare object.
-pub(super) fn answer<R: Resource>(row: &R, root: &Root, audience: Audience) -> axum::response::Response {
+pub(super) fn answer<R: Resource>(
+    row: &R,
+    root: &Root,
+    audience: Audience,
+) -> axum::response::Response {
     ok(&R::render(row, &Scope::of(root), audience).into())
 }

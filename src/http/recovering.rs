@@ -36,8 +36,9 @@ pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpLis
             Some(_) = conversations.join_next() => continue,
             accepted = accept(listener, &places) => accepted,
         };
-        let service =
-            service_fn(|request: hyper::Request<_>| async move { Ok::<_, Infallible>(answer(request.uri().path())) });
+        let service = service_fn(|request: hyper::Request<_>| async move {
+            Ok::<_, Infallible>(answer(request.uri().path()))
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS_TIMEOUT)
@@ -84,11 +85,20 @@ mod tests {
         let clients = async {
             let _silent = TcpStream::connect(address).await.expect("it listens");
             let alive = asked(address, "GET /healthz").await;
-            assert!(alive.starts_with("HTTP/1.1 200 ") && alive.ends_with(r#"{"status":"alive"}"#), "{alive}");
+            assert!(
+                alive.starts_with("HTTP/1.1 200 ") && alive.ends_with(r#"{"status":"alive"}"#),
+                "{alive}"
+            );
             let ready = asked(address, "GET /readyz").await;
-            assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("the store is being read"), "{ready}");
+            assert!(
+                ready.starts_with("HTTP/1.1 503 ") && ready.contains("the store is being read"),
+                "{ready}"
+            );
             let booking = asked(address, "POST /api/v1/groups/1/appointments").await.to_lowercase();
-            assert!(booking.starts_with("http/1.1 503 ") && booking.contains("\r\nretry-after: 1\r\n"), "{booking}");
+            assert!(
+                booking.starts_with("http/1.1 503 ") && booking.contains("\r\nretry-after: 1\r\n"),
+                "{booking}"
+            );
             assert!(booking.contains("nothing was done"), "{booking}");
             done.send(7).expect("it waits");
         };

@@ -113,13 +113,16 @@ impl Right {
         match (self.of(Role::of(caller)), self.account) {
             (Extent::Shown | Extent::Allowed | Extent::Own | Extent::All, _) => Ok(()),
             (Extent::BySecret, _) if secret => Ok(()),
-            (Extent::BySecret, _) => {
-                Err("this is for those whose appointment it is, or for whoever gives its secret as the parameter key")
+            (Extent::BySecret, _) => Err(
+                "this is for those whose appointment it is, or for whoever gives its secret as the parameter key",
+            ),
+            (Extent::Nothing, Extent::Nothing) => {
+                Err("this is for professionals of the group: send their credentials")
             }
-            (Extent::Nothing, Extent::Nothing) => Err("this is for professionals of the group: send their credentials"),
-            (Extent::Nothing, Extent::Shown | Extent::Allowed | Extent::BySecret | Extent::Own | Extent::All) => {
-                Err("this is for professionals and for clients' accounts: send credentials")
-            }
+            (
+                Extent::Nothing,
+                Extent::Shown | Extent::Allowed | Extent::BySecret | Extent::Own | Extent::All,
+            ) => Err("this is for professionals and for clients' accounts: send credentials"),
         }
     }
 }
@@ -209,7 +212,9 @@ fn in_group(operation: InGroup) -> (Resource, Verb) {
     match operation {
         InGroup::ShowGroup => (Resource::Group, Verb::Show),
         InGroup::ChangeGroup => (Resource::Group, Verb::Change),
-        InGroup::ListCalendars | InGroup::ListCalendarsOfIntervention => (Resource::Calendar, Verb::List),
+        InGroup::ListCalendars | InGroup::ListCalendarsOfIntervention => {
+            (Resource::Calendar, Verb::List)
+        }
         InGroup::ShowCalendar => (Resource::Calendar, Verb::Show),
         InGroup::MakeCalendar => (Resource::Calendar, Verb::Make),
         InGroup::ChangeCalendar => (Resource::Calendar, Verb::Change),
@@ -219,12 +224,16 @@ fn in_group(operation: InGroup) -> (Resource, Verb) {
         InGroup::MakeCalendarset => (Resource::Calendarset, Verb::Make),
         InGroup::ChangeCalendarset => (Resource::Calendarset, Verb::Change),
         InGroup::RemoveCalendarset => (Resource::Calendarset, Verb::Delete),
-        InGroup::ListInterventions | InGroup::ListInterventionsOfSet => (Resource::Intervention, Verb::List),
+        InGroup::ListInterventions | InGroup::ListInterventionsOfSet => {
+            (Resource::Intervention, Verb::List)
+        }
         InGroup::ShowIntervention => (Resource::Intervention, Verb::Show),
         InGroup::MakeIntervention => (Resource::Intervention, Verb::Make),
         InGroup::ChangeIntervention => (Resource::Intervention, Verb::Change),
         InGroup::DeleteIntervention => (Resource::Intervention, Verb::Delete),
-        InGroup::ListInterventionsets | InGroup::ListInterventionsetsOfSet => (Resource::Interventionset, Verb::List),
+        InGroup::ListInterventionsets | InGroup::ListInterventionsetsOfSet => {
+            (Resource::Interventionset, Verb::List)
+        }
         InGroup::ShowInterventionset => (Resource::Interventionset, Verb::Show),
         InGroup::MakeInterventionset => (Resource::Interventionset, Verb::Make),
         InGroup::ChangeInterventionset => (Resource::Interventionset, Verb::Change),
@@ -275,7 +284,11 @@ pub struct Route {
 
 /// Every path that is served.
 pub fn routes() -> impl Iterator<Item = Route> {
-    TABLE.iter().map(|row| Route { method: row.http_method(), path: row.path, right: of(row.operation).copied() })
+    TABLE.iter().map(|row| Route {
+        method: row.http_method(),
+        path: row.path,
+        right: of(row.operation).copied(),
+    })
 }
 
 #[cfg(test)]

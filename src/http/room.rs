@@ -22,7 +22,8 @@ pub(super) fn let_in<'h>(
     (identity, root): (&Identity, Option<&Root>),
     asked: &Asked<'_>,
 ) -> Result<Incoming<'h>, Failure> {
-    let Some(root) = root.filter(|_| row.changes() && may(row, identity, asked.params).is_ok()) else {
+    let Some(root) = root.filter(|_| row.changes() && may(row, identity, asked.params).is_ok())
+    else {
         return Ok(body);
     };
     let Some(rejection) = engine.turns_away(root.catalogue.group.id) else { return Ok(body) };

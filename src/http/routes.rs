@@ -12,8 +12,8 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
-    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
 };
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -185,8 +185,16 @@ pub(super) static TABLE: &[Row] = &[
     in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ShowCalendarset),
     in_group(PUT, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::ChangeCalendarset),
     in_group(DELETE, "/api/v1/groups/{group_id}/calendarsets/{id}", InGroup::RemoveCalendarset),
-    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}/interventions", InGroup::ListInterventionsOfSet),
-    in_group(GET, "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets", InGroup::ListInterventionsetsOfSet),
+    in_group(
+        GET,
+        "/api/v1/groups/{group_id}/calendarsets/{id}/interventions",
+        InGroup::ListInterventionsOfSet,
+    ),
+    in_group(
+        GET,
+        "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets",
+        InGroup::ListInterventionsetsOfSet,
+    ),
     in_group(GET, "/api/v1/groups/{group_id}/interventions", InGroup::ListInterventions),
     in_group(GET, "/api/v1/groups/{group_id}/interventions/{id}", InGroup::ShowIntervention),
     in_group(POST, "/api/v1/groups/{group_id}/interventions", InGroup::MakeIntervention),
@@ -195,8 +203,16 @@ pub(super) static TABLE: &[Row] = &[
     in_group(GET, "/api/v1/groups/{group_id}/interventionsets", InGroup::ListInterventionsets),
     in_group(POST, "/api/v1/groups/{group_id}/interventionsets", InGroup::MakeInterventionset),
     in_group(GET, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ShowInterventionset),
-    in_group(PUT, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::ChangeInterventionset),
-    in_group(DELETE, "/api/v1/groups/{group_id}/interventionsets/{id}", InGroup::RemoveInterventionset),
+    in_group(
+        PUT,
+        "/api/v1/groups/{group_id}/interventionsets/{id}",
+        InGroup::ChangeInterventionset,
+    ),
+    in_group(
+        DELETE,
+        "/api/v1/groups/{group_id}/interventionsets/{id}",
+        InGroup::RemoveInterventionset,
+    ),
     in_group(GET, "/api/v1/groups/{group_id}/customfields", InGroup::ListCustomfields),
     in_group(POST, "/api/v1/groups/{group_id}/customfields", InGroup::MakeCustomfield),
     in_group(GET, "/api/v1/groups/{group_id}/customfields/{id}", InGroup::ShowCustomfield),
@@ -238,7 +254,12 @@ pub(super) static TABLE: &[Row] = &[
     older(POST, "/api/v1/appointments", InGroup::BookAppointment, Sort::Appointment),
     older(GET, "/api/v1/appointments/{id}", InGroup::ShowAppointment, Sort::Appointment),
     older(DELETE, "/api/v1/appointments/{id}", InGroup::CancelAppointment, Sort::Appointment),
-    older(GET, "/api/v1/interventions/{id}/calendars", InGroup::ListCalendarsOfIntervention, Sort::Intervention),
+    older(
+        GET,
+        "/api/v1/interventions/{id}/calendars",
+        InGroup::ListCalendarsOfIntervention,
+        Sort::Intervention,
+    ),
 ];
 
 impl Row {
@@ -360,15 +381,19 @@ impl Routes {
         let meters = Arc::clone(&server.meters);
         let mut router = Router::new();
         for row in TABLE {
-            let handler = move |State(server): State<Arc<Server>>, ids: Result<RawPathParams, _>, request: Request| {
+            let handler = move |State(server): State<Arc<Server>>,
+                                ids: Result<RawPathParams, _>,
+                                request: Request| {
                 call::answer(server, row, ids.ok(), request)
             };
             router = router.route(row.path, on(row.method, handler));
         }
         // Pages for people, beside the API.
         router = router.route("/m/{token}", get(links::show).post(links::act));
-        let router =
-            router.fallback(not_found).method_not_allowed_fallback(method_not_allowed).with_state(Arc::clone(&server));
+        let router = router
+            .fallback(not_found)
+            .method_not_allowed_fallback(method_not_allowed)
+            .with_state(Arc::clone(&server));
         Self { service: TowerToHyperService::new(router), server, meters }
     }
 
@@ -386,7 +411,8 @@ impl Routes {
         let by_key_alone = !headers.contains_key(AUTHORIZATION)
             && tokens_of(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
-        let asks_first = method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let asks_first =
+            method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let mut request = without_suffix(request.map(Body::new));
         request.extensions_mut().insert(Source(source));
         let mut response = match Guarded(Box::pin(self.service.call(request))).await {
@@ -400,7 +426,9 @@ impl Routes {
         }
         if by_key_alone {
             // Any web page may read what the key alone is told.
-            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            response
+                .headers_mut()
+                .insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         }
         let micros = began.elapsed().as_micros();
         self.meters.answered(&method, &response, began.elapsed());
@@ -417,7 +445,10 @@ fn preflight(refused: &Response) -> Response {
     if let Some(methods) = refused.headers().get(ALLOW) {
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
     }
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, idempotency-key"));
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("content-type, idempotency-key"),
+    );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }
@@ -444,11 +475,17 @@ fn without_suffix(mut request: Request) -> Request {
 }
 
 async fn not_found() -> Failure {
-    Failure::new(Problem::NoResult, "there is no such path: see the documentation for those there are")
+    Failure::new(
+        Problem::NoResult,
+        "there is no such path: see the documentation for those there are",
+    )
 }
 
 async fn method_not_allowed() -> Failure {
-    Failure::new(Problem::MethodNotAllowed, "the path does not take this method: the header Allow names those it takes")
+    Failure::new(
+        Problem::MethodNotAllowed,
+        "the path does not take this method: the header Allow names those it takes",
+    )
 }
 
 /// A future whose panic is its result.

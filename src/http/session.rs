@@ -82,7 +82,8 @@ impl Sessions {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let sessions = &mut open.by_hash;
         sessions.retain(|_, session| session.is_fresh(now));
-        while sessions.values().filter(|session| session.holder.is_same_person(&holder)).count() >= SESSIONS_OF_ONE_MAX
+        while sessions.values().filter(|session| session.holder.is_same_person(&holder)).count()
+            >= SESSIONS_OF_ONE_MAX
         {
             drop_idlest(sessions, |session| session.holder.is_same_person(&holder));
         }
@@ -103,7 +104,8 @@ impl Sessions {
     ) -> Option<Standing> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         // A browser may still send an older one, of a narrower path, before the one that counts.
-        let token = tokens_of(headers).map(hash_of).find(|token| open.by_hash.contains_key(token))?;
+        let token =
+            tokens_of(headers).map(hash_of).find(|token| open.by_hash.contains_key(token))?;
         let session = open.by_hash.get_mut(&token)?;
         let known = session.is_fresh(now) && directory.apikeys.contains_key(&session.apikey);
         match session.holder.person(published, directory).filter(|_| known) {
@@ -154,7 +156,11 @@ impl Holder {
             Person::Account(group, account) => {
                 let email = account.email.folded();
                 published.root(*group)?.accounts.get(&email)?;
-                Some(Self::Account { group: *group, email, password_hash: account.password_hash.clone() })
+                Some(Self::Account {
+                    group: *group,
+                    email,
+                    password_hash: account.password_hash.clone(),
+                })
             }
         }
     }
@@ -164,13 +170,18 @@ impl Holder {
     fn person(&mut self, published: &Published, directory: &Directory) -> Option<Person> {
         match self {
             Self::Pro { id, password_hash } => {
-                let pro = directory.pros.get(id).filter(|pro| pro.password_hash == *password_hash)?;
+                let pro =
+                    directory.pros.get(id).filter(|pro| pro.password_hash == *password_hash)?;
                 Some(Person::Pro(pro.id))
             }
             Self::Account { group, email, password_hash } => {
                 let root = published.root(*group)?;
                 let same = |account: &&Arc<Account>| account.password_hash == *password_hash;
-                let account = root.accounts.get(email).filter(same).or_else(|| root.accounts.values().find(same))?;
+                let account = root
+                    .accounts
+                    .get(email)
+                    .filter(same)
+                    .or_else(|| root.accounts.values().find(same))?;
                 *email = account.email.folded();
                 Some(Person::Account(*group, Arc::clone(account)))
             }
@@ -180,16 +191,22 @@ impl Holder {
     fn is_same_person(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pro { id, .. }, Self::Pro { id: other, .. }) => id == other,
-            (Self::Account { group, email, .. }, Self::Account { group: other_group, email: other_email, .. }) => {
-                group == other_group && email == other_email
+            (
+                Self::Account { group, email, .. },
+                Self::Account { group: other_group, email: other_email, .. },
+            ) => group == other_group && email == other_email,
+            (Self::Pro { .. }, Self::Account { .. }) | (Self::Account { .. }, Self::Pro { .. }) => {
+                false
             }
-            (Self::Pro { .. }, Self::Account { .. }) | (Self::Account { .. }, Self::Pro { .. }) => false,
         }
     }
 }
 
 fn drop_idlest(sessions: &mut BTreeMap<[u8; 32], Session>, among: impl Fn(&Session) -> bool) {
-    let idlest = sessions.iter().filter(|(_, session)| among(session)).min_by_key(|(_, session)| session.used);
+    let idlest = sessions
+        .iter()
+        .filter(|(_, session)| among(session))
+        .min_by_key(|(_, session)| session.used);
     if let Some(token) = idlest.map(|(token, _)| *token) {
         sessions.remove(&token);
     }
@@ -201,8 +218,13 @@ fn hash_of(token: &[u8]) -> [u8; 32] {
 
 /// The tokens among a request's cookies, whatever bytes the others hold.
 pub(super) fn tokens_of(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    let pairs = headers.get_all(COOKIE).iter().flat_map(|header| header.as_bytes().split(|byte| *byte == b';'));
-    let tokens = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(COOKIE_NAME.as_bytes())?.strip_prefix(b"="));
+    let pairs = headers
+        .get_all(COOKIE)
+        .iter()
+        .flat_map(|header| header.as_bytes().split(|byte| *byte == b';'));
+    let tokens = pairs.filter_map(|pair| {
+        pair.trim_ascii().strip_prefix(COOKIE_NAME.as_bytes())?.strip_prefix(b"=")
+    });
     tokens.filter(|token| !token.is_empty())
 }
 
@@ -211,14 +233,18 @@ mod tests {
     use super::*;
 
     fn session(pro: u64, used: i64) -> Session {
-        let holder = Holder::Pro { id: ProId::new(pro).expect("an id"), password_hash: Text::default() };
+        let holder =
+            Holder::Pro { id: ProId::new(pro).expect("an id"), password_hash: Text::default() };
         Session { apikey: [0; 32], holder, used: Instant(used) }
     }
 
     #[test]
     fn the_token_is_found_among_other_cookies() {
         let of = |text: &'static str| {
-            let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_bytes(text.as_bytes()).expect("a header"))]);
+            let headers = HeaderMap::from_iter([(
+                COOKIE,
+                HeaderValue::from_bytes(text.as_bytes()).expect("a header"),
+            )]);
             tokens_of(&headers).map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         assert_eq!(of("a=b; _session_id=abc; c=d"), [b"abc"]);
@@ -235,8 +261,11 @@ mod tests {
 
     #[test]
     fn whoever_has_been_idle_longest_goes_first() {
-        let mut sessions =
-            BTreeMap::from([([1; 32], session(1, 30)), ([2; 32], session(2, 10)), ([3; 32], session(1, 20))]);
+        let mut sessions = BTreeMap::from([
+            ([1; 32], session(1, 30)),
+            ([2; 32], session(2, 10)),
+            ([3; 32], session(1, 20)),
+        ]);
         let one = session(1, 0).holder;
         drop_idlest(&mut sessions, |session| session.holder.is_same_person(&one));
         assert!(!sessions.contains_key(&[3; 32]) && sessions.len() == 2);

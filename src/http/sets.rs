@@ -48,18 +48,27 @@ impl Resource for Interventionset {
 
 /// GET /api/v1/groups/:group_id/calendarsets.
 pub(super) async fn list_of_calendars(call: GroupCall) -> Outcome {
-    records::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true).await
+    records::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true)
+        .await
 }
 
 /// GET /api/v1/groups/:group_id/interventionsets.
 pub(super) async fn list_of_interventions(call: GroupCall) -> Outcome {
-    records::list(&call, call.root.catalogue.interventionsets.len(), all_of_interventions, |_, _| true).await
+    records::list(
+        &call,
+        call.root.catalogue.interventionsets.len(),
+        all_of_interventions,
+        |_, _| true,
+    )
+    .await
 }
 
 /// GET /api/v1/groups/:group_id/calendarsets/:id/interventions: those offered on any live calendar of the set.
 pub(super) async fn interventions(call: GroupCall) -> Outcome {
     let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
-    let wanted = move |intervention: &Intervention, root: &Root| offers(root, set, intervention, now, audience);
+    let wanted = move |intervention: &Intervention, root: &Root| {
+        offers(root, set, intervention, now, audience)
+    };
     records::list(&call, looked_at(&call), all_interventions, wanted).await
 }
 
@@ -69,7 +78,9 @@ pub(super) async fn interventionsets(call: GroupCall) -> Outcome {
     let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
     let wanted = move |category: &Interventionset, root: &Root| {
         let mut members = root.catalogue.interventions.values();
-        members.any(|row| row.interventionset_id == Some(category.id) && offers(root, set, row, now, audience))
+        members.any(|row| {
+            row.interventionset_id == Some(category.id) && offers(root, set, row, now, audience)
+        })
     };
     records::list(&call, looked_at(&call), all_of_interventions, wanted).await
 }
@@ -86,7 +97,11 @@ fn all_of_interventions(root: &Root) -> Vec<&Interventionset> {
 fn shown_set(call: &GroupCall) -> Result<CalendarsetId, Failure> {
     let id = call.id(CalendarsetId::new)?;
     let set = call.root.catalogue.calendarsets.get(&id).ok_or_else(Failure::no_result)?;
-    if Calendarset::shown(set, &call.root, call.audience()) { Ok(id) } else { Err(Failure::no_result()) }
+    if Calendarset::shown(set, &call.root, call.audience()) {
+        Ok(id)
+    } else {
+        Err(Failure::no_result())
+    }
 }
 
 /// How many pairs of an intervention and a calendar there are at most.
@@ -95,7 +110,13 @@ fn looked_at(call: &GroupCall) -> usize {
 }
 
 /// Whether an intervention is offered on some live calendar of a set, as far as the audience sees both.
-fn offers(root: &Root, set: CalendarsetId, row: &Intervention, now: Instant, audience: Audience) -> bool {
+fn offers(
+    root: &Root,
+    set: CalendarsetId,
+    row: &Intervention,
+    now: Instant,
+    audience: Audience,
+) -> bool {
     let catalogue = &root.catalogue;
     let mut members = catalogue.calendars.values().filter(|calendar| {
         let seen = audience >= Audience::Pro || catalogue.calendar_hidden(calendar.id).is_none();

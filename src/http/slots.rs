@@ -63,7 +63,9 @@ fn may_search(call: &GroupCall) -> Result<(), Failure> {
     match call.caller() {
         Caller::Pro(_) => drop(from_web(&call.params)?),
         Caller::Application if !call.root.catalogue.group.open_data => {
-            return Err(Failure::unauthorized("this group shows its free times to logged-in clients only"));
+            return Err(Failure::unauthorized(
+                "this group shows its free times to logged-in clients only",
+            ));
         }
         Caller::Application | Caller::Account(_) if from_web(&call.params) == Ok(false) => {
             return Err(Failure::unauthorized("from_web=0 is for professionals of the group"));
@@ -78,8 +80,15 @@ fn points(search: &SlotSearch, root: &Root, now: Instant) -> i64 {
     let of = |id: &CalendarId| {
         let calendar = root.catalogue.calendars.get(id)?;
         let (_, latest) = lead_times(&root.catalogue, *id, now)?;
-        let end = if search.channel.follows_module_rules() { search.window.end.min(latest) } else { search.window.end };
-        Some(end.seconds_since(search.window.start).max(0) / (calendar.generate_interval.number() * MINUTE))
+        let end = if search.channel.follows_module_rules() {
+            search.window.end.min(latest)
+        } else {
+            search.window.end
+        };
+        Some(
+            end.seconds_since(search.window.start).max(0)
+                / (calendar.generate_interval.number() * MINUTE),
+        )
     };
     search.calendars.iter().filter_map(of).sum()
 }
@@ -92,7 +101,8 @@ fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
     let mut found: Vec<(Instant, usize)> = Vec::new();
     let mut from = search.window.start;
     while from < search.window.end {
-        let stretch = Interval { start: from, end: from.plus_seconds(STRETCH).min(search.window.end) };
+        let stretch =
+            Interval { start: from, end: from.plus_seconds(STRETCH).min(search.window.end) };
         from = stretch.end;
         found.clear();
         for (place, id) in search.calendars.iter().enumerate() {
@@ -123,7 +133,9 @@ fn verdicts(
     to_web: bool,
 ) -> Vec<(CalendarId, Result<(), Vec<crate::domain::bookable::Obstacle>>)> {
     let catalogue = &root.catalogue;
-    let hidden = |id: &&CalendarId| to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some();
+    let hidden = |id: &&CalendarId| {
+        to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()
+    };
     let verdict = |id: &CalendarId| {
         let view = root.calendars.get(id).expect("every calendar has a view");
         (*id, bookable(catalogue, view, &search.chain, start, now, search.channel))

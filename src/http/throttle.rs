@@ -40,7 +40,8 @@ mod tests {
     #[test]
     fn the_eleventh_try_of_a_pair_waits_and_nobody_else_does() {
         let throttle = Throttle::default();
-        let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().expect("an address"));
+        let [here, there] =
+            ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().expect("an address"));
         let [one, other] = [[1; 32], [2; 32]];
         for second in 0..10 {
             assert_eq!(throttle.wait(one, here, Instant(second)), None);
@@ -49,6 +50,10 @@ mod tests {
         assert_eq!(throttle.wait(one, here, Instant(100)), Some(500));
         assert_eq!(throttle.wait(other, here, Instant(100)), None);
         assert_eq!(throttle.wait(one, there, Instant(100)), None);
-        assert_eq!(throttle.wait(one, here, Instant(600)), None, "the first failure counts no more");
+        assert_eq!(
+            throttle.wait(one, here, Instant(600)),
+            None,
+            "the first failure counts no more"
+        );
     }
 }

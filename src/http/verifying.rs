@@ -205,7 +205,10 @@ mod tests {
             assert!(standing.await.expect("no panic"));
         }
         let told = told.lock().expect("no panic");
-        assert_eq!(told[..5], ["2001:db8::1", "10.0.0.2", "2001:db8::1", "10.0.0.2", "2001:db8::1"]);
+        assert_eq!(
+            told[..5],
+            ["2001:db8::1", "10.0.0.2", "2001:db8::1", "10.0.0.2", "2001:db8::1"]
+        );
         assert_eq!((told.len(), verifying.line.state().free.len()), (WAITING_OF_ONE + 2, 1));
     }
 
@@ -232,7 +235,11 @@ mod tests {
             assert!(gone.await.is_err());
         }
         drop(first);
-        assert_eq!((in_line(&verifying), verifying.line.state().free.len()), (0, 1), "nobody has it");
+        assert_eq!(
+            (in_line(&verifying), verifying.line.state().free.len()),
+            (0, 1),
+            "nobody has it"
+        );
     }
 
     #[tokio::test]

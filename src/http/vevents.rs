@@ -23,9 +23,12 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     let mut faults = Vec::new();
     let mut keep = |fault: Fault| faults.push(fault);
     let known = |id: CalendarId| call.root.catalogue.calendars.contains_key(&id);
-    let calendar = id(&call.params, "calendar_id", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
+    let calendar = id(&call.params, "calendar_id", CalendarId::new, known)
+        .map_err(&mut keep)
+        .unwrap_or_default();
     let known = |id: FicheId| call.root.fiches.contains_key(&id);
-    let fiche = id(&call.params, "fiche_id", FicheId::new, known).map_err(&mut keep).unwrap_or_default();
+    let fiche =
+        id(&call.params, "fiche_id", FicheId::new, known).map_err(&mut keep).unwrap_or_default();
     let from = moment(&call.params, "start_from", zone).map_err(&mut keep).unwrap_or_default();
     let to = moment(&call.params, "start_to", zone).map_err(&mut keep).unwrap_or_default();
     let query = Query::parse(&call.params, &VEVENT, &call.scope(), audience);
@@ -38,7 +41,9 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     };
     let wanted = move |row: &Vevent, _: &Root| {
         calendar.is_none_or(|id| row.calendar_id == id)
-            && fiche.is_none_or(|id| row.appointment().is_some_and(|appointment| appointment.fiche_id == id))
+            && fiche.is_none_or(|id| {
+                row.appointment().is_some_and(|appointment| appointment.fiche_id == id)
+            })
             && from.is_none_or(|from| from <= start(row, zone))
             && to.is_none_or(|to| start(row, zone) < to)
     };
@@ -61,7 +66,8 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 pub(super) async fn make(call: GroupCall) -> Outcome {
     let object = fields(&call)?.clone();
     let draft = VeventDraft::new(move |root, _, draws, at| {
-        parse(&object, &Scope::of(root), Audience::Pro).map(|input| input.vevent(draws.id, draws.key, at, at))
+        parse(&object, &Scope::of(root), Audience::Pro)
+            .map(|input| input.vevent(draws.id, draws.key, at, at))
     });
     let audience = call.audience();
     let made = move |done: &Done| {
@@ -93,11 +99,17 @@ pub(super) async fn delete(call: GroupCall) -> Outcome {
 async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
     let command = call.unless_quiet(Command::PutVevent(command), VEVENT.resource);
     let done = call.write(command).await.map_err(|failure| failure.calling("date", "start"))?;
-    let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id)).ok_or_else(Failure::no_result)?;
+    let row = VeventId::new(done.object)
+        .and_then(|id| done.root.rows.get(&id))
+        .ok_or_else(Failure::no_result)?;
     Ok(ok(&VEVENT.render(row, &Scope::of(&done.root), call.audience()).into()))
 }
 
 /// The fields of an event, wrapped or bare. Contract 6.
 fn fields(call: &GroupCall) -> Result<&Map<String, Value>, Failure> {
-    if call.body.contains_key(VEVENT.resource) { wrapped(&call.body, VEVENT.resource) } else { Ok(&call.body) }
+    if call.body.contains_key(VEVENT.resource) {
+        wrapped(&call.body, VEVENT.resource)
+    } else {
+        Ok(&call.body)
+    }
 }

@@ -37,7 +37,10 @@ impl<K: Ord> Window<K> {
     /// How many of a key count now.
     pub(super) fn count(&self, key: &K, now: Instant) -> usize {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.moments.get(key).map_or(0, |moments| moments.iter().filter(|at| self.counts(**at, now)).count())
+        counted
+            .moments
+            .get(key)
+            .map_or(0, |moments| moments.iter().filter(|at| self.counts(**at, now)).count())
     }
 
     /// Seconds until a key may go on, if it has to wait.
@@ -91,7 +94,10 @@ mod tests {
             assert_eq!(window.wait(&"a", Instant(second)), None);
             window.add("a", Instant(second));
         }
-        assert_eq!((window.wait(&"a", Instant(30)), window.count(&"a", Instant(30))), (Some(70), 3));
+        assert_eq!(
+            (window.wait(&"a", Instant(30)), window.count(&"a", Instant(30))),
+            (Some(70), 3)
+        );
         assert_eq!(window.wait(&"b", Instant(30)), None);
         assert_eq!((window.wait(&"a", Instant(100)), window.count(&"a", Instant(100))), (None, 2));
         window.add("a", Instant(100));
@@ -105,7 +111,11 @@ mod tests {
         assert_eq!(window.counted.lock().expect("no panic").moments.len(), KEYS_MAX);
         assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is known");
         window.add(0, Instant(100));
-        assert_eq!(window.counted.lock().expect("no panic").moments.len(), 1, "what counts no more goes");
+        assert_eq!(
+            window.counted.lock().expect("no panic").moments.len(),
+            1,
+            "what counts no more goes"
+        );
     }
 
     #[test]

@@ -82,5 +82,10 @@ fn utc(moment: Instant) -> String {
     let civil = zone::utc_of(moment);
     let (year, month, day) = civil.day().ymd();
     let second = civil.second_of_day();
-    format!("{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z", second / 3_600, second / 60 % 60, second % 60)
+    format!(
+        "{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
 }

@@ -16,7 +16,8 @@ const EXTENDED: &str = "^{}\\[~]|€";
 pub(super) fn fitted(before: &str, name: &str, after: &str) -> String {
     let [before, name, after] = [before, name, after].map(plain);
     let all = format!("{before}{name}{after}");
-    let (length, max) = if is_gsm(&all) { (places as fn(&str) -> usize, GSM_MAX) } else { (units as _, OTHER_MAX) };
+    let (length, max) =
+        if is_gsm(&all) { (places as fn(&str) -> usize, GSM_MAX) } else { (units as _, OTHER_MAX) };
     let room = max.saturating_sub(length(&before) + length(&after));
     let mut kept = String::new();
     for c in name.chars() {
@@ -97,7 +98,10 @@ mod tests {
 
     #[test]
     fn accents_of_french_stay_or_go() {
-        assert_eq!(fitted("", "Crêperie d’Août à Noël, ça été", ""), "Creperie d'Aout à Noel, ca été");
+        assert_eq!(
+            fitted("", "Crêperie d’Août à Noël, ça été", ""),
+            "Creperie d'Aout à Noel, ca été"
+        );
         assert_eq!(fitted("a", "", "€"), "a€");
     }
 

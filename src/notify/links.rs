@@ -53,7 +53,9 @@ impl Subscriber {
     /// Whether it was this client, at the address it has now, to whom the server has mailed the link.
     #[must_use]
     pub fn is(&self, client: &Fiche, seal: &Seal) -> bool {
-        let proves = |proof: [u8; PROOF_BYTES]| mac(seal, self.group, client).verify_truncated_left(&proof).is_ok();
+        let proves = |proof: [u8; PROOF_BYTES]| {
+            mac(seal, self.group, client).verify_truncated_left(&proof).is_ok()
+        };
         self.client == client.id && bytes_of(&self.proof).is_some_and(proves)
     }
 }
@@ -106,7 +108,11 @@ pub fn parse(token: &str) -> Option<Link> {
     match what {
         "c" => {
             let appointment = VeventId::new(id.parse().ok()?)?;
-            Some(Link::Cancel(Holder { group, appointment, key: Key::new(proof)?.as_str().to_owned() }))
+            Some(Link::Cancel(Holder {
+                group,
+                appointment,
+                key: Key::new(proof)?.as_str().to_owned(),
+            }))
         }
         "u" => {
             let client = FicheId::new(id.parse().ok()?)?;
@@ -145,8 +151,14 @@ mod tests {
         assert!(!proven(token, &client, &Seal::new([8; 32])), "another store's");
         assert!(!proven(&token.replacen("u.4.", "u.5.", 1), &client, &seal), "another group's");
         let other = Fiche { id: FicheId::new(10).expect("an id"), ..client.clone() };
-        assert!(!proven(token, &other, &seal) && !proven(&token.replacen(".9.", ".10.", 1), &other, &seal));
-        let moved = Fiche { email: Some(Email::new("bob@example.org").expect("an address")), ..client.clone() };
+        assert!(
+            !proven(token, &other, &seal)
+                && !proven(&token.replacen(".9.", ".10.", 1), &other, &seal)
+        );
+        let moved = Fiche {
+            email: Some(Email::new("bob@example.org").expect("an address")),
+            ..client.clone()
+        };
         assert!(!proven(token, &moved, &seal), "another address");
         for no_proof in ["abcdefghijklmnopqrst", "+fabcdefabcdefabcdefabcdefabcdef", ""] {
             assert!(parse(&format!("u.4.9.{no_proof}")).is_some(), "it says whose page it is");

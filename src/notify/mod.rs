@@ -55,7 +55,12 @@ impl Carriers {
     /// Nobody: messages are kept to be read.
     #[must_use]
     pub fn nobody(public_url: &str) -> Self {
-        Self { mail: None, sms: None, public_url: public_url.trim_end_matches('/').to_owned(), seal: None }
+        Self {
+            mail: None,
+            sms: None,
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            seal: None,
+        }
     }
 
     /// What every mail says of this server.
@@ -81,7 +86,9 @@ impl Carriers {
         const TEXT: &str = "This is a test message of slotbook.";
         let identity = format!("slotbook-test-{}", now.0);
         match (to.contains('@'), &self.mail, &self.sms) {
-            (true, Some(smtp), _) => smtp.send(&letter::Letter::test(to, TEXT), &identity, now).await,
+            (true, Some(smtp), _) => {
+                smtp.send(&letter::Letter::test(to, TEXT), &identity, now).await
+            }
             (false, _, Some(gateway)) => gateway.send(to, "", TEXT, &identity).await,
             (true, None, _) => refused("no SMTP server is configured: give --smtp-host"),
             (false, _, None) => refused("no SMS gateway is configured: give --sms-url"),
@@ -99,7 +106,9 @@ impl Carriers {
             (Channel::Sms, _, Some(gateway)) => match render::short(root, message) {
                 Some(text) => {
                     let sender = root.catalogue.group.sms_sender_name.as_str().trim();
-                    gateway.send(message.recipient.as_str(), sender, &text, &identity(root, message)).await
+                    gateway
+                        .send(message.recipient.as_str(), sender, &text, &identity(root, message))
+                        .await
                 }
                 None => gone(),
             },

@@ -66,7 +66,8 @@ pub fn page(page: &Page, country: &str) -> String {
 }
 
 fn words(lang: &'static str, title: &'static str, lines: &[&str], button: &'static str) -> Words {
-    let lines = lines.iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
+    let lines =
+        lines.iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
     Words { lang, title, lines, button, password: false, password_label: "" }
 }
 
@@ -88,24 +89,40 @@ fn french(page: &Page) -> Words {
             &[&format!("Ne plus recevoir de rappels de {group} par e-mail ?")],
             "Ne plus recevoir de rappels",
         ),
-        Page::Unsubscribed => say("C’est noté", &["Vous ne recevrez plus de rappels par e-mail."], ""),
+        Page::Unsubscribed => {
+            say("C’est noté", &["Vous ne recevrez plus de rappels par e-mail."], "")
+        }
         Page::AskPassword => Words {
             password: true,
             password_label: "Mot de passe",
             ..say("Votre compte", &["Choisissez un mot de passe."], "Confirmer")
         },
-        Page::AskEmail => say("Votre nouvelle adresse", &["Confirmez que cette adresse est la vôtre."], "Confirmer"),
+        Page::AskEmail => say(
+            "Votre nouvelle adresse",
+            &["Confirmez que cette adresse est la vôtre."],
+            "Confirmer",
+        ),
         Page::AccountDone => say("Votre compte est confirmé", &["Vous pouvez vous connecter."], ""),
-        Page::EmailDone => say("Votre adresse est confirmée", &["C’est désormais celle de votre compte."], ""),
+        Page::EmailDone => {
+            say("Votre adresse est confirmée", &["C’est désormais celle de votre compte."], "")
+        }
         Page::NoPassword => Words {
             password: true,
             password_label: "Mot de passe",
-            ..say("Votre compte", &["Ce mot de passe ne convient pas : choisissez-en un autre."], "Confirmer")
+            ..say(
+                "Votre compte",
+                &["Ce mot de passe ne convient pas : choisissez-en un autre."],
+                "Confirmer",
+            )
         },
-        Page::Gone => {
-            say("Ce lien ne mène plus nulle part", &["Il est trop ancien, a déjà servi, ou n’est pas complet."], "")
+        Page::Gone => say(
+            "Ce lien ne mène plus nulle part",
+            &["Il est trop ancien, a déjà servi, ou n’est pas complet."],
+            "",
+        ),
+        Page::Busy => {
+            say("Un instant", &["Le serveur est occupé : essayez encore dans une minute."], "")
         }
-        Page::Busy => say("Un instant", &["Le serveur est occupé : essayez encore dans une minute."], ""),
     }
 }
 
@@ -122,26 +139,34 @@ fn english(page: &Page) -> Words {
             let until = format!("It could be cancelled online until {until} only.");
             say("Too late to cancel online", &[&until, phone], "")
         }
-        Page::AskUnsubscribe { group } => {
-            say("E-mail reminders", &[&format!("Receive no more e-mail reminders from {group}?")], "No more reminders")
-        }
+        Page::AskUnsubscribe { group } => say(
+            "E-mail reminders",
+            &[&format!("Receive no more e-mail reminders from {group}?")],
+            "No more reminders",
+        ),
         Page::Unsubscribed => say("Done", &["You will receive no more reminders by e-mail."], ""),
         Page::AskPassword => Words {
             password: true,
             password_label: "Password",
             ..say("Your account", &["Choose a password."], "Confirm")
         },
-        Page::AskEmail => say("Your new address", &["Confirm that this address is yours."], "Confirm"),
+        Page::AskEmail => {
+            say("Your new address", &["Confirm that this address is yours."], "Confirm")
+        }
         Page::AccountDone => say("Your account is confirmed", &["You can log in now."], ""),
-        Page::EmailDone => say("Your address is confirmed", &["It is that of your account from now on."], ""),
+        Page::EmailDone => {
+            say("Your address is confirmed", &["It is that of your account from now on."], "")
+        }
         Page::NoPassword => Words {
             password: true,
             password_label: "Password",
             ..say("Your account", &["That password will not do: choose another."], "Confirm")
         },
-        Page::Gone => {
-            say("This link leads nowhere any more", &["It is too old, has been used, or is not complete."], "")
-        }
+        Page::Gone => say(
+            "This link leads nowhere any more",
+            &["It is too old, has been used, or is not complete."],
+            "",
+        ),
         Page::Busy => say("One moment", &["The server is busy: try again in a minute."], ""),
     }
 }

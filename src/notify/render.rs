@@ -98,12 +98,16 @@ pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option
     let language = Language::of_country(group.country.as_str());
     let (said, subjects) = said(root, message, language, frame)?;
     let written = match language {
-        Language::French => {
-            (SubjectFr { said: &said }.render(), TextFr { said: &said }.render(), HtmlFr { said: &said }.render())
-        }
-        Language::English => {
-            (SubjectEn { said: &said }.render(), TextEn { said: &said }.render(), HtmlEn { said: &said }.render())
-        }
+        Language::French => (
+            SubjectFr { said: &said }.render(),
+            TextFr { said: &said }.render(),
+            HtmlFr { said: &said }.render(),
+        ),
+        Language::English => (
+            SubjectEn { said: &said }.render(),
+            TextEn { said: &said }.render(),
+            HtmlEn { said: &said }.render(),
+        ),
     };
     let (Ok(subject), Ok(text), Ok(html)) = written else { return None };
     let method = match said.saying {
@@ -111,7 +115,8 @@ pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option
         Saying::Cancelled => Some(Method::Cancel),
         Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
     };
-    let calendar = |subject: &Subject| Some(entry(root, message, subject, method?, frame.from, &said));
+    let calendar =
+        |subject: &Subject| Some(entry(root, message, subject, method?, frame.from, &said));
     Some(Letter {
         to: message.recipient.as_str().to_owned(),
         from_name: said.group.clone(),
@@ -134,14 +139,23 @@ pub(super) fn short(root: &Root, message: &Message) -> Option<String> {
     let name = one_line(group.name.as_str());
     let (before, after) = match (language, phone.is_empty()) {
         (Language::French, true) => ("Rappel : rendez-vous ".to_owned(), format!(" le {at}")),
-        (Language::French, false) => ("Rappel : rendez-vous ".to_owned(), format!(" le {at}. Tel. {phone}")),
+        (Language::French, false) => {
+            ("Rappel : rendez-vous ".to_owned(), format!(" le {at}. Tel. {phone}"))
+        }
         (Language::English, true) => ("Reminder: appointment at ".to_owned(), format!(" on {at}")),
-        (Language::English, false) => ("Reminder: appointment at ".to_owned(), format!(" on {at}. Call {phone}")),
+        (Language::English, false) => {
+            ("Reminder: appointment at ".to_owned(), format!(" on {at}. Call {phone}"))
+        }
     };
     Some(gsm::fitted(&before, &name, &after))
 }
 
-fn said(root: &Root, message: &Message, language: Language, frame: Frame<'_>) -> Option<(Said, Vec<Subject>)> {
+fn said(
+    root: &Root,
+    message: &Message,
+    language: Language,
+    frame: Frame<'_>,
+) -> Option<(Said, Vec<Subject>)> {
     let Frame { public_url, seal, .. } = frame;
     let group = &root.catalogue.group;
     let zone = root.catalogue.zone();
@@ -157,8 +171,11 @@ fn said(root: &Root, message: &Message, language: Language, frame: Frame<'_>) ->
         }
         Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
             // What was cancelled or given away since is told by other messages, and what was moved after it had left.
-            let newest = |it: &Standing| if message.is_open() { delivery::newest(root, *it) } else { *it };
-            let told = delivery::still_told(root, message, standings).map(newest).filter(|it| stands(root, *it));
+            let newest =
+                |it: &Standing| if message.is_open() { delivery::newest(root, *it) } else { *it };
+            let told = delivery::still_told(root, message, standings)
+                .map(newest)
+                .filter(|it| stands(root, *it));
             (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
         Content::Change { appointment, was } => {
@@ -185,12 +202,17 @@ fn said(root: &Root, message: &Message, language: Language, frame: Frame<'_>) ->
     let name = short_line(group.name.as_str(), SUBJECT_NAME_MAX);
     let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
     let unsubscribe = match (saying, seal, client) {
-        (Saying::Reminder, Some(seal), Some(client)) => links::unsubscribe(public_url, seal, group.id, client),
+        (Saying::Reminder, Some(seal), Some(client)) => {
+            links::unsubscribe(public_url, seal, group.id, client)
+        }
         _ => String::new(),
     };
-    let appointments: Vec<Line> =
-        subjects.iter().map(|subject| line(root, subject, (language, saying, public_url), message.told_at())).collect();
-    let elsewhere = !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
+    let appointments: Vec<Line> = subjects
+        .iter()
+        .map(|subject| line(root, subject, (language, saying, public_url), message.told_at()))
+        .collect();
+    let elsewhere =
+        !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
     let said = Said {
         saying,
         at: at(language, group.preposition.as_str(), &name),
@@ -209,7 +231,8 @@ fn said(root: &Root, message: &Message, language: Language, frame: Frame<'_>) ->
 
 fn stands(root: &Root, standing: Standing) -> bool {
     let row = root.rows.get(&standing.id).filter(|row| !row.deleted);
-    row.and_then(|row| row.appointment()).is_some_and(|appointment| appointment.start == standing.start)
+    row.and_then(|row| row.appointment())
+        .is_some_and(|appointment| appointment.start == standing.start)
 }
 
 /// An appointment as its message tells of it.
@@ -262,13 +285,20 @@ impl Subject {
 }
 
 /// An appointment in words, for a message that leaves at a time.
-fn line(root: &Root, subject: &Subject, (language, saying, public_url): (Language, Saying, &str), at: Instant) -> Line {
+fn line(
+    root: &Root,
+    subject: &Subject,
+    (language, saying, public_url): (Language, Saying, &str),
+    at: Instant,
+) -> Line {
     let catalogue = &root.catalogue;
     let calendar = catalogue.calendars.get(&subject.calendar);
     // Too late to cancel online, a link would only lead to a page that says so.
-    let in_time =
-        calendar.is_some_and(|row| at <= subject.standing.start.plus_minutes(-row.mintime_annulation.number()));
-    let stands = matches!(saying, Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder);
+    let in_time = calendar.is_some_and(|row| {
+        at <= subject.standing.start.plus_minutes(-row.mintime_annulation.number())
+    });
+    let stands =
+        matches!(saying, Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder);
     let cancel = if stands && in_time {
         links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
     } else {
@@ -299,12 +329,18 @@ fn lines_of(place: Place<'_>) -> Vec<String> {
 
 /// How a client is called: by first and last name.
 fn called(client: &Fiche) -> String {
-    short_line(&format!("{} {}", client.firstname.as_str(), client.lastname.as_str()), SUBJECT_NAME_MAX)
+    short_line(
+        &format!("{} {}", client.firstname.as_str(), client.lastname.as_str()),
+        SUBJECT_NAME_MAX,
+    )
 }
 
 fn colours(group: &Group) -> Colours {
-    let given: serde_json::Value =
-        group.usercolors.as_ref().and_then(|colours| serde_json::from_str(colours.as_str()).ok()).unwrap_or_default();
+    let given: serde_json::Value = group
+        .usercolors
+        .as_ref()
+        .and_then(|colours| serde_json::from_str(colours.as_str()).ok())
+        .unwrap_or_default();
     let colour = |name: &str, default: &str| given[name].as_str().unwrap_or(default).to_owned();
     Colours {
         page: colour("page_bg", "#f4f4f4"),
@@ -314,13 +350,21 @@ fn colours(group: &Group) -> Colours {
     }
 }
 
-fn entry(root: &Root, message: &Message, subject: &Subject, method: Method, from: &str, said: &Said) -> String {
+fn entry(
+    root: &Root,
+    message: &Message,
+    subject: &Subject,
+    method: Method,
+    from: &str,
+    said: &Said,
+) -> String {
     let Standing { id, start } = subject.standing;
     let proof = Sha256::digest(subject.key.as_str());
     let proof: String = proof.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let age = subject.made_at.map_or(0, |made_at| message.created_at.seconds_since(made_at));
     let what = subject.what(root);
-    let summary = if what.is_empty() { said.group.clone() } else { format!("{what} – {}", said.group) };
+    let summary =
+        if what.is_empty() { said.group.clone() } else { format!("{what} – {}", said.group) };
     ics(
         method,
         &Entry {

@@ -78,7 +78,9 @@ impl Gateway {
             .header(CONTENT_TYPE, "application/json")
             .header("Idempotency-Key", identity)
             .body(Full::from(body.to_string()));
-        let Ok(request) = request else { return refused("the message cannot be written as a request") };
+        let Ok(request) = request else {
+            return refused("the message cannot be written as a request");
+        };
         match tokio::time::timeout(self.timeout, self.answer(request)).await {
             Ok(outcome) => outcome,
             Err(_) => deferred("the SMS gateway did not answer in time"),
@@ -92,13 +94,18 @@ impl Gateway {
         };
         let answer = match asked.await {
             Ok(answer) => answer,
-            Err(error) => return deferred(&format!("the SMS gateway cannot be reached: {}", whole(&error))),
+            Err(error) => {
+                return deferred(&format!("the SMS gateway cannot be reached: {}", whole(&error)));
+            }
         };
         let status = answer.status();
         if status.is_success() {
             return Outcome::Taken;
         }
-        let said = Limited::new(answer.into_body(), ANSWER_MAX).collect().await.map(|body| body.to_bytes());
+        let said = Limited::new(answer.into_body(), ANSWER_MAX)
+            .collect()
+            .await
+            .map(|body| body.to_bytes());
         let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
         let reason = format!("the SMS gateway answered {status}: {said}");
         if is_final(status) { refused(&reason) } else { deferred(&reason) }

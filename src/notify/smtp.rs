@@ -84,11 +84,12 @@ impl Smtp {
             Secrecy::Starttls => Tls::Required(parameters()?),
             Secrecy::Tls => Tls::Wrapper(parameters()?),
         };
-        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(server.host.clone())
-            .port(server.port)
-            .tls(tls)
-            .hello_name(ClientId::Domain(from.domain().to_owned()))
-            .timeout(Some(server.timeout));
+        let mut builder =
+            AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(server.host.clone())
+                .port(server.port)
+                .tls(tls)
+                .hello_name(ClientId::Domain(from.domain().to_owned()))
+                .timeout(Some(server.timeout));
         if let Some((user, password)) = server.login.clone() {
             builder = builder.credentials(Credentials::new(user, password));
         }
@@ -119,8 +120,16 @@ impl Smtp {
     }
 
     /// The mail, complete. Names in its headers are encoded, never copied.
-    fn mail(&self, letter: &Letter, identity: &str, now: Instant) -> Result<lettre::Message, String> {
-        let to: Address = letter.to.parse().map_err(|error| format!("mail cannot be sent to that address: {error}"))?;
+    fn mail(
+        &self,
+        letter: &Letter,
+        identity: &str,
+        now: Instant,
+    ) -> Result<lettre::Message, String> {
+        let to: Address = letter
+            .to
+            .parse()
+            .map_err(|error| format!("mail cannot be sent to that address: {error}"))?;
         let name = super::words::short_line(&letter.from_name, NAME_MAX);
         let from = Mailbox::new((!name.is_empty()).then_some(name), self.from.clone());
         let mut builder = lettre::Message::builder()
@@ -144,7 +153,9 @@ impl Smtp {
                     .map_err(|error| error.to_string())
             };
             if let [only] = &letter.calendars[..] {
-                bodies = bodies.singlepart(SinglePart::builder().header(kind(method.name())?).body(only.clone()));
+                bodies = bodies.singlepart(
+                    SinglePart::builder().header(kind(method.name())?).body(only.clone()),
+                );
             }
             let mut whole = MultiPart::mixed().multipart(bodies);
             for calendar in &letter.calendars {

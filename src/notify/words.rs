@@ -13,8 +13,13 @@ impl Language {
     /// French where the group's country speaks it or is not given, else English.
     #[must_use]
     pub(super) fn of_country(country: &str) -> Self {
-        const FRENCH: [&str; 7] = ["", "france", "fr", "belgique", "suisse", "luxembourg", "monaco"];
-        if FRENCH.contains(&country.trim().to_lowercase().as_str()) { Self::French } else { Self::English }
+        const FRENCH: [&str; 7] =
+            ["", "france", "fr", "belgique", "suisse", "luxembourg", "monaco"];
+        if FRENCH.contains(&country.trim().to_lowercase().as_str()) {
+            Self::French
+        } else {
+            Self::English
+        }
     }
 }
 
@@ -35,7 +40,8 @@ pub(super) fn at(language: Language, preposition: &str, name: &str) -> String {
 const PREPOSITION_MAX: usize = 40;
 
 const JOURS: [&str; 7] = ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"];
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const DAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MOIS: [&str; 12] = [
     "janvier",
     "février",
@@ -73,8 +79,12 @@ pub(super) fn long_date(language: Language, at: Civil) -> String {
     let weekday = weekday(at.day().weekday());
     let month = usize::try_from(month).expect("1 to 12") - 1;
     match language {
-        Language::French => format!("{} {day} {} {year} à {hour:02}:{minute:02}", JOURS[weekday], MOIS[month]),
-        Language::English => format!("{} {day} {} {year} at {hour:02}:{minute:02}", DAYS[weekday], MONTHS[month]),
+        Language::French => {
+            format!("{} {day} {} {year} à {hour:02}:{minute:02}", JOURS[weekday], MOIS[month])
+        }
+        Language::English => {
+            format!("{} {day} {} {year} at {hour:02}:{minute:02}", DAYS[weekday], MONTHS[month])
+        }
     }
 }
 
@@ -111,7 +121,10 @@ const fn weekday(day: Weekday) -> usize {
 /// A text in one line: what would break the line becomes a space, and what would turn the text around, or cannot be seen, goes.
 #[must_use]
 pub(super) fn one_line(text: &str) -> String {
-    let kept = text.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() || is_break(c) { ' ' } else { c });
+    let kept = text
+        .chars()
+        .filter(|c| !turns(*c))
+        .map(|c| if c.is_control() || is_break(c) { ' ' } else { c });
     kept.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -47,7 +47,9 @@ pub(super) fn chunk_of_key(key: &[u8]) -> Option<(BatchNumber, u32)> {
 
 /// Packs `records` as batch `number`.
 pub(super) fn encode(number: BatchNumber, records: &[Record]) -> EncodedBatch {
-    let mut body = Vec::with_capacity(HEAD_BYTES + 4 + records.iter().map(|r| 26 + r.bytes.len()).sum::<usize>());
+    let mut body = Vec::with_capacity(
+        HEAD_BYTES + 4 + records.iter().map(|r| 26 + r.bytes.len()).sum::<usize>(),
+    );
     body.extend_from_slice(&[0; HEAD_BYTES]);
     body.extend_from_slice(&length(records.len()).to_be_bytes());
     for record in records {
@@ -70,7 +72,10 @@ pub(super) fn encode(number: BatchNumber, records: &[Record]) -> EncodedBatch {
 /// # Errors
 ///
 /// [`BatchFault`], which tells a batch cut short from one that was changed.
-pub(super) fn decode(number: BatchNumber, chunks: &[(u32, Vec<u8>)]) -> Result<(u32, Vec<Record>), BatchFault> {
+pub(super) fn decode(
+    number: BatchNumber,
+    chunks: &[(u32, Vec<u8>)],
+) -> Result<(u32, Vec<Record>), BatchFault> {
     let torn = BatchFault::Torn { found: chunks.len() };
     let Some((0, first)) = chunks.first() else { return Err(torn) };
     let mut head = Fields(first);
@@ -90,9 +95,12 @@ pub(super) fn decode(number: BatchNumber, chunks: &[(u32, Vec<u8>)]) -> Result<(
     }
     let found = checksum(number, count, &body);
     if found != crc {
-        return Err(BatchFault::Wrong(format!("its checksum is {found:08x}, where {crc:08x} was written")));
+        return Err(BatchFault::Wrong(format!(
+            "its checksum is {found:08x}, where {crc:08x} was written"
+        )));
     }
-    let records = records(&body).ok_or_else(|| BatchFault::Wrong("its records do not fill it".to_owned()))?;
+    let records =
+        records(&body).ok_or_else(|| BatchFault::Wrong("its records do not fill it".to_owned()))?;
     Ok((crc, records))
 }
 
@@ -105,7 +113,13 @@ fn records(body: &[u8]) -> Option<Vec<Record>> {
         let epoch = fields.u32()?;
         let sequence = fields.u64()?;
         let bytes = usize::try_from(fields.u32()?).ok()?;
-        records.push(Record { format, stream, epoch, sequence, bytes: fields.take(bytes)?.to_vec() });
+        records.push(Record {
+            format,
+            stream,
+            epoch,
+            sequence,
+            bytes: fields.take(bytes)?.to_vec(),
+        });
     }
     fields.0.is_empty().then_some(records)
 }
@@ -159,7 +173,14 @@ mod tests {
 
     fn batch() -> (EncodedBatch, Vec<Record>) {
         let records: Vec<Record> = (1..=100)
-            .map(|sequence| Record::new(Stream::Directory, 3, sequence, vec![7; usize::try_from(sequence).unwrap()]))
+            .map(|sequence| {
+                Record::new(
+                    Stream::Directory,
+                    3,
+                    sequence,
+                    vec![7; usize::try_from(sequence).unwrap()],
+                )
+            })
             .collect();
         (encode(BatchNumber(5), &records), records)
     }
@@ -191,15 +212,24 @@ mod tests {
         for (chunk, byte) in [(0, 5), (0, 8), (0, 40), (1, 0), (1, 900)] {
             let mut chunks = indexed(encoded.chunks.clone());
             chunks[chunk].1[byte] ^= 1;
-            assert!(matches!(decode(BatchNumber(5), &chunks), Err(BatchFault::Wrong(_))), "{chunk} {byte}");
+            assert!(
+                matches!(decode(BatchNumber(5), &chunks), Err(BatchFault::Wrong(_))),
+                "{chunk} {byte}"
+            );
         }
-        assert!(matches!(decode(BatchNumber(6), &indexed(encoded.chunks)), Err(BatchFault::Wrong(_))));
+        assert!(matches!(
+            decode(BatchNumber(6), &indexed(encoded.chunks)),
+            Err(BatchFault::Wrong(_))
+        ));
     }
 
     #[test]
     fn keys_sort_as_batches_do() {
         assert!(chunk_key(BatchNumber(255), 300) < chunk_key(BatchNumber(256), 0));
-        assert_eq!(chunk_of_key(&chunk_key(BatchNumber(1 << 40), 9)), Some((BatchNumber(1 << 40), 9)));
+        assert_eq!(
+            chunk_of_key(&chunk_key(BatchNumber(1 << 40), 9)),
+            Some((BatchNumber(1 << 40), 9))
+        );
         assert_eq!(chunk_of_key(b"short"), None);
     }
 }

@@ -41,7 +41,8 @@ const fn config() -> impl bincode::config::Config {
 /// When `value` has a sequence or map that cannot tell its length, or a `Serialize` of its own that fails: a mistake in
 /// the type, found by its first test.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    bincode::serde::encode_to_vec(value, config()).expect("stored types know their lengths and never refuse")
+    bincode::serde::encode_to_vec(value, config())
+        .expect("stored types know their lengths and never refuse")
 }
 
 /// The value that [`encode`] made `bytes` of.
@@ -88,7 +89,10 @@ mod tests {
     fn bytes_cut_short_or_too_long_are_refused() {
         let bytes = encode(&vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(decode::<Vec<String>>(&bytes).unwrap(), ["a", "b"]);
-        assert!(matches!(decode::<Vec<String>>(&bytes[..bytes.len() - 1]), Err(DecodeError::Malformed(_))));
+        assert!(matches!(
+            decode::<Vec<String>>(&bytes[..bytes.len() - 1]),
+            Err(DecodeError::Malformed(_))
+        ));
         let mut longer = bytes.clone();
         longer.push(0);
         assert!(matches!(decode::<Vec<String>>(&longer), Err(DecodeError::LeftOver(1))));

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use super::database::Database;
 use super::error::StoreError;
 use super::files::{DirectoryLock, directory_bytes, remove_directory};
-use super::generation::{self, Current, Generation, Layout, journal_path, set_current, snapshots_path};
+use super::generation::{
+    self, Current, Generation, Layout, journal_path, set_current, snapshots_path,
+};
 use super::journal;
 use super::pace::{Pace, read_ahead};
 use super::record::{BatchNumber, Position, Stream};
@@ -80,7 +82,10 @@ impl Sizes {
         for journal in Layout::read(directory)?.journals_from(current.generation) {
             journals += directory_bytes(&journal_path(directory, journal))?;
         }
-        Ok(Self { snapshots: directory_bytes(&snapshots_path(directory, current.generation))?, journals })
+        Ok(Self {
+            snapshots: directory_bytes(&snapshots_path(directory, current.generation))?,
+            journals,
+        })
     }
 }
 
@@ -90,8 +95,10 @@ impl Sizes {
 ///
 /// [`StoreError::Empty`] without a store; a directory that cannot be read.
 pub fn sizes(directory: &Path) -> Result<Sizes, StoreError> {
-    let current =
-        || generation::current(directory)?.ok_or_else(|| StoreError::Empty { directory: directory.to_owned() });
+    let current = || {
+        generation::current(directory)?
+            .ok_or_else(|| StoreError::Empty { directory: directory.to_owned() })
+    };
     loop {
         let named = current()?;
         match Sizes::of(directory, named) {
@@ -109,7 +116,11 @@ impl NextJournal {
 }
 
 impl Turned {
-    pub(super) const fn new(generation: Generation, first_batch: BatchNumber, ended: Database) -> Self {
+    pub(super) const fn new(
+        generation: Generation,
+        first_batch: BatchNumber,
+        ended: Database,
+    ) -> Self {
         Self { generation, first_batch, ended }
     }
 }
@@ -196,7 +207,12 @@ impl Compaction<'_> {
     /// # Errors
     ///
     /// As for [`Compaction::copy`].
-    pub fn extend(&mut self, stream: Stream, position: Position, more: &[Vec<u8>]) -> Result<(), StoreError> {
+    pub fn extend(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        more: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
         self.current()?;
         let current = self.current.as_ref().expect("it was opened just now");
         let mut writer = self.writer.stream(stream, position);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use super::database::Database;
 use super::error::StoreError;
 use super::files::{DirectoryLock, create_directory, entries};
-use super::generation::{Current, FIRST, Generation, Layout, journal_path, set_current, snapshots_path};
+use super::generation::{
+    Current, FIRST, Generation, Layout, journal_path, set_current, snapshots_path,
+};
 use super::journal;
 use super::mark::{Mark, Marked};
 use super::record::{BatchNumber, Position, Stream};
@@ -41,7 +43,8 @@ struct Unfinished {
 impl Unfinished {
     /// Makes `directory`, and its parents where they are missing.
     fn within(directory: &Path) -> Result<Self, StoreError> {
-        let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let missing =
+            directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let unfinished = Self { directories: missing.map(Path::to_owned).collect(), files: None };
         create_directory(directory)?;
         Ok(unfinished)
@@ -58,7 +61,11 @@ impl Unfinished {
             // One that failed stays open until the process ends, and with it would the room that its files take.
             let files = if database.is_dir() { entries(&database)? } else { Vec::new() };
             for path in files.into_iter().filter(|path| path.is_file()) {
-                OpenOptions::new().write(true).truncate(true).open(&path).map_err(StoreError::io("empty", &path))?;
+                OpenOptions::new()
+                    .write(true)
+                    .truncate(true)
+                    .open(&path)
+                    .map_err(StoreError::io("empty", &path))?;
             }
         }
         Layout::read(directory)?.remove_leftovers(None)?;
@@ -112,7 +119,11 @@ impl NewGeneration {
         Self::begin_in(directory, lock, BatchNumber(1), unfinished)
     }
 
-    pub(super) fn begin(directory: &Path, lock: DirectoryLock, first_batch: BatchNumber) -> Result<Self, StoreError> {
+    pub(super) fn begin(
+        directory: &Path,
+        lock: DirectoryLock,
+        first_batch: BatchNumber,
+    ) -> Result<Self, StoreError> {
         Self::begin_in(directory, lock, first_batch, Unfinished::default())
     }
 
@@ -123,8 +134,16 @@ impl NewGeneration {
         unfinished: Unfinished,
     ) -> Result<Self, StoreError> {
         let generation = Layout::read(directory)?.unused();
-        let snapshots = SnapshotsWriter::new(Database::create(&snapshots_path(directory, generation))?);
-        Ok(Self { directory: directory.to_owned(), generation, first_batch, snapshots, unfinished, lock })
+        let snapshots =
+            SnapshotsWriter::new(Database::create(&snapshots_path(directory, generation))?);
+        Ok(Self {
+            directory: directory.to_owned(),
+            generation,
+            first_batch,
+            snapshots,
+            unfinished,
+            lock,
+        })
     }
 
     /// The same, written in the disk's pauses: for a server that goes on beside it.

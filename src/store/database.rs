@@ -64,7 +64,10 @@ impl Database {
             // Where a page table itself is damaged, all that it was derived from may be there.
             Err(error @ StoreError::Database { .. }) if remove_page_tables(path, |_| true)? > 0 => {
                 tracing::warn!(%error, "opened again without the page table that sled derives from its log");
-                await_release(&File::open(path.join("db")).map_err(StoreError::io("open", &path.join("db")))?);
+                await_release(
+                    &File::open(path.join("db"))
+                        .map_err(StoreError::io("open", &path.join("db")))?,
+                );
                 Self::start(path)?
             }
             started => started?,
@@ -75,7 +78,8 @@ impl Database {
     }
 
     fn start(path: &Path) -> Result<Self, StoreError> {
-        let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let config =
+            sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = guarded(path, "open", || config.open())?;
         let data = path.join("db");
         let file = File::open(&data).map_err(StoreError::io("open", &data))?;
@@ -93,12 +97,16 @@ impl Database {
     ///
     /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing: a second fsync would
     /// report success for pages that the kernel has given up.
-    pub(super) fn write<K, V>(&mut self, changes: impl IntoIterator<Item = (K, Option<V>)>) -> Result<(), StoreError>
+    pub(super) fn write<K, V>(
+        &mut self,
+        changes: impl IntoIterator<Item = (K, Option<V>)>,
+    ) -> Result<(), StoreError>
     where
         K: Into<sled::IVec>,
         V: Into<sled::IVec>,
     {
-        let mut changes = changes.into_iter().map(|(key, value)| (key.into(), value.map(Into::into)));
+        let mut changes =
+            changes.into_iter().map(|(key, value)| (key.into(), value.map(Into::into)));
         let Some(first) = changes.next() else { return self.sync() };
         let Some(second) = changes.next() else {
             // One change is atomic by itself. A batch would write a second message, and wait for it apart.
@@ -118,7 +126,10 @@ impl Database {
         self.durably(|_| Ok(()))
     }
 
-    fn durably(&mut self, change: impl FnOnce(&sled::Db) -> sled::Result<()>) -> Result<(), StoreError> {
+    fn durably(
+        &mut self,
+        change: impl FnOnce(&sled::Db) -> sled::Result<()>,
+    ) -> Result<(), StoreError> {
         if self.failed {
             return Err(StoreError::Poisoned { path: self.path.clone() });
         }
@@ -139,7 +150,10 @@ impl Database {
     /// Keys and values after `key`, ascending. Ends after the first error.
     pub(super) fn after(&self, key: &[u8]) -> Entries<'_> {
         let db = self.db.as_ref().expect("open until dropped");
-        Entries { path: &self.path, entries: Some(db.range::<&[u8], _>((Bound::Excluded(key), Bound::Unbounded))) }
+        Entries {
+            path: &self.path,
+            entries: Some(db.range::<&[u8], _>((Bound::Excluded(key), Bound::Unbounded))),
+        }
     }
 
     /// Makes every later sync fail, as a dying disk would: nothing can be synced to this device.
@@ -248,7 +262,11 @@ fn expect_access(path: &Path) -> Result<(), StoreError> {
         // Where sled's folder of blobs is missing, sled says so.
         let files = if found(&folder)?.is_some() { entries(&folder)? } else { Vec::new() };
         for file in files.iter().filter(|file| file.is_file()) {
-            OpenOptions::new().read(true).write(true).open(file).map_err(StoreError::io("open", file))?;
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(file)
+                .map_err(StoreError::io("open", file))?;
         }
     }
     Ok(())
@@ -260,10 +278,16 @@ fn is_scarcity(error: &io::Error) -> bool {
     use rustix::io::Errno;
     // sled passes some errors on by their kind alone; to be out of descriptors has none.
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | OutOfMemory)
-        || [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+        || [Errno::MFILE, Errno::NFILE]
+            .iter()
+            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn guarded<T>(path: &Path, doing: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+fn guarded<T>(
+    path: &Path,
+    doing: &'static str,
+    call: impl FnOnce() -> sled::Result<T>,
+) -> Result<T, StoreError> {
     let reason = match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(sled::Error::Io(source))) if is_scarcity(&source) => {

@@ -11,7 +11,8 @@ use super::record::{BatchNumber, Stream};
 const COPY_THEN_CHECK: &str = "; copy the directory before anything else, then restore the newest backup \
     (`slotbook check` on the copy shows what can still be read)";
 /// The same where a check would show no more.
-const COPY_THEN_RESTORE: &str = "; copy the directory before anything else, then restore the newest backup";
+const COPY_THEN_RESTORE: &str =
+    "; copy the directory before anything else, then restore the newest backup";
 
 /// Why the store cannot be read or written. Each ends what it interrupts: nothing is written after a failed append.
 #[derive(Debug, thiserror::Error)]
@@ -209,8 +210,12 @@ impl fmt::Display for Place {
             Self::Whole => f.write_str("its content"),
             Self::Header => f.write_str("its header"),
             Self::Batch(batch) => write!(f, "batch {batch}"),
-            Self::Record { batch, stream, sequence } => write!(f, "batch {batch}, {stream}, record {sequence}"),
-            Self::Snapshot { stream, value } => write!(f, "the snapshot of {stream}, value {value}"),
+            Self::Record { batch, stream, sequence } => {
+                write!(f, "batch {batch}, {stream}, record {sequence}")
+            }
+            Self::Snapshot { stream, value } => {
+                write!(f, "the snapshot of {stream}, value {value}")
+            }
         }
     }
 }
@@ -237,7 +242,10 @@ impl StoreError {
     pub fn finding(&self) -> String {
         let said = self.to_string();
         let advice = [COPY_THEN_CHECK, COPY_THEN_RESTORE];
-        advice.iter().find_map(|advice| said.strip_suffix(advice)).map_or(said.clone(), str::to_owned)
+        advice
+            .iter()
+            .find_map(|advice| said.strip_suffix(advice))
+            .map_or(said.clone(), str::to_owned)
     }
 
     /// The same error, of the file in `to` of which the one in `from` is a copy.

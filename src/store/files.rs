@@ -33,7 +33,9 @@ impl DirectoryLock {
             let file = Self::lock(directory, &path)?;
             // A creation that failed may have taken the file away just before it let go of it: then it locks nothing.
             let held = file.metadata().map_err(StoreError::io("look at", &path))?;
-            if found(&path)?.is_some_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
+            if found(&path)?
+                .is_some_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino()))
+            {
                 break file;
             }
         };
@@ -74,14 +76,18 @@ impl DirectoryLock {
 pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::metadata(path) {
         Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => Err(StoreError::io("find", path)(error)),
     }
 }
 
 /// Makes the names in `directory` durable.
 pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
-    File::open(directory).and_then(|file| file.sync_all()).map_err(StoreError::io("sync", directory))
+    File::open(directory)
+        .and_then(|file| file.sync_all())
+        .map_err(StoreError::io("sync", directory))
 }
 
 /// Makes the content of one file durable.
@@ -110,7 +116,9 @@ pub(super) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result
     let temporary = directory.join(format!("{name}.new"));
     let path = directory.join(name);
     let mut file = File::create(&temporary).map_err(StoreError::io("create", &temporary))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(StoreError::io("write", &temporary))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(StoreError::io("write", &temporary))?;
     fs::rename(&temporary, &path).map_err(StoreError::io("rename", &temporary))?;
     sync_directory(directory)
 }
@@ -118,7 +126,9 @@ pub(super) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result
 /// The paths in `directory`, in order of their names.
 pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut paths = fs::read_dir(directory)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>())
+        .and_then(|entries| {
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()
+        })
         .map_err(StoreError::io("list", directory))?;
     paths.sort();
     Ok(paths)
@@ -146,7 +156,8 @@ pub(super) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
 /// When the operating system does not say.
 pub fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
     let found = rustix::fs::statvfs(directory);
-    let found = found.map_err(|error| StoreError::io("ask for the free space of", directory)(error.into()))?;
+    let found = found
+        .map_err(|error| StoreError::io("ask for the free space of", directory)(error.into()))?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 

@@ -81,7 +81,9 @@ pub(super) fn current(directory: &Path) -> Result<Option<Current>, StoreError> {
     });
     match named {
         Some(current) if current_line(current) == line => Ok(Some(current)),
-        Some(_) | None => Err(StoreError::damaged(&path, Place::Whole, "it does not name a generation")),
+        Some(_) | None => {
+            Err(StoreError::damaged(&path, Place::Whole, "it does not name a generation"))
+        }
     }
 }
 
@@ -119,7 +121,10 @@ impl Layout {
                 layout.snapshots.push(generation);
             } else if let Some(generation) = numbered(name, "journal-") {
                 layout.journals.push(generation);
-            } else if name.strip_suffix(".new").is_some_and(|name| numbered(name, "journal-").is_some()) || name == COPY
+            } else if name
+                .strip_suffix(".new")
+                .is_some_and(|name| numbered(name, "journal-").is_some())
+                || name == COPY
             {
                 layout.unborn.push(path);
             } else if !["lock", "mark", "CURRENT.new", "lost+found"].contains(&name) {
@@ -147,11 +152,17 @@ impl Layout {
     ///
     /// [`StoreError::Foreign`] with the name of it.
     pub(super) fn expect_leftovers_only(&self) -> Result<(), StoreError> {
-        let later = |generations: &[Generation]| generations.iter().copied().find(|generation| *generation > FIRST);
-        let snapshots = later(&self.snapshots).map(|generation| snapshots_path(&self.directory, generation));
-        let journal = || later(&self.journals).map(|generation| journal_path(&self.directory, generation));
+        let later = |generations: &[Generation]| {
+            generations.iter().copied().find(|generation| *generation > FIRST)
+        };
+        let snapshots =
+            later(&self.snapshots).map(|generation| snapshots_path(&self.directory, generation));
+        let journal =
+            || later(&self.journals).map(|generation| journal_path(&self.directory, generation));
         let ours = [COPY.to_owned(), format!("journal-{:06}.new", FIRST.0)];
-        let unborn = || self.unborn.iter().find(|path| !ours.iter().any(|name| path.ends_with(name))).cloned();
+        let unborn = || {
+            self.unborn.iter().find(|path| !ours.iter().any(|name| path.ends_with(name))).cloned()
+        };
         match self.foreign.clone().or(snapshots).or_else(journal).or_else(unborn) {
             None => Ok(()),
             Some(found) => Err(StoreError::Foreign { directory: self.directory.clone(), found }),
@@ -167,8 +178,11 @@ impl Layout {
     /// Removes what is neither of the current generation, nor of the one before, nor a journal after them. Without a
     /// current generation that is everything: what an interrupted creation left.
     pub(super) fn remove_leftovers(&self, current: Option<Current>) -> Result<(), StoreError> {
-        let (current, before) = (current.map(|current| current.generation), current.and_then(|current| current.before));
-        let older = || self.snapshots.iter().copied().filter(|generation| Some(*generation) < current).max();
+        let (current, before) =
+            (current.map(|current| current.generation), current.and_then(|current| current.before));
+        let older = || {
+            self.snapshots.iter().copied().filter(|generation| Some(*generation) < current).max()
+        };
         let before = before.or_else(older);
         for generation in &self.snapshots {
             if Some(*generation) != current && Some(*generation) != before {
@@ -213,24 +227,45 @@ mod tests {
             format!("{line}x"),
         ] {
             fs::write(&path, &damaged).unwrap();
-            assert!(matches!(current(directory.path()), Err(StoreError::Damaged { .. })), "{damaged:?}");
+            assert!(
+                matches!(current(directory.path()), Err(StoreError::Damaged { .. })),
+                "{damaged:?}"
+            );
         }
     }
 
     #[test]
     fn the_current_generation_the_one_before_and_later_journals_stay() {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["journal-000003", "snapshots-000003", "journal-000005", "snapshots-000005", "journal-000006"] {
+        for name in [
+            "journal-000003",
+            "snapshots-000003",
+            "journal-000005",
+            "snapshots-000005",
+            "journal-000006",
+        ] {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
-        for name in ["journal-000002", "snapshots-000002", "snapshots-000006", "journal-000007.new"] {
+        for name in ["journal-000002", "snapshots-000002", "snapshots-000006", "journal-000007.new"]
+        {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
         let layout = Layout::read(directory.path()).unwrap();
         assert_eq!(layout.unused(), Generation(7));
         assert_eq!(layout.journals_from(Generation(5)), [Generation(5), Generation(6)]);
-        layout.remove_leftovers(Some(Current { generation: Generation(5), before: Some(Generation(3)) })).unwrap();
-        let kept = ["journal-000003", "journal-000005", "journal-000006", "snapshots-000003", "snapshots-000005"];
+        layout
+            .remove_leftovers(Some(Current {
+                generation: Generation(5),
+                before: Some(Generation(3)),
+            }))
+            .unwrap();
+        let kept = [
+            "journal-000003",
+            "journal-000005",
+            "journal-000006",
+            "snapshots-000003",
+            "snapshots-000005",
+        ];
         assert_eq!(names(directory.path()), kept);
         layout_without_current(directory.path());
     }

@@ -70,7 +70,11 @@ pub(super) struct JournalHeader {
 }
 
 /// Makes the empty journal `path`: it has its name only when it is whole and on disk.
-pub(super) fn create(path: &Path, generation: u64, first_batch: Option<BatchNumber>) -> Result<(), StoreError> {
+pub(super) fn create(
+    path: &Path,
+    generation: u64,
+    first_batch: Option<BatchNumber>,
+) -> Result<(), StoreError> {
     let unborn = path.with_extension("new");
     let mut database = Database::create(&unborn)?;
     let first_batch = first_batch.map_or(0, |batch| batch.0);
@@ -88,8 +92,10 @@ pub(super) fn create(path: &Path, generation: u64, first_batch: Option<BatchNumb
 /// [`StoreError::Damaged`] without a header, or with that of another generation.
 pub(super) fn header(database: &Database, generation: u64) -> Result<JournalHeader, StoreError> {
     let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
-    let bytes = database.value(&header_key())?.ok_or_else(|| damaged("there is none".to_owned()))?;
-    let header: JournalHeader = codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let bytes =
+        database.value(&header_key())?.ok_or_else(|| damaged("there is none".to_owned()))?;
+    let header: JournalHeader =
+        codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
     if header.format > STORE_FORMAT {
         let path = database.path().to_owned();
         return Err(StoreError::Newer { path, format: header.format, known: STORE_FORMAT });
@@ -140,16 +146,24 @@ impl SledLog {
         Generations::of(&self.directory, Arc::clone(&self.lock))
     }
 
-    fn append_unguarded(&mut self, number: BatchNumber, records: &[Record]) -> Result<(), StoreError> {
+    fn append_unguarded(
+        &mut self,
+        number: BatchNumber,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
         advance_all(&mut self.positions, self.journal.path(), number, records)?;
         let encoded = batch::encode(number, records);
         let chunks = (0..).zip(encoded.chunks);
-        self.journal.write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
+        self.journal
+            .write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
         self.mark.put(Marked { batch: number, crc: encoded.crc, clean: false })
     }
 
     /// Runs `step` unless an earlier one failed.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn step<T>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         if self.poisoned {
             return Err(StoreError::Poisoned { path: self.directory.clone() });
         }

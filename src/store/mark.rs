@@ -47,7 +47,8 @@ impl Mark {
     /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
     pub(super) fn create(directory: &Path, marked: Marked) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
+        let file =
+            OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
         let file = file.map_err(StoreError::io("create", &path))?;
         let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
         file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
@@ -68,7 +69,9 @@ impl Mark {
         let path = directory.join("mark");
         let broken = |what| StoreError::damaged(&path, Place::Whole, what);
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(broken("it is missing")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(broken("it is missing"));
+            }
             opened => opened.map_err(StoreError::io("open", &path))?,
         };
         let mut newest: Option<(u64, Marked)> = None;
@@ -76,7 +79,9 @@ impl Mark {
             let mut bytes = [0; SLOT_BYTES];
             match file.read_exact_at(&mut bytes, slot * SLOT_STRIDE) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(broken("it is cut short")),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Err(broken("it is cut short"));
+                }
                 Err(error) => return Err(StoreError::io("read", &path)(error)),
             }
             let Some((format, counter, marked)) = slot_of_bytes(&bytes) else { continue };
@@ -160,7 +165,8 @@ mod tests {
     #[test]
     fn a_mark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark = Mark::create(directory.path(), Marked { clean: true, ..Marked::default() }).unwrap();
+        let mut mark =
+            Mark::create(directory.path(), Marked { clean: true, ..Marked::default() }).unwrap();
         assert!(!mark.was_completed());
         for batch in 1..=3 {
             mark.put(at(batch)).unwrap();
@@ -182,7 +188,11 @@ mod tests {
         let mut reopened = Mark::open(directory.path()).unwrap();
         assert_eq!(reopened.marked(), at(1));
         reopened.put(at(3)).unwrap();
-        assert_eq!(Mark::open(directory.path()).unwrap().marked(), at(3), "the torn slot is the next one written");
+        assert_eq!(
+            Mark::open(directory.path()).unwrap().marked(),
+            at(3),
+            "the torn slot is the next one written"
+        );
         spoil(directory.path(), 0);
         spoil(directory.path(), 1);
         assert!(matches!(Mark::open(directory.path()), Err(StoreError::Damaged { .. })));

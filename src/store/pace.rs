@@ -42,7 +42,9 @@ impl Pace {
 
 fn pause(length: Duration) {
     let until = Stopwatch::now() + length;
-    while let Some(rest) = until.checked_duration_since(Stopwatch::now()).filter(|rest| !rest.is_zero()) {
+    while let Some(rest) =
+        until.checked_duration_since(Stopwatch::now()).filter(|rest| !rest.is_zero())
+    {
         std::thread::park_timeout(rest);
     }
 }

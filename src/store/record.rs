@@ -175,7 +175,11 @@ mod tests {
         assert_eq!(positions.advance(&record(0, 1)), Err(2));
         assert_eq!(positions.advance(&record(0, 3)), Err(2));
         assert_eq!(positions.advance(&record(4, 2)), Ok(Continues::Anew));
-        assert_eq!(positions.advance(&record(3, 3)), Err(3), "an owner that lost the stream is fenced out");
+        assert_eq!(
+            positions.advance(&record(3, 3)),
+            Err(3),
+            "an owner that lost the stream is fenced out"
+        );
     }
 
     #[test]

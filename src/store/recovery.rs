@@ -28,7 +28,12 @@ pub trait Visitor {
     /// # Errors
     ///
     /// What [`Frames::next`] returned, or bytes that are no state.
-    fn snapshot(&mut self, stream: Stream, position: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError>;
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        frames: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError>;
 
     /// The next record of its stream that the stream's snapshot does not hold, in the order of the journal.
     ///
@@ -68,7 +73,9 @@ impl Store {
             }
             // A creation that did not come to its end.
             Ok(_) => return Ok(true),
-            Err(error @ (StoreError::Newer { .. } | StoreError::Denied { .. })) => return Err(error),
+            Err(error @ (StoreError::Newer { .. } | StoreError::Denied { .. })) => {
+                return Err(error);
+            }
             // A creation writes the mark before all else: what stands here without one may be a whole store.
             Err(_) if Layout::read(directory)?.holds_a_generation() => {
                 "it is missing, and so is a readable mark, but snapshots or a journal stand beside it"
@@ -112,7 +119,9 @@ impl Store {
             if found(&snapshots)?.is_some() {
                 forget_cached(&snapshots)?;
             }
-            for journal in Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation)) {
+            for journal in
+                Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation))
+            {
                 forget_cached(&journal_path(directory, journal))?;
             }
         }
@@ -136,7 +145,11 @@ impl Store {
         let journals = Layout::read(&self.directory)?.journals_from(from);
         if journals.first() != Some(&from) {
             let path = journal_path(&self.directory, from);
-            return Err(StoreError::damaged(&path, Place::Whole, "the journal of this generation is missing"));
+            return Err(StoreError::damaged(
+                &path,
+                Place::Whole,
+                "the journal of this generation is missing",
+            ));
         }
         let mut newest = None;
         for journal in &journals {
@@ -171,7 +184,10 @@ impl Store {
         let header = journal::header(&database, generation.0)?;
         let expected = replay.last.next();
         if header.first_batch != 0 && header.first_batch != expected.0 {
-            let what = format!("it begins with batch {}, where batch {expected} belongs", header.first_batch);
+            let what = format!(
+                "it begins with batch {}, where batch {expected} belongs",
+                header.first_batch
+            );
             return Err(StoreError::damaged(database.path(), Place::Header, what));
         }
         let source = Source { path: database.path(), chunks: database.after(&header_key()) };
@@ -207,7 +223,11 @@ struct Reading {
 }
 
 impl Base {
-    fn read(directory: &Path, current: Current, visitor: &mut impl Visitor) -> Result<Self, StoreError> {
+    fn read(
+        directory: &Path,
+        current: Current,
+        visitor: &mut impl Visitor,
+    ) -> Result<Self, StoreError> {
         let mut reading = Reading::default();
         reading.generation(directory, current.generation, visitor)?;
         let (mut from, mut first_batch) = (current.generation, reading.first_batch);
@@ -270,7 +290,11 @@ impl Reading {
         snapshots.for_each_or(
             |stream, at, frames| {
                 position.set(at);
-                if already.contains(&stream) { Ok(()) } else { visitor.snapshot(stream, at, frames) }
+                if already.contains(&stream) {
+                    Ok(())
+                } else {
+                    visitor.snapshot(stream, at, frames)
+                }
             },
             |stream, read| match read {
                 Ok(()) => {
@@ -278,7 +302,11 @@ impl Reading {
                     Ok(())
                 }
                 // A stream that the newer generation has whole may be damaged here.
-                Err(StoreError::Damaged { .. } | StoreError::Database { .. }) if already.contains(&stream) => Ok(()),
+                Err(StoreError::Damaged { .. } | StoreError::Database { .. })
+                    if already.contains(&stream) =>
+                {
+                    Ok(())
+                }
                 Err(error @ (StoreError::Damaged { .. } | StoreError::Database { .. })) => {
                     damaged.insert(stream);
                     failed.get_or_insert(error);
@@ -377,6 +405,9 @@ impl Recovered {
 
 fn remove_batch(journal: &mut Database, batch: BatchNumber) -> Result<(), StoreError> {
     let before = chunk_key(BatchNumber(batch.0 - 1), u32::MAX);
-    let keys = journal.after(&before).map(|entry| entry.map(|(key, _)| key)).collect::<Result<Vec<_>, _>>()?;
+    let keys = journal
+        .after(&before)
+        .map(|entry| entry.map(|(key, _)| key))
+        .collect::<Result<Vec<_>, _>>()?;
     journal.write(keys.into_iter().map(|key| (key, None::<Vec<u8>>)))
 }

@@ -65,7 +65,9 @@ impl Replay {
         while let Some(first) = chunks.next() {
             let (number, index, bytes) = first?;
             let mut found = vec![(index, bytes)];
-            while let Some(next) = chunks.next_if(|next| next.as_ref().is_ok_and(|(other, ..)| *other == number)) {
+            while let Some(next) =
+                chunks.next_if(|next| next.as_ref().is_ok_and(|(other, ..)| *other == number))
+            {
                 let (_, index, bytes) = next?;
                 found.push((index, bytes));
             }
@@ -75,7 +77,8 @@ impl Replay {
                 return Err(StoreError::damaged(path, Place::Batch(number), what));
             }
             if let Some((Cut { batch, chunks }, torn)) = &self.cut {
-                let what = format!("only {chunks} of its chunks are there, and a later journal goes on");
+                let what =
+                    format!("only {chunks} of its chunks are there, and a later journal goes on");
                 return Err(StoreError::damaged(torn, Place::Batch(*batch), what));
             }
             let at_end = chunks.peek().is_none();
@@ -128,11 +131,19 @@ impl Replay {
         for record in records {
             if record.format > RECORD_FORMAT {
                 let path = path.to_owned();
-                return Err(StoreError::Newer { path, format: record.format, known: RECORD_FORMAT });
+                return Err(StoreError::Newer {
+                    path,
+                    format: record.format,
+                    known: RECORD_FORMAT,
+                });
             }
-            let continues = self.positions.advance(&record).map_err(|expected| gap(path, batch, &record, expected))?;
+            let continues = self
+                .positions
+                .advance(&record)
+                .map_err(|expected| gap(path, batch, &record, expected))?;
             if continues == Continues::Anew {
-                let place = Place::Record { batch, stream: record.stream, sequence: record.sequence };
+                let place =
+                    Place::Record { batch, stream: record.stream, sequence: record.sequence };
                 visit(batch, record).map_err(|error| error.located(path, place))?;
                 self.records += 1;
             }
@@ -147,16 +158,25 @@ impl Replay {
     /// [`StoreError::JournalShort`] when batches are missing that were durable once.
     pub(super) fn end(&mut self, path: &Path) -> Result<(), StoreError> {
         if self.last < self.marked.batch {
-            return Err(StoreError::JournalShort { path: path.to_owned(), ends: self.last, mark: self.marked.batch });
+            return Err(StoreError::JournalShort {
+                path: path.to_owned(),
+                ends: self.last,
+                mark: self.marked.batch,
+            });
         }
         self.positions.settle().map_err(|(stream, found, snapshot)| {
-            let what = format!("{stream} ends at record {found}, but its snapshot holds record {snapshot}");
+            let what = format!(
+                "{stream} ends at record {found}, but its snapshot holds record {snapshot}"
+            );
             StoreError::damaged(path, Place::Whole, what)
         })
     }
 }
 
-fn chunk_of_entry(path: &Path, entry: (Vec<u8>, Vec<u8>)) -> Result<(BatchNumber, u32, Vec<u8>), StoreError> {
+fn chunk_of_entry(
+    path: &Path,
+    entry: (Vec<u8>, Vec<u8>),
+) -> Result<(BatchNumber, u32, Vec<u8>), StoreError> {
     let (key, value) = entry;
     match chunk_of_key(&key) {
         Some((number, index)) => Ok((number, index, value)),

@@ -117,7 +117,8 @@ impl SimulatedDisk {
             contents.durable = contents.live.clone();
             contents.marked.clean = false;
         });
-        let log = SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
+        let log =
+            SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
         Ok((log, cut.map(|(cut, _)| cut)))
     }
 
@@ -187,9 +188,12 @@ impl SimulatedLog {
             if fault != Some(Fault::Sync) {
                 // All before it is durable already.
                 let from = batch::chunk_key(marked.batch, 0).to_vec();
-                contents
-                    .durable
-                    .extend(contents.live.range(from..).map(|(key, value)| (key.clone(), Arc::clone(value))));
+                contents.durable.extend(
+                    contents
+                        .live
+                        .range(from..)
+                        .map(|(key, value)| (key.clone(), Arc::clone(value))),
+                );
             }
             if fault.is_none() {
                 contents.marked = marked;
@@ -294,13 +298,18 @@ mod tests {
 
     #[test]
     fn after_a_fault_the_log_refuses_everything() {
-        for (fault, kept) in [(Fault::Write, vec![1]), (Fault::Sync, vec![1]), (Fault::SyncAfterAll, vec![1, 2])] {
+        for (fault, kept) in
+            [(Fault::Write, vec![1]), (Fault::Sync, vec![1]), (Fault::SyncAfterAll, vec![1, 2])]
+        {
             let disk = SimulatedDisk::new();
             disk.fail_append(2, fault);
             let (mut log, ..) = open(&disk);
             log.append(&[record(1)]).unwrap();
             assert!(matches!(log.append(&[record(2)]), Err(StoreError::Io { .. })), "{fault:?}");
-            assert!(matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })), "{fault:?}");
+            assert!(
+                matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })),
+                "{fault:?}"
+            );
             assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
             assert!(log.close().is_err());
             disk.crash(Tail::Lost);

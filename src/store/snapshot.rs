@@ -80,7 +80,14 @@ pub struct SnapshotWriter<'a> {
 
 impl SnapshotsWriter {
     pub(super) fn new(database: Database) -> Self {
-        Self { database, pending: Vec::new(), pending_bytes: 0, streams: 0, unfinished: None, pace: None }
+        Self {
+            database,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            streams: 0,
+            unfinished: None,
+            pace: None,
+        }
     }
 
     /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
@@ -100,7 +107,13 @@ impl SnapshotsWriter {
         self.unfinished = Some(stream);
         let Position { epoch, sequence } = position;
         let head = Head { format: SNAPSHOT_FORMAT, epoch, sequence, frames: 0, values: 0, crc: 0 };
-        SnapshotWriter { writer: self, stream, head, hasher: crc32fast::Hasher::new(), value: Vec::new() }
+        SnapshotWriter {
+            writer: self,
+            stream,
+            head,
+            hasher: crc32fast::Hasher::new(),
+            value: Vec::new(),
+        }
     }
 
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
@@ -124,10 +137,19 @@ impl SnapshotsWriter {
     /// # Errors
     ///
     /// When the disk refuses, or gives back something else than was written.
-    pub(super) fn seal(mut self, generation: u64, first_batch: BatchNumber) -> Result<(), StoreError> {
+    pub(super) fn seal(
+        mut self,
+        generation: u64,
+        first_batch: BatchNumber,
+    ) -> Result<(), StoreError> {
         assert_eq!(self.unfinished, None, "every snapshot begun is finished");
         self.flush()?;
-        let seal = Seal { format: STORE_FORMAT, generation, first_batch: first_batch.0, streams: self.streams };
+        let seal = Seal {
+            format: STORE_FORMAT,
+            generation,
+            first_batch: first_batch.0,
+            streams: self.streams,
+        };
         self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
         let path = self.database.path().to_owned();
         self.database.close()?;
@@ -219,8 +241,10 @@ impl Snapshots {
     /// [`StoreError::Damaged`] without a seal, or with that of another generation.
     pub(super) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
         let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
-        let bytes = database.value(&SEAL_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
-        let seal: Seal = codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let bytes =
+            database.value(&SEAL_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
+        let seal: Seal =
+            codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
         if seal.format > STORE_FORMAT {
             let path = database.path().to_owned();
             return Err(StoreError::Newer { path, format: seal.format, known: STORE_FORMAT });
@@ -290,13 +314,18 @@ impl Snapshots {
             judge(stream, read)?;
             // What is left of a stream that could not be read.
             let of_stream = |entry: &Entry| {
-                entry.as_ref().is_ok_and(|(key, _)| value_of_key(key).is_some_and(|(other, _)| other == stream))
+                entry.as_ref().is_ok_and(|(key, _)| {
+                    value_of_key(key).is_some_and(|(other, _)| other == stream)
+                })
             };
             while entries.next_if(of_stream).is_some() {}
             streams += 1;
         }
         if streams != self.seal.streams {
-            let what = format!("{streams} streams have a snapshot, where {} were written", self.seal.streams);
+            let what = format!(
+                "{streams} streams have a snapshot, where {} were written",
+                self.seal.streams
+            );
             return Err(StoreError::damaged(self.database.path(), Place::Header, what));
         }
         Ok(())
@@ -313,16 +342,24 @@ impl Snapshots {
     /// # Errors
     ///
     /// [`StoreError::Damaged`] where a checksum does not hold: what was copied is then worth nothing.
-    pub(super) fn copy_to(&self, stream: Stream, writer: &mut SnapshotsWriter) -> Result<(), StoreError> {
+    pub(super) fn copy_to(
+        &self,
+        stream: Stream,
+        writer: &mut SnapshotsWriter,
+    ) -> Result<(), StoreError> {
         let head_key = value_key(stream, 0);
         let bytes = self.database.value(&head_key)?;
         let head = self.head(stream, 0, &bytes.unwrap_or_default())?;
-        let damaged =
-            |value, what: &str| StoreError::damaged(self.database.path(), Place::Snapshot { stream, value }, what);
+        let damaged = |value, what: &str| {
+            StoreError::damaged(self.database.path(), Place::Snapshot { stream, value }, what)
+        };
         let mut hasher = crc32fast::Hasher::new();
         let mut entries = self.database.after(&head_key);
         for value in 1..=head.values {
-            let (key, bytes) = entries.next().transpose()?.ok_or_else(|| damaged(value, "the value is missing"))?;
+            let (key, bytes) = entries
+                .next()
+                .transpose()?
+                .ok_or_else(|| damaged(value, "the value is missing"))?;
             if value_of_key(&key) != Some((stream, value)) {
                 return Err(damaged(value, "the value is missing"));
             }
@@ -367,10 +404,14 @@ impl Snapshots {
         if value != 0 {
             return Err(StoreError::damaged(path, place, "a head belongs there"));
         }
-        let head: Head =
-            codec::decode_sealed(bytes).map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
+        let head: Head = codec::decode_sealed(bytes)
+            .map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
         if head.format > SNAPSHOT_FORMAT {
-            return Err(StoreError::Newer { path: path.to_owned(), format: head.format, known: SNAPSHOT_FORMAT });
+            return Err(StoreError::Newer {
+                path: path.to_owned(),
+                format: head.format,
+                known: SNAPSHOT_FORMAT,
+            });
         }
         Ok(head)
     }
@@ -391,9 +432,22 @@ pub struct Frames<'a, 'e> {
 }
 
 impl<'a, 'e> Frames<'a, 'e> {
-    fn new(snapshots: &'a Snapshots, entries: &'a mut Peekable<Entries<'e>>, stream: Stream, head: Head) -> Self {
+    fn new(
+        snapshots: &'a Snapshots,
+        entries: &'a mut Peekable<Entries<'e>>,
+        stream: Stream,
+        head: Head,
+    ) -> Self {
         let read = Head { frames: 0, values: 0, ..head };
-        Self { snapshots, entries, stream, head, read, hasher: crc32fast::Hasher::new(), bytes: Vec::new() }
+        Self {
+            snapshots,
+            entries,
+            stream,
+            head,
+            read,
+            hasher: crc32fast::Hasher::new(),
+            bytes: Vec::new(),
+        }
     }
     /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
     #[must_use]
@@ -418,7 +472,9 @@ impl<'a, 'e> Frames<'a, 'e> {
         self.fill(end)?;
         let frame = self.bytes[FRAME_HEAD_BYTES..end].to_vec();
         if crc32fast::hash(&frame) != crc {
-            return Err(self.damaged(format!("the checksum of frame {} does not hold", self.read.frames)));
+            return Err(
+                self.damaged(format!("the checksum of frame {} does not hold", self.read.frames))
+            );
         }
         self.bytes.drain(..end);
         self.read.frames += 1;
@@ -432,7 +488,9 @@ impl<'a, 'e> Frames<'a, 'e> {
                 return Err(self.damaged("its frames are longer than its values"));
             }
             let expected = Some((self.stream, self.read.values + 1));
-            let is_next = |entry: &Entry| entry.as_ref().map_or(true, |(key, _)| value_of_key(key) == expected);
+            let is_next = |entry: &Entry| {
+                entry.as_ref().map_or(true, |(key, _)| value_of_key(key) == expected)
+            };
             // What belongs to another stream is left for whoever reads that.
             let Some(entry) = self.entries.next_if(is_next) else {
                 return Err(self.damaged("the next value is missing"));

@@ -130,7 +130,10 @@ pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>
 ///
 /// # Errors
 /// What `write` returns.
-pub fn write_waiting<E>(waiting: &[Waiting], mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+pub fn write_waiting<E>(
+    waiting: &[Waiting],
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     frames_of(waiting.iter(), GroupFrame::Waiting, &mut write)
 }
 
@@ -215,13 +218,21 @@ impl GroupReader {
 ///
 /// # Errors
 /// What `write` returns.
-pub fn write_directory<E>(directory: &Directory, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let apikeys: Vec<_> = directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())).collect();
-    let blocks: Vec<_> = directory.blocks.iter().map(|(place, block)| (*place, block.clone())).collect();
+pub fn write_directory<E>(
+    directory: &Directory,
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let apikeys: Vec<_> =
+        directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())).collect();
+    let blocks: Vec<_> =
+        directory.blocks.iter().map(|(place, block)| (*place, block.clone())).collect();
     frames_of(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
     frames_of(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
     frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
-    directory.seal.iter().try_for_each(|seal| write(&codec::encode(&DirectoryFrame::Seal(seal.clone()))))
+    directory
+        .seal
+        .iter()
+        .try_for_each(|seal| write(&codec::encode(&DirectoryFrame::Seal(seal.clone()))))
 }
 
 /// Adds a frame of the directory's state to what was read before.
@@ -231,7 +242,9 @@ pub fn write_directory<E>(directory: &Directory, mut write: impl FnMut(&[u8]) ->
 pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), DecodeError> {
     match codec::decode(bytes)? {
         DirectoryFrame::Apikeys(rows) => directory.apikeys.extend(rows),
-        DirectoryFrame::Pros(rows) => directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro))),
+        DirectoryFrame::Pros(rows) => {
+            directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))
+        }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
         DirectoryFrame::Seal(seal) => directory.seal = Some(seal),
     }

@@ -16,7 +16,10 @@ pub const DOCUMENT: &[u8] = include_bytes!("../../data/demo.json");
 ///
 /// # Errors
 /// What is wrong with the document.
-pub fn content(now: Instant, hash_password: &dyn Fn(&str) -> Text<255>) -> Result<Content, Vec<ImportFault>> {
+pub fn content(
+    now: Instant,
+    hash_password: &dyn Fn(&str) -> Text<255>,
+) -> Result<Content, Vec<ImportFault>> {
     let document = moved(DOCUMENT, now).map_err(|fault| vec![fault])?;
     read(&document, now, hash_password)
 }
@@ -24,8 +27,9 @@ pub fn content(now: Instant, hash_password: &dyn Fn(&str) -> Text<255>) -> Resul
 /// The document with the dates of all fiches and events moved to the week of `now`.
 fn moved(document: &[u8], now: Instant) -> Result<Vec<u8>, ImportFault> {
     let wrong = |path: &str, rule: String| ImportFault { path: path.into(), rule };
-    let mut document: Value = serde_json::from_slice(document)
-        .map_err(|error| wrong(&format!("line {}, column {}", error.line(), error.column()), error.to_string()))?;
+    let mut document: Value = serde_json::from_slice(document).map_err(|error| {
+        wrong(&format!("line {}, column {}", error.line(), error.column()), error.to_string())
+    })?;
     let anchor = document.get("anchor").and_then(Value::as_str).unwrap_or_default();
     let anchor = datetime::parse(anchor).map_err(|Illegal(rule)| wrong("anchor", rule))?;
     if anchor.day().weekday() != Weekday::Monday {
@@ -48,7 +52,9 @@ fn moved(document: &[u8], now: Instant) -> Result<Vec<u8>, ImportFault> {
 
 /// Moves the wall-clock times of one row; birth dates stay.
 fn move_row(row: &mut Map<String, Value>, seconds: i64) {
-    let later = |text: &str| datetime::parse(text).ok().map(|civil: Civil| datetime::text(civil.plus_seconds(seconds)));
+    let later = |text: &str| {
+        datetime::parse(text).ok().map(|civil: Civil| datetime::text(civil.plus_seconds(seconds)))
+    };
     for name in ["start", "end", "created_at", "updated_at"] {
         if let Some(value) = row.get_mut(name)
             && let Some(text) = value.as_str().and_then(later)

@@ -42,16 +42,24 @@ impl Section {
 ///
 /// # Errors
 /// The first place where the document is not JSON, or has another shape.
-pub(super) fn walk(document: &[u8], rows: Option<Section>, sink: &mut dyn FnMut(Piece)) -> Result<(), ImportFault> {
+pub(super) fn walk(
+    document: &[u8],
+    rows: Option<Section>,
+    sink: &mut dyn FnMut(Piece),
+) -> Result<(), ImportFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(document);
     let mut walker = Walker { rows, sink, groups: 0 };
-    Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(|error| {
-        let text = error.to_string();
-        // serde_json says the place again, at the end.
-        let what: String = text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
-        let rule = if error.is_data() { what } else { format!("this is no JSON document: {what}") };
-        ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
-    })
+    Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(
+        |error| {
+            let text = error.to_string();
+            // serde_json says the place again, at the end.
+            let what: String =
+                text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
+            let rule =
+                if error.is_data() { what } else { format!("this is no JSON document: {what}") };
+            ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
+        },
+    )
 }
 
 struct Walker<'s> {

@@ -46,7 +46,11 @@ pub fn write(
     out.write_all(b"\n]}\n")
 }
 
-fn group(directory: &Directory, root: &Root, out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+fn group(
+    directory: &Directory,
+    root: &Root,
+    out: &mut (impl io::Write + ?Sized),
+) -> io::Result<()> {
     let scope = Scope::of(root);
     let catalogue = &root.catalogue;
     let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
@@ -111,7 +115,9 @@ fn professional(pro: &Pro, scope: &Scope<'_>) -> Map<String, Value> {
 fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(object) => object,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
     }
 }
 
@@ -125,7 +131,10 @@ fn section(
     out.write_all(b"]")
 }
 
-fn rows(list: impl Iterator<Item = Map<String, Value>>, out: &mut (impl io::Write + ?Sized)) -> io::Result<()> {
+fn rows(
+    list: impl Iterator<Item = Map<String, Value>>,
+    out: &mut (impl io::Write + ?Sized),
+) -> io::Result<()> {
     let mut separator: &[u8] = b"\n";
     for row in list {
         out.write_all(separator)?;

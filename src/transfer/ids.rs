@@ -110,7 +110,10 @@ impl Ids {
             }
         };
         if id > GIVEN_MAX {
-            faults.add(format!("{path}.id"), format!("must be at most {GIVEN_MAX}, so that ids are left to be given"));
+            faults.add(
+                format!("{path}.id"),
+                format!("must be at most {GIVEN_MAX}, so that ids are left to be given"),
+            );
             return None;
         }
         if !self.claimed.entry(section).or_default().insert(id) {

@@ -18,7 +18,8 @@ use crate::domain::directory::{Directory, IdKind};
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId, InterventionsetId, VeventId,
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
+    InterventionsetId, VeventId,
 };
 use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
@@ -75,15 +76,26 @@ struct Outline {
 /// What a document is made of.
 const PARTS: [&str; 2] = ["apikeys", "groups"];
 /// The short lists of a group whose rows have ids, and those of people.
-const SECTIONS: [&str; 7] =
-    ["pros", "accounts", "calendarsets", "calendars", "interventionsets", "interventions", "customfields"];
+const SECTIONS: [&str; 7] = [
+    "pros",
+    "accounts",
+    "calendarsets",
+    "calendars",
+    "interventionsets",
+    "interventions",
+    "customfields",
+];
 
 impl Outline {
     /// Refuses sections that nobody reads: lists and objects that are none of the document's or of a group's. What else is
     /// unknown is ignored, as it is in every resource.
     fn check_sections(&self, faults: &mut Faults) {
         let is_section = |value: &Value| value.is_array() || value.is_object();
-        for (name, _) in self.top.iter().filter(|(name, value)| !PARTS.contains(&name.as_str()) && is_section(value)) {
+        for (name, _) in self
+            .top
+            .iter()
+            .filter(|(name, value)| !PARTS.contains(&name.as_str()) && is_section(value))
+        {
             faults.add(quoted(name), "is no part of a document: those are apikeys and groups");
         }
         for (index, group) in self.groups.iter().enumerate() {
@@ -92,7 +104,10 @@ impl Outline {
                 if known || !is_section(value) {
                     continue;
                 }
-                let rule = format!("is no section of a group: those are {}, fiches and vevents", SECTIONS.join(", "));
+                let rule = format!(
+                    "is no section of a group: those are {}, fiches and vevents",
+                    SECTIONS.join(", ")
+                );
                 faults.add(format!("groups[{index}].{}", quoted(name)), rule);
             }
         }
@@ -172,7 +187,8 @@ impl Import<'_> {
             // A group whose id or zone is wrong is read on, to find what else is.
             let id = id.unwrap_or_else(|| GroupId::new(1).expect("1 is an id"));
             let zone = fields.get("timezone").and_then(Value::as_str).and_then(ZoneName::from_name);
-            let zone = zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
+            let zone =
+                zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
             let mut group = Group::new(id, zone, self.now);
             (group.mail_since, group.sms_since) = ALWAYS;
             let root = Root::new(Catalogue::new(group.clone()));
@@ -184,10 +200,17 @@ impl Import<'_> {
                 Err(wrong) => faults.extend(&path, wrong),
             }
             self.name_in_addresses(&mut group, &path, faults);
-            let catalogue = Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
+            let catalogue =
+                Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
             let messages_made = messages_made(fields, &path, faults);
             let root = Root::new(catalogue);
-            drafts.push(Draft { path, root, messages_made, fiches: Vec::new(), vevents: Vec::new() });
+            drafts.push(Draft {
+                path,
+                root,
+                messages_made,
+                fiches: Vec::new(),
+                vevents: Vec::new(),
+            });
         }
         drafts
     }
@@ -195,17 +218,29 @@ impl Import<'_> {
     /// Gives the group a `urlname` of its own.
     fn name_in_addresses(&mut self, group: &mut Group, path: &str, faults: &mut Faults) {
         if group.urlname.is_blank() {
-            let taken = |slug: &str| self.taken.urlnames.get(slug).is_some_and(|owner| *owner != group.id);
+            let taken =
+                |slug: &str| self.taken.urlnames.get(slug).is_some_and(|owner| *owner != group.id);
             let slug = slug::unique(group.name.as_str(), group.id.number(), taken);
             group.urlname = Text::new(&slug).expect("a slug is short");
         }
-        let owner = self.taken.urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);
+        let owner =
+            self.taken.urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);
         if *owner != group.id {
-            faults.add(format!("{path}.urlname"), "belongs to another group; leave it out to have one made");
+            faults.add(
+                format!("{path}.urlname"),
+                "belongs to another group; leave it out to have one made",
+            );
         }
     }
 
-    fn vevent(&mut self, draft: &mut Draft, index: usize, row: &Value, ids: &mut Ids, faults: &mut Faults) {
+    fn vevent(
+        &mut self,
+        draft: &mut Draft,
+        index: usize,
+        row: &Value,
+        ids: &mut Ids,
+        faults: &mut Faults,
+    ) {
         let path = format!("{}.vevents[{index}]", draft.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let scope = Scope::of(&draft.root);
@@ -224,18 +259,35 @@ impl Import<'_> {
         draft.vevents.push((index, Arc::new(row)));
     }
 
-    fn people(&self, outline: &Outline, drafts: &[Draft], ids: &mut Ids, faults: &mut Faults) -> People {
+    fn people(
+        &self,
+        outline: &Outline,
+        drafts: &[Draft],
+        ids: &mut Ids,
+        faults: &mut Faults,
+    ) -> People {
         let mut pros = Pros::default();
         let mut accounts = Vec::new();
         for (draft, fields) in drafts.iter().zip(&outline.groups) {
             let scope = Scope::of(&draft.root);
             let (path, section) = (&draft.path, fields.get("pros"));
             pros.add_group(section, path, &scope, self.now, self.hash_password, (ids, faults));
-            accounts.push(people::accounts(fields.get("accounts"), path, &draft.root, self.hash_password, faults));
+            accounts.push(people::accounts(
+                fields.get("accounts"),
+                path,
+                &draft.root,
+                self.hash_password,
+                faults,
+            ));
         }
-        let groups: Vec<GroupId> = drafts.iter().map(|draft| draft.root.catalogue.group.id).collect();
+        let groups: Vec<GroupId> =
+            drafts.iter().map(|draft| draft.root.catalogue.group.id).collect();
         let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.taken, faults);
-        let directory = Directory { apikeys: apikeys.into(), pros: pros.finish().into(), ..Directory::default() };
+        let directory = Directory {
+            apikeys: apikeys.into(),
+            pros: pros.finish().into(),
+            ..Directory::default()
+        };
         People { directory, accounts }
     }
 }
@@ -285,14 +337,20 @@ impl Sections<'_> {
         let now = self.now;
         macro_rules! section {
             ($name:ident, $table:expr, $id:ident, $blank:expr) => {
-                let rows = self.rows(stringify!($name), &root, $table, |id| $id::new(id).map($blank));
+                let rows =
+                    self.rows(stringify!($name), &root, $table, |id| $id::new(id).map($blank));
                 let mut catalogue = Catalogue::clone(&root.catalogue);
-                catalogue.$name = rows.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
+                catalogue.$name =
+                    rows.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
                 root.catalogue = catalogue.into();
             };
         }
-        section!(calendarsets, &CALENDARSET, CalendarsetId, |id| crate::domain::calendar::Calendarset::new(id, now));
-        section!(calendars, &CALENDAR, CalendarId, |id| crate::domain::calendar::Calendar::new(id, now));
+        section!(calendarsets, &CALENDARSET, CalendarsetId, |id| {
+            crate::domain::calendar::Calendarset::new(id, now)
+        });
+        section!(calendars, &CALENDAR, CalendarId, |id| crate::domain::calendar::Calendar::new(
+            id, now
+        ));
         section!(interventionsets, &INTERVENTIONSET, InterventionsetId, |id| {
             crate::domain::intervention::Interventionset::new(id, now)
         });
@@ -300,11 +358,13 @@ impl Sections<'_> {
             crate::domain::intervention::Intervention::new(id, now)
         });
         let str0 = CustomName::new("str0").expect("a custom name");
-        let blank = |id| CustomfieldId::new(id).map(|id| Customfield::new(id, Model::Fiche, str0, now));
+        let blank =
+            |id| CustomfieldId::new(id).map(|id| Customfield::new(id, Model::Fiche, str0, now));
         let customfields = self.rows("customfields", &root, &CUSTOMFIELD, blank);
         self.check_definitions(&customfields);
         let mut catalogue = Catalogue::clone(&root.catalogue);
-        catalogue.customfields = customfields.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
+        catalogue.customfields =
+            customfields.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
         catalogue
     }
 
@@ -319,7 +379,9 @@ impl Sections<'_> {
         let scope = Scope::of(root);
         let mut rows = Vec::new();
         let mut last_sort = 0;
-        for (path, object) in objects(self.fields.get(section), &format!("{}.{section}", self.path), self.faults) {
+        for (path, object) in
+            objects(self.fields.get(section), &format!("{}.{section}", self.path), self.faults)
+        {
             let mut object = object.clone();
             if table.field("sort").is_some() && object.get("sort").is_none_or(value::is_empty) {
                 object.insert("sort".into(), (last_sort + 1).into());
@@ -330,7 +392,9 @@ impl Sections<'_> {
                     let Some(mut row) = id.and_then(&blank) else { continue };
                     stamps(table, &object, &scope, self.now, &path, self.faults);
                     patch.apply_to(&mut row);
-                    if let Some(Cell::Integer(sort)) = table.field("sort").map(|field| field.cell(&row, &scope)) {
+                    if let Some(Cell::Integer(sort)) =
+                        table.field("sort").map(|field| field.cell(&row, &scope))
+                    {
                         last_sort = last_sort.max(sort);
                     }
                     rows.push((path, row));
@@ -347,7 +411,8 @@ impl Sections<'_> {
         for (path, row) in rows.iter().filter(|(_, row)| !row.deleted) {
             let first = *defined.entry((row.model, row.name)).or_insert(path);
             if first != path {
-                let rule = format!("{} of {} is defined by {first} already", row.name, row.model.name());
+                let rule =
+                    format!("{} of {} is defined by {first} already", row.name, row.model.name());
                 self.faults.add(format!("{path}.name"), rule);
             }
         }
@@ -355,7 +420,14 @@ impl Sections<'_> {
 }
 
 impl Draft {
-    fn fiche(&mut self, index: usize, row: &Value, now: Instant, ids: &mut Ids, faults: &mut Faults) {
+    fn fiche(
+        &mut self,
+        index: usize,
+        row: &Value,
+        now: Instant,
+        ids: &mut Ids,
+        faults: &mut Faults,
+    ) {
         let path = format!("{}.fiches[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
@@ -365,7 +437,8 @@ impl Draft {
                 let mut fiche = Fiche::new(id, now);
                 (fiche.mail_since, fiche.sms_since) = ALWAYS;
                 // A deleted fiche's last name is given as it is shown, with a `$`.
-                fiche.deleted = object.get("deleted").is_some_and(|given| value::boolean(given) == Ok(true));
+                fiche.deleted =
+                    object.get("deleted").is_some_and(|given| value::boolean(given) == Ok(true));
                 patch.apply_to(&mut fiche);
                 self.fiches.push(Arc::new(fiche));
             }
@@ -395,7 +468,8 @@ impl Draft {
         let mut last: Option<(CalendarId, Instant, Instant, usize)> = None;
         for next in taken {
             let (calendar, start, end, index) = next;
-            if let Some((_, _, _, other)) = last.filter(|last| last.0 == calendar && start < last.2) {
+            if let Some((_, _, _, other)) = last.filter(|last| last.0 == calendar && start < last.2)
+            {
                 let (id, other_id) = (self.id_at(index), self.id_at(other));
                 let at = datetime::local_text(zone, start);
                 let rule = format!(
@@ -430,7 +504,8 @@ fn stamps<R: 'static>(
         Ok((created_at, updated_at)) => {
             for (name, at) in [("created_at", created_at), ("updated_at", updated_at)] {
                 if at.is_some_and(|at| at > now.plus_seconds(DAY)) {
-                    faults.add(format!("{path}.{name}"), "lies in the future: leave it out for now");
+                    faults
+                        .add(format!("{path}.{name}"), "lies in the future: leave it out for now");
                 }
             }
             Some((created_at.unwrap_or(now), updated_at.unwrap_or(now)))
@@ -450,9 +525,15 @@ const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
 /// but its own time is kept of that, so that the day of the import makes no difference.
 fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now: Instant) {
     let group = &scope.root.catalogue.group;
-    let lead = |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
-    let mail = crate::domain::reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()));
-    let sms = crate::domain::reminder::sms_time(scope.zone, appointment.start, lead(group.smsreminder.minutes()));
+    let lead =
+        |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
+    let mail =
+        crate::domain::reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()));
+    let sms = crate::domain::reminder::sms_time(
+        scope.zone,
+        appointment.start,
+        lead(group.smsreminder.minutes()),
+    );
     let since = |due: Option<Instant>| {
         let passed = due.filter(|due| *due <= now);
         passed.map_or(Instant(0), |due| due.plus_seconds(1))
@@ -467,7 +548,10 @@ fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -
     match fields.get(MESSAGES_MADE).map_or(Ok(None), value::id) {
         Ok(number) if number.is_none_or(|number| number <= MOST) => number.unwrap_or(0),
         Ok(_) | Err(_) => {
-            faults.add(format!("{path}.{MESSAGES_MADE}"), format!("must be a whole number from 0 to {MOST}"));
+            faults.add(
+                format!("{path}.{MESSAGES_MADE}"),
+                format!("must be a whole number from 0 to {MOST}"),
+            );
             0
         }
     }
@@ -481,10 +565,14 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         let catalogue = Catalogue::clone(&draft.root.catalogue);
         let group = catalogue.group.id;
         let vevents: Vec<Arc<Vevent>> = draft.vevents.into_iter().map(|(_, row)| row).collect();
-        draft.fiches.iter().for_each(|fiche| directory.claim(IdKind::Fiche, fiche.id.number(), group));
+        draft
+            .fiches
+            .iter()
+            .for_each(|fiche| directory.claim(IdKind::Fiche, fiche.id.number(), group));
         vevents.iter().for_each(|row| directory.claim(IdKind::Vevent, row.id.number(), group));
         let stamps = vevents.iter().map(|row| row.updated_at.max(row.created_at));
-        let stamps = stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));
+        let stamps =
+            stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));
         let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
         let mut root = Root::assembled(catalogue, draft.fiches, accounts, vevents);
         root.last_stamp = last_stamp;

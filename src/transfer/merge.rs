@@ -19,9 +19,14 @@ use crate::wire::value;
 ///
 /// # Errors
 /// Ids of the document that belong to groups or persons that stay, the first twenty.
-pub fn merge(existing: Content, new: Content, document: &[u8]) -> Result<Content, Vec<ImportFault>> {
+pub fn merge(
+    existing: Content,
+    new: Content,
+    document: &[u8],
+) -> Result<Content, Vec<ImportFault>> {
     let mut faults = Faults::default();
-    let replaced: BTreeSet<GroupId> = new.roots.iter().map(|root| root.catalogue.group.id).collect();
+    let replaced: BTreeSet<GroupId> =
+        new.roots.iter().map(|root| root.catalogue.group.id).collect();
     let is_replaced = |root: &Root| replaced.contains(&root.catalogue.group.id);
     let (old, staying): (Vec<Root>, Vec<Root>) = existing.roots.into_iter().partition(is_replaced);
     let clashes = clashes(&staying, &new.roots, &mut faults);
@@ -37,11 +42,16 @@ pub fn merge(existing: Content, new: Content, document: &[u8]) -> Result<Content
     for root in &mut arriving {
         claim(&mut directory, root);
         // Ids that the replaced group has used are not used again.
-        if let Some(old) = old.iter().find(|old| old.catalogue.group.id == root.catalogue.group.id) {
+        if let Some(old) = old.iter().find(|old| old.catalogue.group.id == root.catalogue.group.id)
+        {
             root.spent.fiche = root.spent.fiche.max(old.spent.fiche);
             root.spent.vevent = root.spent.vevent.max(old.spent.vevent);
-            root.outbox = Outbox::assembled(Vec::new(), root.outbox.last_id().max(old.outbox.last_id()));
-            for kind in IdKind::ALL.into_iter().filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent)) {
+            root.outbox =
+                Outbox::assembled(Vec::new(), root.outbox.last_id().max(old.outbox.last_id()));
+            for kind in IdKind::ALL
+                .into_iter()
+                .filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent))
+            {
                 if old.spent(kind) > root.spent(kind) {
                     root.note_removed(kind, old.spent(kind));
                 }
@@ -86,7 +96,10 @@ fn clashes(staying: &[Root], arriving: &[Root], faults: &mut Faults) -> Clashes 
             section!(fiches, root.fiches, other.fiches);
             section!(vevents, root.rows, other.rows);
             if ours.group.urlname == theirs.group.urlname {
-                faults.add(format!("groups[{index}].urlname"), format!("belongs to group {owner}, which stays"));
+                faults.add(
+                    format!("groups[{index}].urlname"),
+                    format!("belongs to group {owner}, which stays"),
+                );
             }
         }
     }
@@ -95,11 +108,18 @@ fn clashes(staying: &[Root], arriving: &[Root], faults: &mut Faults) -> Clashes 
 
 /// Names the rows whose ids are taken, or are those of two `persons`. An id that clashes was given, since those that the
 /// import assigns are free.
-fn name(document: &[u8], clashes: &Clashes, persons: &BTreeSet<u64>, faults: &mut Faults) -> Result<(), ImportFault> {
+fn name(
+    document: &[u8],
+    clashes: &Clashes,
+    persons: &BTreeSet<u64>,
+    faults: &mut Faults,
+) -> Result<(), ImportFault> {
     let mut look = |group: usize, section: &str, index: usize, row: &Value| {
         let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
         let rule = match section {
-            "pros" => persons.contains(&id).then(|| format!("the id {id} belongs to a person who stays")),
+            "pros" => {
+                persons.contains(&id).then(|| format!("the id {id} belongs to a person who stays"))
+            }
             _ => clashes.get(&(group, section, id)).cloned(),
         };
         if let Some(rule) = rule {

@@ -71,10 +71,14 @@ pub(super) fn apikeys(
     let mut keys = BTreeMap::new();
     for (path, row) in objects(section, "apikeys", faults) {
         let Some(hash) = key_hash(row) else {
-            faults.add(format!("{path}.key"), "give key as a text, or key_sha256 as 64 hexadecimal digits");
+            faults.add(
+                format!("{path}.key"),
+                "give key as a text, or key_sha256 as 64 hexadecimal digits",
+            );
             continue;
         };
-        let label = row.get("label").map_or(Ok(Text::default()), |label| Text::new(&value::text(label)?));
+        let label =
+            row.get("label").map_or(Ok(Text::default()), |label| Text::new(&value::text(label)?));
         let covered = match row.get("groups") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(list)) => {
@@ -97,7 +101,9 @@ pub(super) fn apikeys(
             }
             (label, groups) => {
                 let wrong = [("label", label.err()), ("groups", groups.err())];
-                for (name, Illegal(rule)) in wrong.into_iter().filter_map(|(name, error)| Some((name, error?))) {
+                for (name, Illegal(rule)) in
+                    wrong.into_iter().filter_map(|(name, error)| Some((name, error?)))
+                {
                     faults.add(format!("{path}.{name}"), rule);
                 }
             }
@@ -129,29 +135,40 @@ fn password_hash(
     row: &Map<String, Value>,
     hash: HashPassword<'_>,
 ) -> Result<Option<Text<255>>, (&'static str, Illegal)> {
-    let forms = ["password", "password_sha1", "password_hash"].map(|name| given(row, name).map(|value| (name, value)));
+    let forms = ["password", "password_sha1", "password_hash"]
+        .map(|name| given(row, name).map(|value| (name, value)));
     let mut forms = forms.into_iter().flatten();
     let Some((name, form)) = forms.next() else { return Ok(None) };
     if forms.next().is_some() {
-        return Err((name, Illegal("give one of password, password_sha1 and password_hash".into())));
+        return Err((
+            name,
+            Illegal("give one of password, password_sha1 and password_hash".into()),
+        ));
     }
     let wrong = |rule: &str| (name, Illegal(rule.into()));
     let text = form.as_str().ok_or_else(|| wrong("must be a text"))?;
     match name {
         "password" => Ok(Some(hash(&password::sha1_hex(text)))),
-        "password_sha1" if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+        "password_sha1"
+            if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
             Ok(Some(hash(&text.to_ascii_lowercase())))
         }
         "password_sha1" => Err(wrong("must be 40 hexadecimal digits")),
-        _ if password::is_hash(text) => Text::new(text).map(Some).map_err(|illegal| (name, illegal)),
-        _ => Err(wrong("must be an argon2id hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$salt$hash")),
+        _ if password::is_hash(text) => {
+            Text::new(text).map(Some).map_err(|illegal| (name, illegal))
+        }
+        _ => Err(wrong(
+            "must be an argon2id hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$salt$hash",
+        )),
     }
 }
 
 /// What tells the password of a row from another's of the same form.
 fn secret(row: &Map<String, Value>) -> Option<(&'static str, String)> {
     let sha1 = || text(row, "password_sha1").map(str::to_ascii_lowercase);
-    let sha1 = text(row, "password").map(password::sha1_hex).or_else(sha1).map(|sha1| ("sha1", sha1));
+    let sha1 =
+        text(row, "password").map(password::sha1_hex).or_else(sha1).map(|sha1| ("sha1", sha1));
     sha1.or_else(|| text(row, "password_hash").map(|hash| ("hash", hash.to_owned())))
 }
 
@@ -209,7 +226,10 @@ impl Pros {
             match self.by_email.get_mut(&email) {
                 Some(person) => person.join(group, main, row, &path, faults),
                 None => {
-                    let Some(id) = ids.claim("pros", row, &path, faults).and_then(ProId::new) else { continue };
+                    let Some(id) = ids.claim("pros", row, &path, faults).and_then(ProId::new)
+                    else {
+                        continue;
+                    };
                     let Some(password) = password else {
                         faults.add(
                             format!("{path}.password"),
@@ -219,7 +239,8 @@ impl Pros {
                     };
                     pro.id = id;
                     pro.password_hash = password;
-                    self.by_email.insert(email, Person { pro, secret: secret(row), main_given: main });
+                    self.by_email
+                        .insert(email, Person { pro, secret: secret(row), main_given: main });
                 }
             }
         }
@@ -233,17 +254,28 @@ impl Pros {
 
 impl Person {
     /// The same person in one more group. What the first group says of the person holds.
-    fn join(&mut self, group: GroupId, main: bool, row: &Map<String, Value>, path: &str, faults: &mut Faults) {
+    fn join(
+        &mut self,
+        group: GroupId,
+        main: bool,
+        row: &Map<String, Value>,
+        path: &str,
+        faults: &mut Faults,
+    ) {
         if let Some(Ok(Some(id))) = row.get("id").map(value::id)
             && id != self.pro.id.number()
         {
-            faults.add(format!("{path}.id"), format!("the person of this e-mail has the id {}", self.pro.id));
+            faults.add(
+                format!("{path}.id"),
+                format!("the person of this e-mail has the id {}", self.pro.id),
+            );
         }
         if let (Some((form, known)), Some((given, other))) = (&self.secret, secret(row))
             && *form == given
             && *known != other
         {
-            let rule = "the person of this e-mail has another password in the document: give it once";
+            let rule =
+                "the person of this e-mail has another password in the document: give it once";
             faults.add(format!("{path}.password"), rule);
         }
         match self.pro.groups.binary_search(&group) {
@@ -275,12 +307,16 @@ pub(super) fn accounts(
         let fiche = fiche.filter(|id| root.fiches.contains_key(id));
         let former = former(given(row, "former_fiche_ids"), root);
         if former.is_none() {
-            faults.add(format!("{path}.former_fiche_ids"), "must be a list of ids of the group's fiches");
+            faults.add(
+                format!("{path}.former_fiche_ids"),
+                "must be a list of ids of the group's fiches",
+            );
         }
         match (email, fiche, password_hash(row, hash)) {
             (Ok(email), Some(fiche_id), Ok(Some(password_hash))) => {
                 let folded = email.folded();
-                let account = Account { email, fiche_id, password_hash, former: former.unwrap_or_default() };
+                let account =
+                    Account { email, fiche_id, password_hash, former: former.unwrap_or_default() };
                 if accounts.insert(folded, account.into()).is_some() {
                     faults.add(format!("{path}.email"), "stands twice among the group's accounts");
                 }
@@ -290,12 +326,17 @@ pub(super) fn accounts(
                     faults.add(format!("{path}.email"), rule);
                 }
                 if fiche.is_none() {
-                    faults.add(format!("{path}.fiche_id"), "must be the id of one of the group's fiches");
+                    faults.add(
+                        format!("{path}.fiche_id"),
+                        "must be the id of one of the group's fiches",
+                    );
                 }
                 match password {
                     Ok(Some(_)) => {}
-                    Ok(None) => faults
-                        .add(format!("{path}.password"), "is required: give password, password_sha1 or password_hash"),
+                    Ok(None) => faults.add(
+                        format!("{path}.password"),
+                        "is required: give password, password_sha1 or password_hash",
+                    ),
                     Err((name, Illegal(rule))) => faults.add(format!("{path}.{name}"), rule),
                 }
             }

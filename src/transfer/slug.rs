@@ -9,7 +9,10 @@ pub(super) fn unique(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> Strin
     if !taken(&slug) {
         return slug;
     }
-    (2_u64..).map(|number| format!("{slug}-{number}")).find(|slug| !taken(slug)).expect("numbers do not end")
+    (2_u64..)
+        .map(|number| format!("{slug}-{number}"))
+        .find(|slug| !taken(slug))
+        .expect("numbers do not end")
 }
 
 fn of(name: &str) -> String {
@@ -54,7 +57,10 @@ mod tests {
     #[test]
     fn a_slug_is_plain_and_unique() {
         let taken = |slug: &str| slug == "a";
-        assert_eq!(unique("  Cabinet médical « Les Œillets »", 4, taken), "cabinet-medical-les-oeillets");
+        assert_eq!(
+            unique("  Cabinet médical « Les Œillets »", 4, taken),
+            "cabinet-medical-les-oeillets"
+        );
         assert_eq!(unique("A!", 4, taken), "a-2");
         assert_eq!(unique("診療所", 4, taken), "group-4");
     }

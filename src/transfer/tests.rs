@@ -128,7 +128,8 @@ fn what_export_writes_import_restores_exactly() {
         assert_same(&content, &again);
         // Much later: what was sent and when things were made does not depend on the day of the import. Only what has
         // become past meanwhile is passed over.
-        let later = read(document.as_bytes(), now().plus_seconds(1 << 24), &hash).expect("an export is legal");
+        let later = read(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
+            .expect("an export is legal");
         assert_same(&passed_over(content), &passed_over(later.clone()));
         assert_eq!(exported(&later), document);
     }
@@ -156,7 +157,8 @@ fn times_that_a_clock_shows_twice_keep_their_instant() {
     let content = import(&shop()).expect("legal");
     let row = &content.roots[0].rows[&VeventId::new(90).expect("an id")];
     let appointment = row.appointment().expect("an appointment");
-    let second_pass = datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
+    let second_pass =
+        datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
     assert_eq!(Ok(appointment.start), second_pass);
     assert_eq!(appointment.reminders.mail.settled, Settled::Sent(appointment.start));
     assert_eq!(appointment.reminders.sms.settled, Settled::No);
@@ -171,14 +173,21 @@ fn what_is_left_out_takes_its_default() {
     assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
     assert_eq!(second.catalogue.group.urlname.as_str(), "cabinet-medical-2");
     assert_eq!(second.catalogue.group.id.number(), 5);
-    let sorts: Vec<i64> = first.catalogue.interventions.values().map(|row| row.sort.number()).collect();
+    let sorts: Vec<i64> =
+        first.catalogue.interventions.values().map(|row| row.sort.number()).collect();
     assert_eq!(sorts, [7, 8]);
-    assert_eq!(first.rows.keys().map(|id| id.number()).collect::<Vec<_>>(), [90, 91, 92, 93, 94, 95, 96, 97]);
+    assert_eq!(
+        first.rows.keys().map(|id| id.number()).collect::<Vec<_>>(),
+        [90, 91, 92, 93, 94, 95, 96, 97]
+    );
     let anna = content.directory.pros.values().next().expect("one person");
     assert_eq!((anna.groups.len(), anna.main, anna.id.number()), (2, second.catalogue.group.id, 3));
     assert_eq!(anna.password_hash, hash("89e495e7941cf9e40e6980d14a16bf023ccd4c91"));
     let deleted = &first.fiches[&FicheId::new(8).expect("an id")];
-    assert_eq!((deleted.lastname.as_str(), deleted.birthdate), ("Gone", datetime::parse("1850-02-28").ok()));
+    assert_eq!(
+        (deleted.lastname.as_str(), deleted.birthdate),
+        ("Gone", datetime::parse("1850-02-28").ok())
+    );
     let keys: Vec<_> = content.directory.apikeys.values().map(|key| key.groups.clone()).collect();
     assert!(keys.contains(&None) && keys.contains(&Some(vec![GroupId::new(4).expect("an id")])));
 }
@@ -187,7 +196,11 @@ fn what_is_left_out_takes_its_default() {
 fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
     let content = import(&shop()).expect("legal");
     let root = &content.roots[0];
-    let row = root.rows.values().find(|row| row.appointment().is_some_and(|a| a.smsreminder)).expect("the first");
+    let row = root
+        .rows
+        .values()
+        .find(|row| row.appointment().is_some_and(|a| a.smsreminder))
+        .expect("the first");
     let reminders = row.appointment().expect("an appointment").reminders;
     assert_eq!((reminders.mail.settled, reminders.sms.settled), (Settled::No, Settled::No));
     let zone = root.catalogue.zone();
@@ -206,28 +219,56 @@ fn what_is_wrong_is_named_by_its_path() {
         })
     };
     assert_eq!(put("/vevents/0/end", json!("2025-06-12 10:00:00")), ["groups[0].vevents[0].end"]);
-    assert_eq!(put("/vevents/0/id", json!(crate::domain::ids::ID_MAX))[0], "groups[0].vevents[0].id");
-    assert_eq!(put("/fiches/0/updated_at", json!("9990-01-01 00:00:00")), ["groups[0].fiches[0].updated_at"]);
-    assert_eq!(put("/vevents/0/created_at", json!("9990-01-01 00:00:00")), ["groups[0].vevents[0].created_at"]);
-    assert_eq!(put("/calendars/0/updated_at", json!("2025-06-14 12:00:01")), ["groups[0].calendars[0].updated_at"]);
+    assert_eq!(
+        put("/vevents/0/id", json!(crate::domain::ids::ID_MAX))[0],
+        "groups[0].vevents[0].id"
+    );
+    assert_eq!(
+        put("/fiches/0/updated_at", json!("9990-01-01 00:00:00")),
+        ["groups[0].fiches[0].updated_at"]
+    );
+    assert_eq!(
+        put("/vevents/0/created_at", json!("9990-01-01 00:00:00")),
+        ["groups[0].vevents[0].created_at"]
+    );
+    assert_eq!(
+        put("/calendars/0/updated_at", json!("2025-06-14 12:00:01")),
+        ["groups[0].calendars[0].updated_at"]
+    );
     assert_eq!(put("/created_at", json!("2025-06-14 12:00:01")), ["groups[0].created_at"]);
-    assert_eq!(put("/vevents/5/rrule", json!("FREQ=DAILY;COUNT=1")), ["groups[0].vevents[5].rrule"]);
+    assert_eq!(
+        put("/vevents/5/rrule", json!("FREQ=DAILY;COUNT=1")),
+        ["groups[0].vevents[5].rrule"]
+    );
     assert_eq!(put("/vevents/0/fiche_id", json!(99)), ["groups[0].vevents[0].fiche_id"]);
     assert_eq!(put("/vevents/0/dt0", json!("soon")), ["groups[0].vevents[0].dt0"]);
     assert_eq!(put("/vevents/0/id", json!(90)), ["groups[0].vevents[2].id"]);
     assert_eq!(put("/fiches/0/str0", json!("x".repeat(256))), ["groups[0].fiches[0].str0"]);
     assert_eq!(put("/fiches/0/lastname", json!("")), ["groups[0].fiches[0].lastname"]);
-    assert_eq!(put("/calendars/0/calendarset_id", json!(2)), ["groups[0].calendars[0].calendarset_id"]);
+    assert_eq!(
+        put("/calendars/0/calendarset_id", json!(2)),
+        ["groups[0].calendars[0].calendarset_id"]
+    );
     assert_eq!(put("/customfields/2/model", json!("Group")), ["groups[0].customfields[2].model"]);
     assert_eq!(put("/accounts/0/fiche_id", json!(99)), ["groups[0].accounts[0].fiche_id"]);
     let passwords = ["groups[0].pros[0].password", "groups[1].pros[0].password"];
     assert_eq!(put("/pros/0/password", Value::Null), passwords);
-    assert_eq!(changed(|document| document["groups"][1]["timezone"] = "Europe/Paris".into()), ["groups[1].timezone"]);
-    let person = |document: &mut Value| document["groups"][1]["pros"][0]["password"] = "other".into();
+    assert_eq!(
+        changed(|document| document["groups"][1]["timezone"] = "Europe/Paris".into()),
+        ["groups[1].timezone"]
+    );
+    let person =
+        |document: &mut Value| document["groups"][1]["pros"][0]["password"] = "other".into();
     assert_eq!(changed(person), ["groups[1].pros[0].password"]);
     assert_eq!(changed(|document| document["groups"][1]["id"] = 4.into()), ["groups[1].id"]);
-    assert_eq!(changed(|document| document["apikeys"][0]["groups"] = json!([6])), ["apikeys[0].groups"]);
-    assert_eq!(read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path, "line 2, column 1");
+    assert_eq!(
+        changed(|document| document["apikeys"][0]["groups"] = json!([6])),
+        ["apikeys[0].groups"]
+    );
+    assert_eq!(
+        read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
+        "line 2, column 1"
+    );
 }
 
 #[test]
@@ -292,14 +333,14 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
 fn merged(existing: Content, document: &Value) -> Result<Content, Vec<ImportFault>> {
     let (document, taken) = (serde_json::to_vec(document).expect("JSON"), Taken::of(&existing));
     let draws = Draws::seeded([0; 32]);
-    let import = Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
+    let import =
+        Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
     merge(existing, import.read(&document)?, &document)
 }
 
 #[test]
 fn every_row_of_a_merge_whose_id_is_taken_is_named() {
-    let plage =
-        |id| json!({"id": id, "calendar_id": 901, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
+    let plage = |id| json!({"id": id, "calendar_id": 901, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
     let document = json!({"groups": [
         {"id": 900, "name": "First", "timezone": "Paris"},
         {"id": 901, "name": "Second", "timezone": "Paris",
@@ -310,7 +351,8 @@ fn every_row_of_a_merge_whose_id_is_taken_is_named() {
             "fiches": [{"lastname": "A"}, {"lastname": "B"}, {"id": 7, "lastname": "C"}],
             "vevents": [plage(906), plage(90)]},
     ]});
-    let faults = merged(import(&shop()).expect("legal"), &document).expect_err("five ids are taken");
+    let faults =
+        merged(import(&shop()).expect("legal"), &document).expect_err("five ids are taken");
     let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
     assert_eq!(
         paths,
@@ -327,10 +369,19 @@ fn every_row_of_a_merge_whose_id_is_taken_is_named() {
 
 #[test]
 fn what_nobody_reads_is_refused_by_its_name() {
-    assert_eq!(import(&json!({"group": shop()["groups"]})).expect_err("no groups")[0].path, "group");
+    assert_eq!(
+        import(&json!({"group": shop()["groups"]})).expect_err("no groups")[0].path,
+        "group"
+    );
     assert_eq!(changed(|document| document["apikey"] = json!([])), ["apikey"]);
-    assert_eq!(changed(|document| document["groups"][1]["calendar"] = json!([{"name": "C"}])), ["groups[1].calendar"]);
-    assert_eq!(changed(|document| document["groups"][0]["Fiches"] = json!({})), ["groups[0].Fiches"]);
+    assert_eq!(
+        changed(|document| document["groups"][1]["calendar"] = json!([{"name": "C"}])),
+        ["groups[1].calendar"]
+    );
+    assert_eq!(
+        changed(|document| document["groups"][0]["Fiches"] = json!({})),
+        ["groups[0].Fiches"]
+    );
     let mut harmless = shop();
     harmless["groups"][0]["comment"] = "an unknown field is ignored".into();
     harmless["version"] = 1.into();
@@ -357,12 +408,22 @@ fn the_demonstration_is_always_this_week() {
         let content = demo::content(now, &hash).expect("legal");
         let root = &content.roots[0];
         let zone = root.catalogue.zone();
-        let ahead = root.rows.values().filter_map(|row| row.appointment()).filter(|a| a.start > now).count();
+        let ahead = root
+            .rows
+            .values()
+            .filter_map(|row| row.appointment())
+            .filter(|a| a.start > now)
+            .count();
         assert!(ahead > 100, "{ahead}");
         assert!(root.last_stamp <= now, "nothing was made in the future");
         let week = |at: Instant| Civil::day(zone.civil_of(at)).0 + 3;
-        let starts = root.rows.values().filter_map(|row| row.appointment()).map(|a| week(a.start).div_euclid(7));
-        let (first, last) = starts.fold((i32::MAX, i32::MIN), |(first, last), w| (first.min(w), last.max(w)));
+        let starts = root
+            .rows
+            .values()
+            .filter_map(|row| row.appointment())
+            .map(|a| week(a.start).div_euclid(7));
+        let (first, last) =
+            starts.fold((i32::MAX, i32::MIN), |(first, last), w| (first.min(w), last.max(w)));
         assert_eq!((first, last), (week(now).div_euclid(7) - 1, week(now).div_euclid(7) + 1));
     }
 }

@@ -52,7 +52,11 @@ pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
 ///
 /// # Errors
 /// Everything that is wrong or missing, each by its field.
-pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) -> Result<Booking, Vec<Fault>> {
+pub fn parse(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    caller: &Caller,
+) -> Result<Booking, Vec<Fault>> {
     let audience = Audience::of(caller);
     let mut given = Given { object, faults: Vec::new() };
     given.faults.extend(foreign_group(object, scope));
@@ -66,8 +70,10 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) ->
     if calendar_id.is_some_and(|id| !scope.root.catalogue.calendars.contains_key(&id)) {
         given.wrong("calendar_id", "must be the id of one of the group's calendars, or 0 for any");
     }
-    let comments = given.read("comments", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
-    let websource = given.read("websource", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
+    let comments =
+        given.read("comments", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
+    let websource =
+        given.read("websource", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
     let smsreminder = given.read_unless_empty("smsreminder", value::boolean);
     let customs = customfield::given(object, scope, Model::Vevent, audience);
     let customs = given.keep(customs).unwrap_or_default();
@@ -76,7 +82,9 @@ pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, caller: &Caller) ->
     if client.as_ref().is_some_and(|(client, _)| is_nameless(client, scope, caller)) {
         given.faults.push(nameless());
     }
-    let (Some((client, sent)), true) = (client, given.faults.is_empty()) else { return Err(given.faults) };
+    let (Some((client, sent)), true) = (client, given.faults.is_empty()) else {
+        return Err(given.faults);
+    };
     let date = date.unwrap_or(Civil(0));
     let command = BookAppointment {
         caller: caller.clone(),
@@ -106,7 +114,12 @@ fn is_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
     is_new && alone.lastname.is_blank() && alone.firstname.is_blank()
 }
 
-fn interventions(given: &mut Given<'_>, scope: &Scope<'_>, caller: &Caller, from_web: bool) -> Vec<InterventionId> {
+fn interventions(
+    given: &mut Given<'_>,
+    scope: &Scope<'_>,
+    caller: &Caller,
+    from_web: bool,
+) -> Vec<InterventionId> {
     let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
     let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
     if !given.is_wrong("intervention_ids") {
@@ -131,10 +144,14 @@ fn client(
         }
     };
     let mut faults = Vec::new();
-    let id = object.get("id").map_or(Ok(None), value::id).map(|id| id.and_then(FicheId::new)).unwrap_or_else(|wrong| {
-        faults.push(Fault::new("id", wrong.0));
-        None
-    });
+    let id = object
+        .get("id")
+        .map_or(Ok(None), value::id)
+        .map(|id| id.and_then(FicheId::new))
+        .unwrap_or_else(|wrong| {
+            faults.push(Fault::new("id", wrong.0));
+            None
+        });
     let bookable_for = |id: &FicheId| match caller {
         Caller::Account(account) => account.owns(*id) && scope.root.fiches.contains_key(id),
         Caller::Application | Caller::Pro(_) => scope.root.fiches.contains_key(id),
@@ -151,7 +168,8 @@ fn client(
     if !faults.is_empty() {
         return Err(faults.into_iter().map(|fault| fault.within("fiche")).collect());
     }
-    let customs = customfield::given(object, scope, Model::Fiche, audience).expect("the table has read them already");
+    let customs = customfield::given(object, scope, Model::Fiche, audience)
+        .expect("the table has read them already");
     let mut alone = FICHE.blank.clone();
     fields.apply_to(&mut alone);
     if audience == Audience::Account {
@@ -159,8 +177,11 @@ fn client(
         fields = FICHE.parse(&written, scope, audience).expect("it was read with more in it");
     }
     let shown = of_fiche(&alone, scope, audience);
-    let writable = |name: &str| FICHE.field(name).and_then(|f| f.writers).is_some_and(|writers| audience >= writers);
-    let sent = shown.into_iter().filter(|(name, _)| object.contains_key(name) && writable(name)).collect();
+    let writable = |name: &str| {
+        FICHE.field(name).and_then(|f| f.writers).is_some_and(|writers| audience >= writers)
+    };
+    let sent =
+        shown.into_iter().filter(|(name, _)| object.contains_key(name) && writable(name)).collect();
     Ok((Client { id, email: alone.email, fields, customs }, sent))
 }
 
@@ -172,7 +193,11 @@ struct Given<'a> {
 
 impl Given<'_> {
     /// A field's value; `None` where it is not given, empty or wrong.
-    fn read<T>(&mut self, field: &str, read: impl FnOnce(&Value) -> Result<Option<T>, Illegal>) -> Option<T> {
+    fn read<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Value) -> Result<Option<T>, Illegal>,
+    ) -> Option<T> {
         read(self.object.get(field)?).unwrap_or_else(|illegal| {
             self.faults.push(Fault::new(field, illegal.0));
             None
@@ -180,8 +205,15 @@ impl Given<'_> {
     }
 
     /// The same for what knows no empty value.
-    fn read_unless_empty<T>(&mut self, field: &str, read: impl FnOnce(&Value) -> Result<T, Illegal>) -> Option<T> {
-        self.read(field, |given| if value::is_empty(given) { Ok(None) } else { read(given).map(Some) })
+    fn read_unless_empty<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Value) -> Result<T, Illegal>,
+    ) -> Option<T> {
+        self.read(
+            field,
+            |given| if value::is_empty(given) { Ok(None) } else { read(given).map(Some) },
+        )
     }
 
     fn keep<T>(&mut self, read: Result<T, Vec<Fault>>) -> Option<T> {
@@ -213,7 +245,9 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
 static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
     appointment([
         shown("calendar_name", NAME, |row, scope| {
-            Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into())
+            Cell::Text(
+                calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into(),
+            )
         }),
         shown("intervention_name", NAME, |row, scope| {
             Cell::Text(intervention_of(row, scope).map_or("", |it| it.publicname.as_str()).into())
@@ -246,27 +280,44 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
             shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
             // Stamps never go back, so that one may lie ahead of the clock.
             shown("created_since", AGE, |row, scope| {
-                scope.now.map_or(Cell::Null, |now| Cell::Integer(now.seconds_since(row.created_at).max(0)))
+                scope.now.map_or(Cell::Null, |now| {
+                    Cell::Integer(now.seconds_since(row.created_at).max(0))
+                })
             }),
-            shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| Cell::Integer(of(row).state.number())),
+            shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| {
+                Cell::Integer(of(row).state.number())
+            }),
             shown("group_id", Kind::Reference, |_, scope| {
                 Cell::Reference(Some(scope.root.catalogue.group.id.number()))
             }),
-            shown("calendar_id", Kind::Reference, |row, _| Cell::Reference(Some(row.calendar_id.number()))),
-            shown("fiche_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).fiche_id.number()))),
-            shown("intervention_id", Kind::Reference, |row, _| Cell::Reference(Some(of(row).intervention_id.number()))),
-            shown("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
+            shown("calendar_id", Kind::Reference, |row, _| {
+                Cell::Reference(Some(row.calendar_id.number()))
+            }),
+            shown("fiche_id", Kind::Reference, |row, _| {
+                Cell::Reference(Some(of(row).fiche_id.number()))
+            }),
+            shown("intervention_id", Kind::Reference, |row, _| {
+                Cell::Reference(Some(of(row).intervention_id.number()))
+            }),
+            shown("websource", Kind::Text { max: 255 }, |row, _| {
+                rare(row, |rare| rare.websource.as_str())
+            }),
             shown("from_web", Kind::Boolean, |row, _| Cell::Boolean(of(row).from_web)),
-            shown("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
+            shown("comments", Kind::Text { max: 65_535 }, |row, _| {
+                rare(row, |rare| rare.comments.as_str())
+            }),
             shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
             shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
             shown("location", Kind::Text { max: 1_024 }, |row, scope| {
                 Cell::Text(
-                    calendar_of(row, scope).map_or_else(String::new, |calendar| location(calendar, scope)).into(),
+                    calendar_of(row, scope)
+                        .map_or_else(String::new, |calendar| location(calendar, scope))
+                        .into(),
                 )
             }),
             shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
-                intervention_of(row, scope).map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
+                intervention_of(row, scope)
+                    .map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
             }),
             shown("group_name", Kind::Text { max: 255 }, |_, scope| {
                 Cell::Text(scope.root.catalogue.group.name.as_str().into())
@@ -356,7 +407,11 @@ pub fn render(
     match audience {
         Audience::Application => fiche.extend(sent.clone()),
         Audience::Account | Audience::Pro | Audience::Store => {
-            let record = scope.root.fiches.get(&appointment.fiche_id).expect("an appointment's client exists");
+            let record = scope
+                .root
+                .fiches
+                .get(&appointment.fiche_id)
+                .expect("an appointment's client exists");
             fiche.extend(of_fiche(record, scope, audience));
         }
     }
@@ -385,12 +440,18 @@ fn of_intervention(intervention: &Intervention) -> Value {
 /// What an appointment shows of its client to those who may see it.
 fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
     let shown = |name: &str| FICHE.field(name).filter(|field| audience >= field.readers);
-    let cell = |name: &str| shown(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)));
+    let cell = |name: &str| {
+        shown(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)))
+    };
     SHOWN_OF_FICHE.iter().filter_map(|name| cell(name)).collect()
 }
 
 /// Where the client is to go, in one line.
 fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
     let place = Place::of_calendar(&scope.root.catalogue, calendar);
-    [place.address, &place.town()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    [place.address, &place.town()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

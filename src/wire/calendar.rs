@@ -47,9 +47,12 @@ pub static CALENDARSET: LazyLock<Table<Calendarset>> =
 /// The same as the module's callers are shown it: a category goes by its public name, else by its name, and under that it
 /// is found and put in order.
 pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
-    calendarset(Field::derived("publicname", Name::<255>::KIND, Audience::Application, |set: &Calendarset, _| {
-        Cell::Text(set.shown_name().into())
-    }))
+    calendarset(Field::derived(
+        "publicname",
+        Name::<255>::KIND,
+        Audience::Application,
+        |set: &Calendarset, _| Cell::Text(set.shown_name().into()),
+    ))
 });
 
 fn calendarset(publicname: Field<Calendarset>) -> Table<Calendarset> {

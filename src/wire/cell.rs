@@ -44,11 +44,17 @@ impl Kind {
     #[must_use]
     pub const fn none(self) -> Cell<'static> {
         match self {
-            Self::Text { .. } | Self::Name { .. } | Self::Email | Self::Colour | Self::Choice(_) => {
-                Cell::Text(Cow::Borrowed(""))
-            }
+            Self::Text { .. }
+            | Self::Name { .. }
+            | Self::Email
+            | Self::Colour
+            | Self::Choice(_) => Cell::Text(Cow::Borrowed("")),
             Self::Id | Self::Reference => Cell::Reference(Some(0)),
-            Self::Integer { .. } | Self::Number | Self::Boolean | Self::Moment | Self::CivilMoment => Cell::Null,
+            Self::Integer { .. }
+            | Self::Number
+            | Self::Boolean
+            | Self::Moment
+            | Self::CivilMoment => Cell::Null,
         }
     }
 }
@@ -103,7 +109,9 @@ impl Cell<'_> {
             Self::Integer(number) => Value::from(*number),
             Self::Number(number) => Value::from(*number),
             Self::Boolean(flag) => Value::from(*flag),
-            Self::Moment(moment) => moment.map_or(Value::Null, |at| datetime::local_text(zone, at).into()),
+            Self::Moment(moment) => {
+                moment.map_or(Value::Null, |at| datetime::local_text(zone, at).into())
+            }
             Self::Civil(civil) => civil.map_or(Value::Null, |at| datetime::text(at).into()),
             Self::Reference(id) => id.map_or(Value::Null, Value::from),
         }
@@ -115,8 +123,12 @@ impl Cell<'_> {
     #[must_use]
     pub fn comparable(self, kind: Kind, zone: Zone) -> Self {
         match self {
-            Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => kind.none(),
-            Self::Civil(Some(civil)) if matches!(kind, Kind::Moment) => Self::Moment(Some(zone.instant_of(civil))),
+            Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => {
+                kind.none()
+            }
+            Self::Civil(Some(civil)) if matches!(kind, Kind::Moment) => {
+                Self::Moment(Some(zone.instant_of(civil)))
+            }
             // The two zeros are one number.
             Self::Number(number) => Self::Number(number + 0.0),
             Self::Text(_)
@@ -166,14 +178,22 @@ mod tests {
         ];
         cells = cells.into_iter().map(|cell| cell.comparable(Kind::Moment, paris)).collect();
         cells.sort_by(Cell::compare);
-        let sorted = [Cell::Null, at("2025-03-30 03:05:00"), at("2025-03-30 03:15:00"), at("2025-03-30 03:30:00")];
+        let sorted = [
+            Cell::Null,
+            at("2025-03-30 03:05:00"),
+            at("2025-03-30 03:15:00"),
+            at("2025-03-30 03:30:00"),
+        ];
         assert_eq!(cells, sorted);
     }
 
     #[test]
     fn none_is_null_the_empty_text_or_the_id_0() {
         let utc = Zone::from_iana("Etc/UTC").expect("a zone");
-        assert_eq!(Cell::Reference(None).comparable(Kind::Reference, utc), Cell::Reference(Some(0)));
+        assert_eq!(
+            Cell::Reference(None).comparable(Kind::Reference, utc),
+            Cell::Reference(Some(0))
+        );
         assert_eq!(Cell::Null.comparable(Kind::Text { max: 255 }, utc), Cell::Text("".into()));
         assert_eq!(Cell::Null.comparable(Kind::Number, utc), Cell::Null);
         let zero = Cell::Number(-0.0).comparable(Kind::Number, utc);

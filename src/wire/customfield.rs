@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::field::{Audience, Cell, Field, Kind, Scope, Table, fields, plain};
 use super::value;
 use crate::domain::command::GivenCustoms;
-use crate::domain::customfield::{CustomKind, CustomName, CustomValue, Customfield, Customs, Model};
+use crate::domain::customfield::{
+    CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
+};
 use crate::domain::ids::CustomfieldId;
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Illegal, Text};
@@ -23,17 +25,23 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
         Customfield,
         Audience::Pro,
         [
-            Field::derived("model", Kind::Choice(models), Audience::Pro, |field: &Customfield, _| {
-                Cell::Text(Cow::Borrowed(field.model.name()))
-            })
+            Field::derived(
+                "model",
+                Kind::Choice(models),
+                Audience::Pro,
+                |field: &Customfield, _| { Cell::Text(Cow::Borrowed(field.model.name())) }
+            )
             .written(Audience::Pro, |given, _, _, patch| {
                 let model = model(given)?;
                 patch.push(move |field| field.model = model);
                 Ok(())
             }),
-            Field::derived("name", Kind::Name { max: 5 }, Audience::Pro, |field: &Customfield, _| {
-                Cell::Text(field.name.to_string().into())
-            })
+            Field::derived(
+                "name",
+                Kind::Name { max: 5 },
+                Audience::Pro,
+                |field: &Customfield, _| { Cell::Text(field.name.to_string().into()) }
+            )
             .written(Audience::Pro, |given, _, _, patch| {
                 let name = name(given)?;
                 patch.push(move |field| field.name = name);
@@ -74,7 +82,8 @@ fn model(given: &Value) -> Result<Model, Illegal> {
 }
 
 fn name(given: &Value) -> Result<CustomName, Illegal> {
-    let rule = "must be one of bool0 to bool9, dt0 to dt1, num0 to num3, str0 to str14, txt0 to txt2";
+    let rule =
+        "must be one of bool0 to bool9, dt0 to dt1, num0 to num3, str0 to str14, txt0 to txt2";
     CustomName::new(&value::text(given)?).ok_or_else(|| Illegal(rule.into()))
 }
 
@@ -125,13 +134,22 @@ pub fn given(
 }
 
 /// The definition that allows a value. In the store a value outlives the deletion of its definition.
-fn definition<'a>(scope: &Scope<'a>, model: Model, name: CustomName, audience: Audience) -> Option<&'a Customfield> {
+fn definition<'a>(
+    scope: &Scope<'a>,
+    model: Model,
+    name: CustomName,
+    audience: Audience,
+) -> Option<&'a Customfield> {
     let catalogue = &scope.root.catalogue;
     match audience {
-        Audience::Application | Audience::Account | Audience::Pro => catalogue.customfield(model, name),
-        Audience::Store => {
-            catalogue.customfields.values().map(AsRef::as_ref).find(|field| field.model == model && field.name == name)
+        Audience::Application | Audience::Account | Audience::Pro => {
+            catalogue.customfield(model, name)
         }
+        Audience::Store => catalogue
+            .customfields
+            .values()
+            .map(AsRef::as_ref)
+            .find(|field| field.model == model && field.name == name),
     }
 }
 
@@ -157,9 +175,13 @@ pub(super) fn shown<'a>(
     audience: Audience,
 ) -> impl Iterator<Item = (CustomName, Cell<'a>)> {
     let defined = scope.root.catalogue.customfields.values().filter(move |definition| {
-        definition.model == model && !definition.deleted && (audience >= Audience::Pro || definition.user_visible)
+        definition.model == model
+            && !definition.deleted
+            && (audience >= Audience::Pro || definition.user_visible)
     });
-    defined.map(move |definition| (definition.name, cell(values.and_then(|values| values.value(definition.name)))))
+    defined.map(move |definition| {
+        (definition.name, cell(values.and_then(|values| values.value(definition.name))))
+    })
 }
 
 /// A value as it is shown; null where it is unset.

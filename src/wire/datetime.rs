@@ -1,7 +1,9 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Spec 1, contract 1.
 
 use crate::domain::text::Illegal;
-use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::time::{
+    CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,
+};
 use crate::domain::zone::{self, Zone};
 
 /// Bytes of a datetime.
@@ -28,11 +30,16 @@ pub fn parse(text: &str) -> Result<Civil, Illegal> {
         _ => return Err(form()),
     };
     let [year, month, day] = three(date, b'-', 4).ok_or_else(form)?;
-    let [hour, minute, second] = time.map_or(Some([0; 3]), |time| three(time, b':', 2)).ok_or_else(form)?;
+    let [hour, minute, second] =
+        time.map_or(Some([0; 3]), |time| three(time, b':', 2)).ok_or_else(form)?;
     let year = i32::try_from(year).map_err(|_| form())?;
     let civil = Civil::from_ymd_hms(year, month, day, hour, minute, second)
         .ok_or_else(|| Illegal("must be a date and a time that exist, hours 00 to 23".into()))?;
-    if CIVIL_MIN <= civil && civil <= CIVIL_MAX { Ok(civil) } else { Err(Illegal("must lie in 1800 to 9999".into())) }
+    if CIVIL_MIN <= civil && civil <= CIVIL_MAX {
+        Ok(civil)
+    } else {
+        Err(Illegal("must lie in 1800 to 9999".into()))
+    }
 }
 
 /// Three numbers with separators between: the first of `first` digits, the others of two.
@@ -41,9 +48,15 @@ fn three(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
         return None;
     }
     let number = |digits: &[u8]| {
-        digits.iter().try_fold(0, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u32::from(byte - b'0')))
+        digits
+            .iter()
+            .try_fold(0, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u32::from(byte - b'0')))
     };
-    Some([number(&bytes[..first])?, number(&bytes[first + 1..first + 3])?, number(&bytes[first + 4..])?])
+    Some([
+        number(&bytes[..first])?,
+        number(&bytes[first + 1..first + 3])?,
+        number(&bytes[first + 4..])?,
+    ])
 }
 
 /// The instant that a civil time names on the zone's clocks.
@@ -157,7 +170,11 @@ impl Shown {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "two decimal digits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "two decimal digits"
+    )]
     fn put(&mut self, at: usize, number: i64) {
         debug_assert!((0..100).contains(&number), "two digits hold 0 to 99");
         self.0[at] = b'0' + (number / 10) as u8;
@@ -176,9 +193,15 @@ mod tests {
 
     #[test]
     fn other_forms_and_dates_that_do_not_exist_are_refused() {
-        for form in
-            ["", "2025", "2025-1-1", "2025-01-01T00:00:00", "2025-01-01 00:00", "2025-01-01 0:00:00", "é025-01-0"]
-        {
+        for form in [
+            "",
+            "2025",
+            "2025-1-1",
+            "2025-01-01T00:00:00",
+            "2025-01-01 00:00",
+            "2025-01-01 0:00:00",
+            "é025-01-0",
+        ] {
             let rule = parse(form).expect_err(form).0;
             assert!(rule.starts_with("must be written"), "{form}: {rule}");
         }
@@ -190,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_time_in_the_spring_gap_is_shown_an_hour_later() {
-        let instant = instant(paris(), parse("2025-03-30 02:30:00").expect("a time")).expect("in bounds");
+        let instant =
+            instant(paris(), parse("2025-03-30 02:30:00").expect("a time")).expect("in bounds");
         assert_eq!(local_text(paris(), instant), "2025-03-30 03:30:00");
     }
 

@@ -227,24 +227,37 @@ pub fn obstacle(obstacle: &Obstacle, zone: Zone, audience: Audience) -> (&'stati
     let shown = |at: &Instant| local_text(zone, *at);
     match obstacle {
         Obstacle::NotOffered(why) => ("not_offered", not_offered(*why)),
-        Obstacle::MintimeRdv { earliest } => {
-            ("MintimeRdv", format!("too soon: the first start that can be booked now is {}", shown(earliest)))
-        }
+        Obstacle::MintimeRdv { earliest } => (
+            "MintimeRdv",
+            format!("too soon: the first start that can be booked now is {}", shown(earliest)),
+        ),
         Obstacle::MaxRdvPeriod { latest } => (
             "MaxRdvPeriod",
-            format!("too far in the future: the last start that can be booked now is {}", shown(latest)),
+            format!(
+                "too far in the future: the last start that can be booked now is {}",
+                shown(latest)
+            ),
         ),
-        Obstacle::OffGrid { generate_interval } => {
-            ("off_grid", format!("starts lie {generate_interval} minutes apart, counted from when the calendar opens"))
-        }
+        Obstacle::OffGrid { generate_interval } => (
+            "off_grid",
+            format!(
+                "starts lie {generate_interval} minutes apart, counted from when the calendar opens"
+            ),
+        ),
         Obstacle::OutsideAvailability { intervention_id, interval } => (
             "outside_availability",
-            format!("the calendar is not open for intervention {intervention_id} {}", span(zone, *interval)),
+            format!(
+                "the calendar is not open for intervention {intervention_id} {}",
+                span(zone, *interval)
+            ),
         ),
-        Obstacle::Taken { id, interval, by } => ("taken", taken(id.number(), *interval, *by, zone, audience)),
-        Obstacle::RepeatedHour => {
-            ("repeated_hour", "clocks show this time twice, and only its first pass can be booked".to_owned())
+        Obstacle::Taken { id, interval, by } => {
+            ("taken", taken(id.number(), *interval, *by, zone, audience))
         }
+        Obstacle::RepeatedHour => (
+            "repeated_hour",
+            "clocks show this time twice, and only its first pass can be booked".to_owned(),
+        ),
     }
 }
 
@@ -266,7 +279,9 @@ fn not_offered(why: NotOffered) -> String {
         NotOffered::CalendarHidden(id) => format!("calendar {id} is not offered online"),
         NotOffered::InterventionDeleted(id) => format!("intervention {id} is deleted"),
         NotOffered::InterventionHidden(id) => format!("intervention {id} is not offered online"),
-        NotOffered::InterventionsetHidden(id) => format!("the set of intervention {id} is not offered online"),
+        NotOffered::InterventionsetHidden(id) => {
+            format!("the set of intervention {id} is not offered online")
+        }
     }
 }
 
@@ -285,9 +300,13 @@ mod tests {
 
     #[test]
     fn times_are_told_on_the_clocks_of_the_group() {
-        let told = entry(&Refusal::MintimeRdv { earliest: Instant(0) }, paris(), Audience::Application);
+        let told =
+            entry(&Refusal::MintimeRdv { earliest: Instant(0) }, paris(), Audience::Application);
         assert!(told.message.contains("1970-01-01 01:00:00"), "{}", told.message);
-        assert_eq!((told.problem.row(), told.field.as_deref()), ((9, "MintimeRdv", 400), Some("date")));
+        assert_eq!(
+            (told.problem.row(), told.field.as_deref()),
+            ((9, "MintimeRdv", 400), Some("date"))
+        );
     }
 
     #[test]
@@ -298,7 +317,10 @@ mod tests {
         let refusal = Refusal::NotAvailable { obstacles };
         let told = |audience| entry(&refusal, paris(), audience).message;
         assert!(told(Audience::Pro).contains("appointment 77 from 1970-01-01 01:00:00"));
-        assert!(!told(Audience::Application).contains("77") && !told(Audience::Application).contains("1970"));
+        assert!(
+            !told(Audience::Application).contains("77")
+                && !told(Audience::Application).contains("1970")
+        );
         let other = Refusal::SameTimeRdv { other: interval };
         assert!(!entry(&other, paris(), Audience::Application).message.contains("1970"));
     }

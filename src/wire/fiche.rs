@@ -82,9 +82,11 @@ mod tests {
 
     fn root() -> Root {
         let paris = ZoneName::from_name("Paris").expect("a zone");
-        let mut catalogue = Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
+        let mut catalogue =
+            Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
         for (id, name, visible) in [(1, "str0", true), (2, "num1", false), (3, "dt0", true)] {
-            let (id, name) = (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
+            let (id, name) =
+                (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
             let mut field = Customfield::new(id, Model::Fiche, name, Instant(0));
             field.user_visible = visible;
             catalogue.customfields.insert(id, field.into());
@@ -119,7 +121,9 @@ mod tests {
         assert_eq!(fiche.lastname.as_str(), "$Durand", "a live one keeps it");
         fiche.deleted = true;
         assert_eq!(FICHE.render(&fiche, &Scope::of(&root), Audience::Pro)["lastname"], "$$Durand");
-        assert!(put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty());
+        assert!(
+            put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty()
+        );
         assert_eq!((fiche.lastname.as_str(), fiche.deleted), ("Durand", false));
     }
 
@@ -127,14 +131,19 @@ mod tests {
     fn an_application_writes_and_sees_only_what_is_the_clients() {
         let root = root();
         let mut fiche = fiche();
-        let given =
-            json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
+        let given = json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
         assert!(put(&mut fiche, given, Audience::Application).is_empty());
-        assert_eq!((fiche.firstname.as_str(), fiche.comments.as_str(), fiche.deleted), ("Anna", "", false));
+        assert_eq!(
+            (fiche.firstname.as_str(), fiche.comments.as_str(), fiche.deleted),
+            ("Anna", "", false)
+        );
         assert_eq!(fiche.customs.iter().count(), 1);
         let shown = FICHE.render(&fiche, &Scope::of(&root), Audience::Application);
         assert!(!shown.contains_key("comments") && !shown.contains_key("num1"));
-        assert_eq!((&shown["str0"], &shown["dt0"], &shown["birthdate"]), (&json!("a"), &Value::Null, &Value::Null));
+        assert_eq!(
+            (&shown["str0"], &shown["dt0"], &shown["birthdate"]),
+            (&json!("a"), &Value::Null, &Value::Null)
+        );
         assert_eq!((&shown["email"], shown.contains_key("externid")), (&json!(""), false));
     }
 
@@ -143,7 +152,9 @@ mod tests {
         let mut fiche = fiche();
         let given = json!({"str1": "undefined", "str2": "", "num1": "many", "dt0": "1850-02-30", "group_id": 5});
         assert_eq!(put(&mut fiche, given, Audience::Pro), ["group_id", "str1", "num1", "dt0"]);
-        assert!(put(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro).is_empty());
+        assert!(
+            put(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro).is_empty()
+        );
         assert_eq!(fiche.customs.iter().count(), 2);
         assert!(put(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty());
         assert!(fiche.customs.is_empty());

@@ -73,7 +73,8 @@ impl<'a> Scope<'a> {
 
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> Cell<'a> + Send + Sync>;
 /// Puts a legal value into a patch; the record is the one whose values are the defaults.
-type Write<R> = Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
+type Write<R> =
+    Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
 
 /// One field of a resource.
 pub struct Field<R> {
@@ -103,7 +104,8 @@ impl<R: 'static> Field<R> {
             patch.push(move |record| *get_mut(record) = value.clone());
             Ok(())
         };
-        Self::derived(name, T::KIND, readers, move |record, _| get(record).cell()).written(writers, write)
+        Self::derived(name, T::KIND, readers, move |record, _| get(record).cell())
+            .written(writers, write)
     }
 
     /// A field that is shown, and that [`Table::parse`] does not read.
@@ -128,7 +130,10 @@ impl<R: 'static> Field<R> {
     pub fn written(
         mut self,
         writers: Audience,
-        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync + 'static,
+        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         self.writers = Some(writers);
         self.write = Some(Box::new(write));
@@ -222,13 +227,19 @@ impl<R: 'static> Table<R> {
 
     /// What an audience can sort and filter by under that name.
     #[must_use]
-    pub fn column(&self, name: &str, scope: &Scope<'_>, audience: Audience) -> Option<Column<'_, R>> {
+    pub fn column(
+        &self,
+        name: &str,
+        scope: &Scope<'_>,
+        audience: Audience,
+    ) -> Option<Column<'_, R>> {
         if let Some(field) = self.field(name) {
             return (audience >= field.readers).then_some(Column::Field(field));
         }
         let (member, name) = (self.customs?, CustomName::new(name)?);
         let definition = scope.root.catalogue.customfield(member.model, name)?;
-        (audience >= Audience::Pro || definition.user_visible).then_some(Column::Custom(name, member))
+        (audience >= Audience::Pro || definition.user_visible)
+            .then_some(Column::Custom(name, member))
     }
 
     /// The legal values that an object gives. Fields that are unknown or not the audience's to write are ignored.
@@ -305,7 +316,10 @@ impl<R: 'static> Table<R> {
                 (None, Some(given)) => Option::<Instant>::parse(given, scope),
                 (None, None) => Ok(None),
             };
-            read.map_err(|illegal| faults.push(Fault::new(name, illegal.0))).ok().flatten().flatten()
+            read.map_err(|illegal| faults.push(Fault::new(name, illegal.0)))
+                .ok()
+                .flatten()
+                .flatten()
         });
         if faults.is_empty() { Ok((created_at, updated_at)) } else { Err(faults) }
     }
@@ -315,15 +329,18 @@ impl<R: 'static> Table<R> {
     pub fn missing(&self, object: &Map<String, Value>) -> Vec<Fault> {
         let given = |name: &&str| object.get(*name).is_some_and(|value| !value::is_empty(value));
         let missing = self.required.iter().filter(|names| !names.iter().any(given));
-        missing.map(|names| Fault::new(names[0], format!("is required: give {}", names.join(" or ")))).collect()
+        missing
+            .map(|names| Fault::new(names[0], format!("is required: give {}", names.join(" or "))))
+            .collect()
     }
 
     /// The object as an audience is shown it.
     #[must_use]
     pub fn render(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
         let shown = self.fields.iter().filter(|field| audience >= field.readers);
-        let mut object: Map<String, Value> =
-            shown.map(|field| (field.name.to_owned(), field.cell(record, scope).json(scope.zone))).collect();
+        let mut object: Map<String, Value> = shown
+            .map(|field| (field.name.to_owned(), field.cell(record, scope).json(scope.zone)))
+            .collect();
         if let Some(member) = self.customs {
             let values = (member.get)(record);
             for (name, cell) in customfield::shown(values, scope, member.model, audience) {
@@ -338,7 +355,9 @@ impl<R: 'static> Table<R> {
     #[must_use]
     pub fn render_for_store(&self, record: &R, scope: &Scope<'_>) -> Map<String, Value> {
         let mut object = Map::new();
-        for field in self.fields.iter().filter(|field| field.writers.is_some() || field.name == "id") {
+        for field in
+            self.fields.iter().filter(|field| field.writers.is_some() || field.name == "id")
+        {
             let cell = field.cell(record, scope);
             // A new object must have some fields, whatever they hold; others take a default that is no constant.
             let always = self.required.iter().any(|names| names.contains(&field.name))
@@ -349,7 +368,10 @@ impl<R: 'static> Table<R> {
             if let Cell::Moment(Some(moment)) = cell
                 && scope.zone.instant_of(datetime::local(scope.zone, moment)) != moment
             {
-                object.insert(format!("{}_utc", field.name), datetime::text(zone::utc_of(moment)).into());
+                object.insert(
+                    format!("{}_utc", field.name),
+                    datetime::text(zone::utc_of(moment)).into(),
+                );
             }
             object.insert(field.name.to_owned(), cell.json(scope.zone));
         }
@@ -363,7 +385,11 @@ impl<R: 'static> Table<R> {
 }
 
 /// The `…_utc` that stands for a moment's local time at import.
-fn exact<'o, R>(field: &Field<R>, object: &'o Map<String, Value>, audience: Audience) -> Option<&'o Value> {
+fn exact<'o, R>(
+    field: &Field<R>,
+    object: &'o Map<String, Value>,
+    audience: Audience,
+) -> Option<&'o Value> {
     let moment = audience == Audience::Store && matches!(field.kind, Kind::Moment);
     let given = if moment { object.get(&format!("{}_utc", field.name)) } else { None };
     given.filter(|value| !value::is_empty(value))

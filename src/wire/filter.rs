@@ -49,7 +49,8 @@ impl Relation {
     fn parse(text: &str) -> Result<Self, Illegal> {
         let given = text.trim().to_ascii_lowercase();
         let found = Self::ALL.into_iter().find(|(name, _)| *name == given);
-        let rule = || Illegal(format!("must be one of {}", Self::ALL.map(|(name, _)| name).join(", ")));
+        let rule =
+            || Illegal(format!("must be one of {}", Self::ALL.map(|(name, _)| name).join(", ")));
         found.map(|(_, relation)| relation).ok_or_else(rule)
     }
 }
@@ -86,7 +87,10 @@ impl<'t, R: 'static> Condition<'t, R> {
     ) -> Result<Vec<Self>, Vec<Fault>> {
         let given = params.objects("conditions");
         if given.len() > CONDITIONS_MAX {
-            return Err(vec![Fault::new("conditions", format!("must be at most {CONDITIONS_MAX}"))]);
+            return Err(vec![Fault::new(
+                "conditions",
+                format!("must be at most {CONDITIONS_MAX}"),
+            )]);
         }
         let (mut conditions, mut faults) = (Vec::new(), Vec::new());
         for object in given {
@@ -110,20 +114,31 @@ impl<'t, R: 'static> Condition<'t, R> {
             let form = "must be numbered, as in conditions[0][field]";
             return Err(vec![Fault::new(format!("conditions[{index}]"), form)]);
         }
-        let fault = |part: &str, illegal: Illegal| Fault::new(format!("conditions[{index}][{part}]"), illegal.0);
+        let fault = |part: &str, illegal: Illegal| {
+            Fault::new(format!("conditions[{index}][{part}]"), illegal.0)
+        };
         let field = given.part("field").map_or("", str::trim);
         let column = table.column(field, scope, audience);
-        let column = column.ok_or_else(|| Illegal(format!("must be a field of {}", table.resource)));
+        let column =
+            column.ok_or_else(|| Illegal(format!("must be a field of {}", table.resource)));
         let relation = Relation::parse(given.part("op").unwrap_or_default());
         match (column, relation) {
             (Ok(column), Ok(relation)) => {
-                let test = Test::parse(&column, relation, given.part("value").unwrap_or_default(), scope.zone);
+                let test = Test::parse(
+                    &column,
+                    relation,
+                    given.part("value").unwrap_or_default(),
+                    scope.zone,
+                );
                 let test = test.map_err(|illegal| vec![fault("value", illegal)])?;
                 Ok(Self { field: field.to_owned(), column, test })
             }
             (column, relation) => {
                 let field = column.err().map(|illegal| fault("field", illegal));
-                Err(field.into_iter().chain(relation.err().map(|illegal| fault("op", illegal))).collect())
+                Err(field
+                    .into_iter()
+                    .chain(relation.err().map(|illegal| fault("op", illegal)))
+                    .collect())
             }
         }
     }
@@ -158,7 +173,8 @@ impl<'t, R: 'static> Condition<'t, R> {
                 cells.binary_search_by(|cell| cell.compare(&key)).is_ok() == *wanted
             }
             Test::Lies(how, bound) => {
-                !cell.is_null() && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
+                !cell.is_null()
+                    && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
             }
             Test::Shown(pattern, wanted) => {
                 let matches = if let Cell::Text(text) = &cell {
@@ -175,7 +191,12 @@ impl<'t, R: 'static> Condition<'t, R> {
 }
 
 impl Test {
-    fn parse<R: 'static>(column: &Column<'_, R>, relation: Relation, text: &str, zone: Zone) -> Result<Self, Illegal> {
+    fn parse<R: 'static>(
+        column: &Column<'_, R>,
+        relation: Relation,
+        text: &str,
+        zone: Zone,
+    ) -> Result<Self, Illegal> {
         let cell = |text: &str| cell(column, text, zone);
         let one = |wanted| Ok(Self::OneOf(vec![cell(text)?], wanted));
         let lies = |how| {
@@ -186,7 +207,10 @@ impl Test {
             Ok(Self::Lies(how, bound))
         };
         let several = |wanted| {
-            let mut cells = entries(column.kind(), text).into_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+            let mut cells = entries(column.kind(), text)
+                .into_iter()
+                .map(cell)
+                .collect::<Result<Vec<_>, _>>()?;
             cells.sort_unstable_by(Cell::compare);
             Ok(Self::OneOf(cells, wanted))
         };
@@ -217,7 +241,11 @@ fn entries(kind: Kind, text: &str) -> Vec<&str> {
 }
 
 /// A value of the field, in the form in which records are held against it.
-fn cell<R: 'static>(column: &Column<'_, R>, text: &str, zone: Zone) -> Result<Cell<'static>, Illegal> {
+fn cell<R: 'static>(
+    column: &Column<'_, R>,
+    text: &str,
+    zone: Zone,
+) -> Result<Cell<'static>, Illegal> {
     let kind = column.kind();
     let given = Value::from(text.trim());
     let cell = match kind {
@@ -228,9 +256,13 @@ fn cell<R: 'static>(column: &Column<'_, R>, text: &str, zone: Zone) -> Result<Ce
         Kind::Integer { .. } => value::integer(&given)?.map_or(Cell::Null, Cell::Integer),
         Kind::Number => value::number(&given)?.map_or(Cell::Null, Cell::Number),
         // Only a customised attribute may be neither.
-        Kind::Boolean if value::is_empty(&given) && matches!(column, Column::Custom(..)) => Cell::Null,
+        Kind::Boolean if value::is_empty(&given) && matches!(column, Column::Custom(..)) => {
+            Cell::Null
+        }
         Kind::Boolean => Cell::Boolean(value::boolean(&given)?),
-        Kind::Moment => Cell::Moment(value::civil(&given)?.map(|civil| datetime::instant(zone, civil)).transpose()?),
+        Kind::Moment => Cell::Moment(
+            value::civil(&given)?.map(|civil| datetime::instant(zone, civil)).transpose()?,
+        ),
         Kind::CivilMoment => Cell::Civil(value::civil(&given)?),
     };
     Ok(cell.comparable(kind, zone))

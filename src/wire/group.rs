@@ -97,10 +97,20 @@ mod tests {
     fn an_application_sees_no_message_settings() {
         let root = root();
         let shown = GROUP.render(&root.catalogue.group, &Scope::of(&root), Audience::Application);
-        for hidden in ["sendmail", "mailreminder", "country_code", "smsreminder", "sms_sender_name", "check_sms"] {
+        for hidden in [
+            "sendmail",
+            "mailreminder",
+            "country_code",
+            "smsreminder",
+            "sms_sender_name",
+            "check_sms",
+        ] {
             assert!(!shown.contains_key(hidden), "{hidden}");
         }
-        assert_eq!((&shown["id"], &shown["openData"], &shown["usercolors"]), (&json!(4), &json!(true), &json!("")));
+        assert_eq!(
+            (&shown["id"], &shown["openData"], &shown["usercolors"]),
+            (&json!(4), &json!(true), &json!(""))
+        );
     }
 
     #[test]
@@ -109,7 +119,8 @@ mod tests {
         let object = json!({"timezone": "Europe/Paris", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
             "currency_code": "eur", "created_at": "2025-01-01"});
         let object = object.as_object().expect("an object");
-        let faults = GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect_err("four are wrong");
+        let faults =
+            GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect_err("four are wrong");
         let names: Vec<&str> = faults.iter().map(|fault| fault.field.as_str()).collect();
         assert_eq!(names, ["timezone", "mailreminder", "open", "currency_code"]);
     }
@@ -122,6 +133,9 @@ mod tests {
         let mut group = root.catalogue.group.clone();
         group.calendar_choice = 5;
         GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect("legal").apply_to(&mut group);
-        assert_eq!((group.max_multirdvs.number(), group.calendar_choice, group.updated_at), (3, 2, Instant(0)));
+        assert_eq!(
+            (group.max_multirdvs.number(), group.calendar_choice, group.updated_at),
+            (3, 2, Instant(0))
+        );
     }
 }

@@ -48,7 +48,10 @@ macro_rules! from_text {
 }
 
 /// `None` for the empty text.
-fn unless_empty<T>(text: &str, parse: fn(&str) -> Result<T, Illegal>) -> Result<Option<T>, Illegal> {
+fn unless_empty<T>(
+    text: &str,
+    parse: fn(&str) -> Result<T, Illegal>,
+) -> Result<Option<T>, Illegal> {
     // Spaces alone: a control character beside the value is none that may be dropped.
     let text = text.trim_matches(' ');
     if text.is_empty() { Ok(None) } else { parse(text).map(Some) }

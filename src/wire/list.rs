@@ -100,10 +100,11 @@ impl<'t, R: 'static> Query<'t, R> {
                 None
             }
         };
-        let conditions = Condition::parse_all(params, table, scope, audience).unwrap_or_else(|wrong| {
-            faults.extend(wrong);
-            Vec::new()
-        });
+        let conditions =
+            Condition::parse_all(params, table, scope, audience).unwrap_or_else(|wrong| {
+                faults.extend(wrong);
+                Vec::new()
+            });
         let search = Search::parse(params, table, audience).unwrap_or_else(|wrong| {
             faults.push(wrong);
             None
@@ -120,7 +121,12 @@ impl<'t, R: 'static> Query<'t, R> {
     ///
     /// # Errors
     /// A `search` that is too long.
-    pub fn searching(self, params: &Params, table: &'t Table<R>, audience: Audience) -> Result<Self, Fault> {
+    pub fn searching(
+        self,
+        params: &Params,
+        table: &'t Table<R>,
+        audience: Audience,
+    ) -> Result<Self, Fault> {
         Ok(Self { search: Search::parse(params, table, audience)?, ..self })
     }
 
@@ -131,7 +137,8 @@ impl<'t, R: 'static> Query<'t, R> {
         if self.sort.is_none() && self.results.is_none() {
             return self.whole(records, scope);
         }
-        let until = self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
+        let until =
+            self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
         let compare = |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope);
         let mut foremost = Foremost::new(until, records.len(), compare);
         let (mut total, mut room) = (0, String::new());
@@ -142,7 +149,12 @@ impl<'t, R: 'static> Query<'t, R> {
             total += placed.len();
             placed.drain(..).for_each(|placed| foremost.offer(placed));
         }
-        let records = foremost.sorted().into_iter().skip(self.start_index).map(|placed| placed.record).collect();
+        let records = foremost
+            .sorted()
+            .into_iter()
+            .skip(self.start_index)
+            .map(|placed| placed.record)
+            .collect();
         Page { records, total }
     }
 
@@ -152,15 +164,25 @@ impl<'t, R: 'static> Query<'t, R> {
         records.retain(|record| self.wants(record, scope, &mut room));
         let total = records.len();
         let order = |a: &&R, b: &&R| self.directed((self.table.order)(a, b, scope));
-        records.sort_unstable_by(|a, b| order(a, b).then_with(|| self.number(a).cmp(&self.number(b))));
+        records
+            .sort_unstable_by(|a, b| order(a, b).then_with(|| self.number(a).cmp(&self.number(b))));
         records.drain(..self.start_index.min(total));
         Page { records, total }
     }
 
     /// Takes those of at most [`FETCHED_TOGETHER`] records that meet all conditions and are found.
-    fn wanted<'r>(&self, records: &[&'r R], scope: &Scope<'r>, room: &mut String, mut take: impl FnMut(&'r R)) {
+    fn wanted<'r>(
+        &self,
+        records: &[&'r R],
+        scope: &Scope<'r>,
+        room: &mut String,
+        mut take: impl FnMut(&'r R),
+    ) {
         let Some((first, others)) = self.conditions.split_first() else {
-            records.iter().filter(|record| self.is_found(record, scope, room)).for_each(|record| take(record));
+            records
+                .iter()
+                .filter(|record| self.is_found(record, scope, room))
+                .for_each(|record| take(record));
             return;
         };
         let mut cells = [const { Cell::Null }; FETCHED_TOGETHER];
@@ -271,7 +293,8 @@ mod tests {
 
     fn root() -> Root {
         let paris = ZoneName::from_name("Paris").expect("a zone");
-        let mut catalogue = Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
+        let mut catalogue =
+            Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
         for (id, sort, name) in [(1, 3, "c"), (2, 1, "b"), (3, 2, "a"), (4, 1, "a")] {
             let id = CalendarId::new(id).expect("an id");
             let mut calendar = Calendar::new(id, Instant(0));
@@ -287,7 +310,8 @@ mod tests {
         let scope = Scope::of(&root);
         let query = Query::parse(&Params::of_query(query), &CALENDAR, &scope, Audience::Pro)
             .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
-        let page = query.page(root.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
+        let page =
+            query.page(root.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
         let ids: Vec<u64> = page.records.iter().map(|calendar| query.number(calendar)).collect();
         let mut envelope = query.head(ids.len(), page.total);
         envelope.extend_from_slice(b"]}");
@@ -309,7 +333,10 @@ mod tests {
     fn the_envelope_counts() {
         let envelope = asked("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
         assert_eq!(envelope["records"], json!([]), "they come after what is counted");
-        assert_eq!((&envelope["totalRecords"], &envelope["recordsReturned"]), (&json!(4), &json!(2)));
+        assert_eq!(
+            (&envelope["totalRecords"], &envelope["recordsReturned"]),
+            (&json!(4), &json!(2))
+        );
         assert_eq!((&envelope["startIndex"], &envelope["pageSize"]), (&json!(2), &json!(3)));
         assert_eq!((&envelope["sort"], &envelope["dir"]), (&json!("name"), &json!("desc")));
         assert_eq!(asked("").expect("a list").1["sort"], Value::Null);
@@ -317,7 +344,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_for_is_named() {
-        let faults = asked("results=0&startIndex=-1&sort=colour&dir=up").expect_err("all are wrong");
+        let faults =
+            asked("results=0&startIndex=-1&sort=colour&dir=up").expect_err("all are wrong");
         assert_eq!(faults, ["results", "startIndex", "sort", "dir"]);
     }
 }

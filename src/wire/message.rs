@@ -36,16 +36,26 @@ enum What {
 pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
     resource: "message",
     fields: vec![
-        shown("id", Kind::Reference, |entry, _| Cell::Reference(entry.message().map(|message| message.id.number()))),
-        shown("group_id", Kind::Reference, |_, scope| Cell::Reference(Some(scope.root.catalogue.group.id.number()))),
+        shown("id", Kind::Reference, |entry, _| {
+            Cell::Reference(entry.message().map(|message| message.id.number()))
+        }),
+        shown("group_id", Kind::Reference, |_, scope| {
+            Cell::Reference(Some(scope.root.catalogue.group.id.number()))
+        }),
         shown("kind", Kind::Choice(kinds), |entry, _| text(entry.kind().name())),
         shown("channel", Kind::Choice(channels), |entry, _| text(entry.kind().channel().name())),
         shown("state", Kind::Choice(states), |entry, _| text(entry.state())),
         shown("appointment_id", Kind::Reference, |entry, _| Cell::Reference(entry.appointment())),
-        shown("recipient", Kind::Text { max: 255 }, |entry, scope| Cell::Text(entry.recipient(scope.root))),
+        shown("recipient", Kind::Text { max: 255 }, |entry, scope| {
+            Cell::Text(entry.recipient(scope.root))
+        }),
         shown("planned_at", Kind::Moment, |entry, _| Cell::Moment(entry.planned_at())),
-        shown("created_at", Kind::Moment, |entry, _| Cell::Moment(entry.message().map(|message| message.created_at))),
-        shown("settled_at", Kind::Moment, |entry, _| Cell::Moment(entry.message().and_then(Message::settled_at))),
+        shown("created_at", Kind::Moment, |entry, _| {
+            Cell::Moment(entry.message().map(|message| message.created_at))
+        }),
+        shown("settled_at", Kind::Moment, |entry, _| {
+            Cell::Moment(entry.message().and_then(Message::settled_at))
+        }),
         shown("attempts", Kind::Integer { min: 0, max: u32::MAX as i64 }, |entry, _| {
             entry.attempts().map_or(Cell::Null, |attempts| Cell::Integer(attempts.into()))
         }),
@@ -72,7 +82,11 @@ fn channels() -> Vec<&'static str> {
     Channel::ALL.map(Channel::name).to_vec()
 }
 
-fn shown(name: &'static str, kind: Kind, read: for<'a> fn(&'a Entry, &Scope<'a>) -> Cell<'a>) -> Field<Entry> {
+fn shown(
+    name: &'static str,
+    kind: Kind,
+    read: for<'a> fn(&'a Entry, &Scope<'a>) -> Cell<'a>,
+) -> Field<Entry> {
     Field::derived(name, kind, Audience::Pro, read)
 }
 
@@ -92,7 +106,8 @@ impl Ledger {
     /// The ledger of a state at a moment.
     #[must_use]
     pub fn of(root: Arc<Root>, now: Instant) -> Self {
-        let mut planned: Vec<_> = planning::due_before(&root, now, now.plus_seconds(PLANNED_SECONDS)).collect();
+        let mut planned: Vec<_> =
+            planning::due_before(&root, now, now.plus_seconds(PLANNED_SECONDS)).collect();
         planned.sort_unstable();
         Self { root, planned }
     }
@@ -110,7 +125,8 @@ impl Ledger {
         let mut entries = Vec::with_capacity(messages.len() + self.planned.len());
         entries.extend(messages.map(Entry::of));
         let planned = (self.root.outbox.last_id() + 1..).zip(&self.planned);
-        entries.extend(planned.map(|(place, planned)| Entry { place, what: What::Planned(*planned) }));
+        entries
+            .extend(planned.map(|(place, planned)| Entry { place, what: What::Planned(*planned) }));
         entries
     }
 
@@ -175,7 +191,9 @@ impl Entry {
             What::Message(message) => message.recipient.as_str().into(),
             What::Planned(planned) => {
                 let row = root.rows.get(&planned.appointment);
-                row.and_then(|row| delivery::recipient_of(root, row, planned.channel)).unwrap_or_default().into()
+                row.and_then(|row| delivery::recipient_of(root, row, planned.channel))
+                    .unwrap_or_default()
+                    .into()
             }
             What::Blank => "".into(),
         }
@@ -202,7 +220,9 @@ impl Entry {
     fn attempts(&self) -> Option<u32> {
         match &self.what {
             What::Message(message) => match &message.progress {
-                Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => Some(*attempts),
+                Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => {
+                    Some(*attempts)
+                }
                 Progress::Claimed { attempt, .. } => Some(*attempt),
                 Progress::Kept { .. } | Progress::Missed { .. } => Some(0),
                 Progress::Failed { .. } | Progress::Suppressed { .. } => None,
@@ -214,7 +234,9 @@ impl Entry {
 
     fn reason(&self) -> &str {
         match self.message().map(|message| &message.progress) {
-            Some(Progress::Waiting { reason, .. } | Progress::Failed { reason, .. }) => reason.as_str(),
+            Some(Progress::Waiting { reason, .. } | Progress::Failed { reason, .. }) => {
+                reason.as_str()
+            }
             Some(Progress::Kept { .. }) => "nobody is configured to carry it",
             Some(Progress::Missed { .. }) => "it was too late when it could have been sent",
             Some(Progress::Suppressed { why, .. }) => said(*why),
@@ -233,7 +255,9 @@ fn said(why: Why) -> &'static str {
         Why::NoRecipient => "the client has no address or number, or is deleted",
         Why::Begun => "the appointment had begun",
         Why::Expired => "the link was too old",
-        Why::TooMany => "as many messages as the server allows had gone to the recipient within 24 hours",
+        Why::TooMany => {
+            "as many messages as the server allows had gone to the recipient within 24 hours"
+        }
         Why::GivenAway => "the appointment was given to another client",
     }
 }

@@ -19,7 +19,8 @@ impl<'p> Object<'p> {
     /// The value of a part, white space and all: of several the last, and none where it is empty.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&'p str> {
-        let value = self.parts.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)?;
+        let value =
+            self.parts.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)?;
         (!value.is_empty()).then_some(value)
     }
 }
@@ -41,7 +42,8 @@ impl Params {
     /// The value of a name: of several the last, and none where it is empty.
     #[must_use]
     pub fn one(&self, name: &str) -> Option<&str> {
-        let value = self.0.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.trim())?;
+        let value =
+            self.0.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.trim())?;
         (!value.is_empty()).then_some(value)
     }
 
@@ -56,8 +58,13 @@ impl Params {
                 .is_some_and(|index| index.bytes().all(|byte| byte.is_ascii_digit())),
             None => false,
         };
-        let values = self.0.iter().filter(|(given, _)| belongs(given)).map(|(_, value)| value.as_str());
-        values.flat_map(|value| value.split(',')).map(str::trim).filter(|value| !value.is_empty()).collect()
+        let values =
+            self.0.iter().filter(|(given, _)| belongs(given)).map(|(_, value)| value.as_str());
+        values
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .collect()
     }
 
     /// The objects of a list, `name[0][part]=value`, by their index, which may be any text; in the order in which they are
@@ -67,7 +74,9 @@ impl Params {
         let mut objects: Vec<Object<'_>> = Vec::new();
         for (given, value) in self.iter() {
             let parts = given.strip_prefix(name).and_then(|rest| rest.strip_prefix('['));
-            let parts = parts.and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.split_once("]["));
+            let parts = parts
+                .and_then(|rest| rest.strip_suffix(']'))
+                .and_then(|rest| rest.split_once("]["));
             let Some((index, part)) = parts else { continue };
             match objects.iter_mut().find(|object| object.index == index) {
                 Some(object) => object.parts.push((part, value)),
@@ -103,9 +112,16 @@ impl Params {
         let mut params = Vec::new();
         for (name, value) in object {
             match value {
-                Value::Object(parts) => params
-                    .extend(parts.iter().filter_map(|(part, value)| Some((format!("{name}[{part}]"), text(value)?)))),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Value::Object(parts) => {
+                    params.extend(parts.iter().filter_map(|(part, value)| {
+                        Some((format!("{name}[{part}]"), text(value)?))
+                    }))
+                }
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_) => {
                     params.extend(text(value).map(|text| (name.clone(), text)));
                 }
             }
@@ -125,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_list_is_written_in_four_ways() {
-        for query in ["a[]=1&a[]=2", "a%5B%5D=1&a%5B%5D=2", "a=1,2", "a[0]=1&a[1]=2", "a=1%2C2&a="] {
+        for query in ["a[]=1&a[]=2", "a%5B%5D=1&a%5B%5D=2", "a=1,2", "a[0]=1&a[1]=2", "a=1%2C2&a="]
+        {
             assert_eq!(Params::of_query(query).list("a"), ["1", "2"], "{query}");
         }
         assert!(Params::of_query("ab[]=1&a[x]=2&a[]=").list("a").is_empty());
@@ -133,9 +150,12 @@ mod tests {
 
     #[test]
     fn objects_of_a_list_are_told_apart_by_their_index() {
-        let params = Params::of_query("c[7][op]=%3D&c%5B-1%5D%5Bop%5D=>=&c[7][value]=+a&c[x]=1&cc[1][op]=<&c[7][op]=<");
+        let params = Params::of_query(
+            "c[7][op]=%3D&c%5B-1%5D%5Bop%5D=>=&c[7][value]=+a&c[x]=1&cc[1][op]=<&c[7][op]=<",
+        );
         let objects = params.objects("c");
-        let shown: Vec<_> = objects.iter().map(|o| (o.index, o.part("op"), o.part("value"))).collect();
+        let shown: Vec<_> =
+            objects.iter().map(|o| (o.index, o.part("op"), o.part("value"))).collect();
         assert_eq!(shown, [("7", Some("<"), Some(" a")), ("-1", Some(">="), None)]);
     }
 

@@ -18,7 +18,11 @@ pub(super) fn push_folded(text: &str, out: &mut String) {
     } else {
         // Letter by letter, so that a part of a text folds as it does within the whole.
         for letter in text.chars() {
-            if letter.is_ascii() { out.push(letter.to_ascii_lowercase()) } else { out.extend(letter.to_lowercase()) }
+            if letter.is_ascii() {
+                out.push(letter.to_ascii_lowercase())
+            } else {
+                out.extend(letter.to_lowercase())
+            }
         }
     }
 }
@@ -45,7 +49,8 @@ impl Pattern {
         let first = pieces.next().unwrap_or_default();
         let mut rest: Vec<String> = pieces.collect();
         let last = rest.pop();
-        let between = rest.iter().filter(|piece| !piece.is_empty()).map(|piece| finder(piece)).collect();
+        let between =
+            rest.iter().filter(|piece| !piece.is_empty()).map(|piece| finder(piece)).collect();
         Self { first, between, last }
     }
 
@@ -62,7 +67,9 @@ impl Pattern {
 
     /// The same of a short text of ASCII, whose letters have a capital each and no other form.
     fn matches_short(&self, text: &[u8]) -> bool {
-        let Some(last) = &self.last else { return text.eq_ignore_ascii_case(self.first.as_bytes()) };
+        let Some(last) = &self.last else {
+            return text.eq_ignore_ascii_case(self.first.as_bytes());
+        };
         let (first, last) = (self.first.as_bytes(), last.as_bytes());
         let Some((begin, within)) = text.split_at_checked(first.len()) else { return false };
         let Some(middle) = within.len().checked_sub(last.len()) else { return false };
@@ -71,7 +78,8 @@ impl Pattern {
             return false;
         }
         for piece in self.between.iter().map(Finder::needle) {
-            let found = within.windows(piece.len()).position(|window| window.eq_ignore_ascii_case(piece));
+            let found =
+                within.windows(piece.len()).position(|window| window.eq_ignore_ascii_case(piece));
             let Some(at) = found else { return false };
             within = &within[at + piece.len()..];
         }
@@ -84,8 +92,16 @@ impl Pattern {
         let Some(last) = &self.last else { return folded == self.first };
         // Nothing is not looked for: to compare no bytes at all, at the address that stands for none, takes the processor
         // longer than to compare a name.
-        let within = if self.first.is_empty() { Some(folded) } else { folded.strip_prefix(self.first.as_str()) };
-        let within = if last.is_empty() { within } else { within.and_then(|text| text.strip_suffix(last.as_str())) };
+        let within = if self.first.is_empty() {
+            Some(folded)
+        } else {
+            folded.strip_prefix(self.first.as_str())
+        };
+        let within = if last.is_empty() {
+            within
+        } else {
+            within.and_then(|text| text.strip_suffix(last.as_str()))
+        };
         let Some(within) = within else { return false };
         let mut within = within.as_bytes();
         for piece in &self.between {
@@ -108,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_text_folds_alike_alone_and_within_another() {
-        for (text, lower) in [("DURAND", "durand"), ("ÉRIC", "éric"), ("İ", "i\u{307}"), ("ΣΑΣ", "σασ"), ("", "")]
+        for (text, lower) in
+            [("DURAND", "durand"), ("ÉRIC", "éric"), ("İ", "i\u{307}"), ("ΣΑΣ", "σασ"), ("", "")]
         {
             assert_eq!(folded(text), lower);
             let mut out = "A".to_owned();
@@ -128,18 +145,26 @@ mod tests {
             ("é%", "Éric"),
             ("a_c", "A_C"),
         ] {
-            assert!(Pattern::new(pattern).matches(text, &mut String::new()), "{text} like {pattern}");
+            assert!(
+                Pattern::new(pattern).matches(text, &mut String::new()),
+                "{text} like {pattern}"
+            );
         }
-        for (pattern, text) in [("dur", "Durand"), ("%x%", "Durand"), ("ab%bc", "abc"), ("", "a"), ("a_c", "abc")] {
-            assert!(!Pattern::new(pattern).matches(text, &mut String::new()), "{text} not like {pattern}");
+        for (pattern, text) in
+            [("dur", "Durand"), ("%x%", "Durand"), ("ab%bc", "abc"), ("", "a"), ("a_c", "abc")]
+        {
+            assert!(
+                !Pattern::new(pattern).matches(text, &mut String::new()),
+                "{text} not like {pattern}"
+            );
         }
     }
 
     /// Letters that fold to one, to several, to their like and to nothing else, and what a pattern means by itself.
     fn texts(most: usize) -> impl Strategy<Value = String> {
         let letters = prop::sample::select(vec![
-            "a", "A", "b", "B", "\u{212a}", "z", "Z", "é", "É", "ß", "ẞ", "İ", "ı", "i", "I", "K", "k", "Σ", "ς", "%",
-            "_", "@", "[", "`", "{", " ", "\n", "\u{307}", "😀",
+            "a", "A", "b", "B", "\u{212a}", "z", "Z", "é", "É", "ß", "ẞ", "İ", "ı", "i", "I", "K",
+            "k", "Σ", "ς", "%", "_", "@", "[", "`", "{", " ", "\n", "\u{307}", "😀",
         ]);
         prop::collection::vec(letters, 0..most).prop_map(|letters| letters.concat())
     }

@@ -16,15 +16,19 @@ const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
 pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     resource: "pro",
     fields: vec![
-        Field::derived("id", Kind::Id, Audience::Pro, |pro: &Pro, _| Cell::Reference(Some(pro.id.number()))),
+        Field::derived("id", Kind::Id, Audience::Pro, |pro: &Pro, _| {
+            Cell::Reference(Some(pro.id.number()))
+        }),
         plain!("lastname", lastname, PRO),
         plain!("firstname", firstname, PRO),
-        Field::derived("email", Kind::Email, Audience::Pro, |pro: &Pro, _| Cell::Text(pro.email.as_str().into()))
-            .written(Audience::Store, |given, _, _, patch| {
-                let email = Email::new(value::text(given)?.trim())?;
-                patch.push(move |pro| pro.email = email.clone());
-                Ok(())
-            }),
+        Field::derived("email", Kind::Email, Audience::Pro, |pro: &Pro, _| {
+            Cell::Text(pro.email.as_str().into())
+        })
+        .written(Audience::Store, |given, _, _, patch| {
+            let email = Email::new(value::text(given)?.trim())?;
+            patch.push(move |pro| pro.email = email.clone());
+            Ok(())
+        }),
         plain!("cellphone", cellphone, PRO),
         plain!("synched_at", synched_at, STAMP),
         plain!("created_at", created_at, STAMP),
@@ -34,7 +38,11 @@ pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     customs: None,
     id: |pro| pro.id.number(),
     order: |a, b, _| a.id.cmp(&b.id),
-    blank: blank(ProId::new(1).expect("1 is an id"), GroupId::new(1).expect("1 is an id"), Instant(0)),
+    blank: blank(
+        ProId::new(1).expect("1 is an id"),
+        GroupId::new(1).expect("1 is an id"),
+        Instant(0),
+    ),
 });
 
 /// A professional of one group, of whom nothing else is known yet; the address is a stand-in that must be replaced.

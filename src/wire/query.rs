@@ -21,10 +21,19 @@ pub fn moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>
 ///
 /// # Errors
 /// What is no such number.
-pub fn number(params: &Params, name: &str, bounds: RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
+pub fn number(
+    params: &Params,
+    name: &str,
+    bounds: RangeInclusive<i64>,
+) -> Result<Option<i64>, Fault> {
     let Some(text) = params.one(name) else { return Ok(None) };
     let number = text.parse().ok().filter(|number| bounds.contains(number));
-    let rule = || Fault::new(name, format!("must be a whole number from {} to {}", bounds.start(), bounds.end()));
+    let rule = || {
+        Fault::new(
+            name,
+            format!("must be a whole number from {} to {}", bounds.start(), bounds.end()),
+        )
+    };
     number.ok_or_else(rule).map(Some)
 }
 
@@ -53,11 +62,14 @@ pub fn ids<T: Copy>(
 ) -> Result<Vec<T>, Fault> {
     let mut ids = Vec::new();
     for text in params.list(name) {
-        let number: u64 = text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
+        let number: u64 =
+            text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
         match of(number) {
             Some(id) if known(id) => ids.push(id),
             // Without the number: what is another group's and what is nobody's get the same answer.
-            Some(_) | None => return Err(Fault::new(name, "must be ids of the group's own, and one is not")),
+            Some(_) | None => {
+                return Err(Fault::new(name, "must be ids of the group's own, and one is not"));
+            }
         }
     }
     Ok(ids)

@@ -40,7 +40,11 @@ impl<'t, R: 'static> Search<'t, R> {
     ///
     /// # Errors
     /// A text that is too long.
-    pub fn parse(params: &Params, table: &'t Table<R>, audience: Audience) -> Result<Option<Self>, Fault> {
+    pub fn parse(
+        params: &Params,
+        table: &'t Table<R>,
+        audience: Audience,
+    ) -> Result<Option<Self>, Fault> {
         let Some(text) = params.one("search") else { return Ok(None) };
         if text.chars().count() > LENGTH_MAX {
             return Err(Fault::new("search", format!("must have at most {LENGTH_MAX} characters")));
@@ -86,7 +90,8 @@ impl<'t, R: 'static> Search<'t, R> {
 fn digits(text: &str) -> Option<String> {
     let separator = |c: char| c.is_whitespace() || matches!(c, '.' | '-' | '/' | '+' | '(' | ')');
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    (!digits.is_empty() && text.chars().all(|c| c.is_ascii_digit() || separator(c))).then_some(digits)
+    (!digits.is_empty() && text.chars().all(|c| c.is_ascii_digit() || separator(c)))
+        .then_some(digits)
 }
 
 #[cfg(test)]
@@ -109,8 +114,10 @@ mod tests {
     }
 
     fn finds<R: 'static>(table: &Table<R>, record: &R, audience: Audience, text: &str) -> bool {
-        let query = form_urlencoded::Serializer::new(String::new()).append_pair("search", text).finish();
-        let search = Search::parse(&Params::of_query(&query), table, audience).expect("short enough");
+        let query =
+            form_urlencoded::Serializer::new(String::new()).append_pair("search", text).finish();
+        let search =
+            Search::parse(&Params::of_query(&query), table, audience).expect("short enough");
         search.is_none_or(|search| search.finds(record, &Scope::of(&root()), &mut String::new()))
     }
 
@@ -122,7 +129,16 @@ mod tests {
         fiche.email = Some(Email::new("Anna.L@x.org").expect("an address"));
         fiche.firstphone = Text::new("06 12 34-56.78").expect("a number");
         fiche.comments = Text::new("red hair").expect("a text");
-        for text in ["LEFÈV", "anna lef", " lefèvre  ANNA ", "l@X.org", "0612345678", "34 56", "(12) 34/56", ""] {
+        for text in [
+            "LEFÈV",
+            "anna lef",
+            " lefèvre  ANNA ",
+            "l@X.org",
+            "0612345678",
+            "34 56",
+            "(12) 34/56",
+            "",
+        ] {
             assert!(finds(&FICHE, &fiche, Audience::Pro, text), "{text}");
         }
         for text in ["anna z", "red", "0612345679", "06 12 anna", "reanna", "+"] {
@@ -136,7 +152,10 @@ mod tests {
         calendar.id = CalendarId::new(11).expect("an id");
         calendar.name = Name::new("Inside").expect("a name");
         calendar.publicname = Name::new("Shown").expect("a name");
-        assert!(finds(&CALENDAR, &calendar, Audience::Pro, "INS") && finds(&CALENDAR, &calendar, Audience::Pro, "own"));
+        assert!(
+            finds(&CALENDAR, &calendar, Audience::Pro, "INS")
+                && finds(&CALENDAR, &calendar, Audience::Pro, "own")
+        );
         assert!(!finds(&CALENDAR, &calendar, Audience::Application, "ins"));
         assert!(finds(&CALENDAR, &calendar, Audience::Application, "shown"));
     }

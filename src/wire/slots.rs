@@ -71,7 +71,12 @@ impl SlotSearch {
     ///
     /// # Errors
     /// All parameters that are wrong.
-    pub fn parse(params: &Params, root: &Root, caller: &Caller, now: Instant) -> Result<Self, Vec<Fault>> {
+    pub fn parse(
+        params: &Params,
+        root: &Root,
+        caller: &Caller,
+        now: Instant,
+    ) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut keep = |fault: Fault| faults.push(fault);
         let channel = channel(caller, from_web(params).unwrap_or(true));
@@ -80,21 +85,34 @@ impl SlotSearch {
             .and_then(|ids| catalogue.chain(&ids, channel))
             .map_err(&mut keep);
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
-        let calendar_id =
-            id_or_zero(params, "calendar_id", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
-        let calendar_ids = ids(params, "calendar_ids", CalendarId::new, known).map_err(&mut keep).unwrap_or_default();
+        let calendar_id = id_or_zero(params, "calendar_id", CalendarId::new, known)
+            .map_err(&mut keep)
+            .unwrap_or_default();
+        let calendar_ids = ids(params, "calendar_ids", CalendarId::new, known)
+            .map_err(&mut keep)
+            .unwrap_or_default();
         let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
-        let sets = ids(params, "calendarset_ids", CalendarsetId::new, known).map_err(&mut keep).unwrap_or_default();
-        let explained = moment(params, "explain", catalogue.zone()).map_err(&mut keep).unwrap_or_default();
+        let sets = ids(params, "calendarset_ids", CalendarsetId::new, known)
+            .map_err(&mut keep)
+            .unwrap_or_default();
+        let explained =
+            moment(params, "explain", catalogue.zone()).map_err(&mut keep).unwrap_or_default();
         let first = flag(params, "first", false).map_err(&mut keep).unwrap_or_default();
-        let quantity = number(params, "cal_qty", 1..=1_000).map_err(&mut keep).ok().flatten().unwrap_or(1);
-        let capacity = number(params, "min_capacity", 1..=1_000).map_err(&mut keep).ok().flatten().unwrap_or(1);
+        let quantity =
+            number(params, "cal_qty", 1..=1_000).map_err(&mut keep).ok().flatten().unwrap_or(1);
+        let capacity = number(params, "min_capacity", 1..=1_000)
+            .map_err(&mut keep)
+            .ok()
+            .flatten()
+            .unwrap_or(1);
         let calendars: Vec<CalendarId> = catalogue
             .calendars
             .values()
             .filter(|calendar| calendar_id.is_none_or(|id| id == calendar.id))
             .filter(|calendar| calendar_ids.is_empty() || calendar_ids.contains(&calendar.id))
-            .filter(|calendar| sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
+            .filter(|calendar| {
+                sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set))
+            })
             .map(|calendar| calendar.id)
             .collect();
         let reach = |id: &CalendarId| catalogue.calendars.get(id).map(|c| c.maxrdv_period.number());
@@ -104,12 +122,16 @@ impl SlotSearch {
             }
             Channel::BackOffice | Channel::Agenda(_) => Horizon::DaysMax,
         });
-        let window = window(params, catalogue.zone(), now, horizon).map_err(|found| found.into_iter().for_each(keep));
-        let (Ok(chain), Ok(window), true) = (chain, window, faults.is_empty()) else { return Err(faults) };
+        let window = window(params, catalogue.zone(), now, horizon)
+            .map_err(|found| found.into_iter().for_each(keep));
+        let (Ok(chain), Ok(window), true) = (chain, window, faults.is_empty()) else {
+            return Err(faults);
+        };
         let last = INSTANT_MAX.plus_seconds(1 - chain.length_seconds());
         Ok(Self {
             window: Interval { start: window.start, end: window.end.min(last) },
-            at_least: usize::try_from(quantity.max(capacity)).expect("a number of calendars is small"),
+            at_least: usize::try_from(quantity.max(capacity))
+                .expect("a number of calendars is small"),
             wanted: match (explained, first) {
                 (Some(start), _) => Wanted::Explanation(start),
                 (None, true) => Wanted::First,
@@ -140,7 +162,12 @@ enum Horizon {
 
 /// The window of a search: from its start to its end, given as a moment or as a number of local days; where neither is
 /// given, to `horizon`, else for a week of local days.
-fn window(params: &Params, zone: Zone, now: Instant, horizon: Option<Horizon>) -> Result<Interval, Vec<Fault>> {
+fn window(
+    params: &Params,
+    zone: Zone,
+    now: Instant,
+    horizon: Option<Horizon>,
+) -> Result<Interval, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut keep = |fault: Fault| faults.push(fault);
     let start = moment(params, "start", zone).map_err(&mut keep).ok().flatten().unwrap_or(now);
@@ -155,7 +182,10 @@ fn window(params: &Params, zone: Zone, now: Instant, horizon: Option<Horizon>) -
         }
         (Some(end), None, _) => {
             if end <= start {
-                keep(Fault::new("end", format!("must be after the start, {}", local_text(zone, start))));
+                keep(Fault::new(
+                    "end",
+                    format!("must be after the start, {}", local_text(zone, start)),
+                ));
             } else if zone.civil_of(end).seconds_since(today) > i64::from(DAYS_MAX) * DAY {
                 keep(Fault::new("end", format!("must be at most {DAYS_MAX} days after the start")));
             }
@@ -188,7 +218,8 @@ impl SlotsAnswer {
     /// An answer without any slot yet.
     #[must_use]
     pub fn new(search: &SlotSearch, group: GroupId, zone: Zone) -> Self {
-        let interventions: Vec<u64> = search.chain.legs().iter().map(|leg| leg.intervention_id.number()).collect();
+        let interventions: Vec<u64> =
+            search.chain.legs().iter().map(|leg| leg.intervention_id.number()).collect();
         let calendars: Vec<u64> = search.calendar_ids.iter().map(|id| id.number()).collect();
         Self {
             out: Vec::with_capacity(16 * 1_024),
@@ -267,7 +298,8 @@ pub fn explanation(
         json!({ "rule": rule, "message": message })
     };
     let calendar = |(id, verdict): &(CalendarId, Result<(), Vec<Obstacle>>)| {
-        let reasons: Vec<Value> = verdict.as_ref().err().into_iter().flatten().map(reason).collect();
+        let reasons: Vec<Value> =
+            verdict.as_ref().err().into_iter().flatten().map(reason).collect();
         json!({ "calendar_id": id.number(), "offered": verdict.is_ok(), "reasons": reasons })
     };
     json!({

@@ -84,7 +84,8 @@ pub fn number(value: &Value) -> Result<Option<f64>, Illegal> {
         Value::Number(number) => number.as_f64(),
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    read.filter(|number: &f64| number.is_finite()).map_or_else(|| illegal("must be a number"), |n| Ok(Some(n)))
+    read.filter(|number: &f64| number.is_finite())
+        .map_or_else(|| illegal("must be a number"), |n| Ok(Some(n)))
 }
 
 /// The number of an id, perhaps as text; `None` for null, `""` and 0.

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use slotbook::domain::catalogue::Catalogue;
 
 use crate::server::{Answer, TestServer, answer};
-use crate::shop::{CALENDAR, CLEO, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, KNOWN_FICHE, OTHER_CALENDAR, OWN_FICHE, clock};
+use crate::shop::{
+    CALENDAR, CLEO, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, KNOWN_FICHE, OTHER_CALENDAR, OWN_FICHE, clock,
+};
 
 const FICHES: &str = "/groups/4/fiches";
 const APPOINTMENTS: &str = "/groups/4/appointments";
@@ -15,7 +17,10 @@ const APPOINTMENTS: &str = "/groups/4/appointments";
 /// A booking at a time of Monday, on the calendar of that id.
 fn at(time: &str, calendar: u64, more: Value) -> Value {
     let mut booking = json!({"date": format!("2025-06-02 {time}"), "calendar_id": calendar, "intervention_ids": [CUT]});
-    booking.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    booking
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
     json!({ "appointment": booking })
 }
 
@@ -56,7 +61,10 @@ async fn basic_tries_the_professional_first_then_the_account_of_the_paths_group(
 async fn an_account_sees_its_own_fiche_without_what_is_for_professionals() {
     let server = TestServer::with_account(|_| {}).await;
     let own = server.account_get(&format!("{FICHES}/{OWN_FICHE}")).await.is(200);
-    assert_eq!((&own["lastname"], &own["email"], &own["str0"]), (&json!("Client"), &json!(CLEO.0), &Value::Null));
+    assert_eq!(
+        (&own["lastname"], &own["email"], &own["str0"]),
+        (&json!("Client"), &json!(CLEO.0), &Value::Null)
+    );
     for hidden in ["comments", "externid", "from_web", "deleted", "str1"] {
         assert!(own.get(hidden).is_none(), "{hidden}");
     }
@@ -65,10 +73,16 @@ async fn an_account_sees_its_own_fiche_without_what_is_for_professionals() {
     assert_eq!(server.account_get(&format!("{FICHES}/{KNOWN_FICHE}")).await.text, absent.text);
     let list = server.account_get(&format!("{FICHES}?search=known")).await.is(200);
     assert_eq!(list["totalRecords"], 0);
-    for by_hidden in
-        ["sort=comments", "sort=str1", "conditions[0][field]=comments&conditions[0][op]==&conditions[0][value]=x"]
-    {
-        assert_eq!(server.account_get(&format!("{FICHES}?{by_hidden}")).await.status, 400, "{by_hidden}");
+    for by_hidden in [
+        "sort=comments",
+        "sort=str1",
+        "conditions[0][field]=comments&conditions[0][op]==&conditions[0][value]=x",
+    ] {
+        assert_eq!(
+            server.account_get(&format!("{FICHES}?{by_hidden}")).await.status,
+            400,
+            "{by_hidden}"
+        );
     }
     let pros = server.pro_get(&format!("{FICHES}/{OWN_FICHE}")).await.is(200);
     assert_eq!(pros["comments"], "pays late");
@@ -78,7 +92,9 @@ async fn an_account_sees_its_own_fiche_without_what_is_for_professionals() {
 async fn an_account_changes_what_is_the_clients_to_say_and_nothing_else() {
     let server = TestServer::with_account(|_| {}).await;
     let own = format!("{FICHES}/{OWN_FICHE}");
-    let put = |path: &str, fiche: Value| answer(server.by_account(Method::PUT, path).json(&json!({ "fiche": fiche })));
+    let put = |path: &str, fiche: Value| {
+        answer(server.by_account(Method::PUT, path).json(&json!({ "fiche": fiche })))
+    };
     let changed = put(
         &own,
         json!({"firstname": "Cleo", "firstphone": "1", "secondphone": "2", "birthdate": "1990-01-02",
@@ -111,11 +127,17 @@ async fn an_account_changes_what_is_the_clients_to_say_and_nothing_else() {
 async fn a_deleted_own_fiche_is_still_there_and_cannot_be_booked_for() {
     let server = TestServer::with_account(|_| {}).await;
     let own = format!("{FICHES}/{OWN_FICHE}");
-    answer(server.by_pro(Method::PUT, &own).json(&json!({"fiche": {"deleted": true}}))).await.is(200);
+    answer(server.by_pro(Method::PUT, &own).json(&json!({"fiche": {"deleted": true}})))
+        .await
+        .is(200);
     assert_eq!(server.account_get(&own).await.is(200)["lastname"], "$Client");
     assert_eq!(server.account_get(FICHES).await.is(200)["totalRecords"], 1);
     account_books(&server, "09:00:00", json!({})).await.refused(400, 2, Some("fiche.id"));
-    account_books(&server, "09:00:00", json!({"fiche": {"id": OWN_FICHE}})).await.refused(400, 2, Some("fiche.id"));
+    account_books(&server, "09:00:00", json!({"fiche": {"id": OWN_FICHE}})).await.refused(
+        400,
+        2,
+        Some("fiche.id"),
+    );
 }
 
 #[tokio::test]
@@ -132,7 +154,10 @@ async fn an_account_books_for_its_own_fiche_whatever_it_says_of_the_client() {
     assert_eq!(booked["records"][0]["calendar_name"], "Ann");
     account_books(&server, "10:00:00", json!({})).await.is(201);
     assert_eq!(server.pro_get(FICHES).await.is(200)["totalRecords"], 2, "no client was made");
-    assert_eq!(server.pro_get(&format!("{FICHES}/{OWN_FICHE}")).await.is(200)["lastname"], "Client");
+    assert_eq!(
+        server.pro_get(&format!("{FICHES}/{OWN_FICHE}")).await.is(200)["lastname"],
+        "Client"
+    );
 }
 
 #[tokio::test]
@@ -152,8 +177,16 @@ async fn an_account_names_only_its_own_fiche_and_writes_only_what_it_may() {
     let foreign = account_books(&server, "10:00:00", json!({"fiche": {"id": KNOWN_FICHE}})).await;
     assert_eq!(foreign.text, absent.text);
     account_books(&server, "10:00:00", json!({"from_web": 0})).await.refused(403, 1, None);
-    account_books(&server, "10:00:00", json!({"calendar_id": HIDDEN_CALENDAR})).await.refused(400, 14, Some("date"));
-    account_books(&server, "09:15:00", json!({"calendar_id": OTHER_CALENDAR})).await.refused(400, 12, Some("date"));
+    account_books(&server, "10:00:00", json!({"calendar_id": HIDDEN_CALENDAR})).await.refused(
+        400,
+        14,
+        Some("date"),
+    );
+    account_books(&server, "09:15:00", json!({"calendar_id": OTHER_CALENDAR})).await.refused(
+        400,
+        12,
+        Some("date"),
+    );
 }
 
 #[tokio::test]
@@ -175,14 +208,23 @@ async fn an_account_books_where_the_key_alone_may_not() {
     account_books(&closed, "09:00:00", json!({})).await.is(201);
     let explained = closed.account_get(&taken).await.is(200);
     assert_eq!(explained["calendars"][0]["reasons"][0]["message"], "taken");
-    assert_eq!(explained["calendars"].as_array().map(Vec::len), Some(2), "the hidden one is not told of");
+    assert_eq!(
+        explained["calendars"].as_array().map(Vec::len),
+        Some(2),
+        "the hidden one is not told of"
+    );
 }
 
 #[tokio::test]
 async fn the_key_alone_cannot_book_in_an_accounts_name() {
     let server = TestServer::with_account(|_| {}).await;
-    let as_cleo = at("09:00:00", CALENDAR, json!({"fiche": {"lastname": "C", "email": "Cleo@example.org"}}));
-    book(server.by_key(Method::POST, APPOINTMENTS), as_cleo).await.refused(400, 11, Some("fiche.email"));
+    let as_cleo =
+        at("09:00:00", CALENDAR, json!({"fiche": {"lastname": "C", "email": "Cleo@example.org"}}));
+    book(server.by_key(Method::POST, APPOINTMENTS), as_cleo).await.refused(
+        400,
+        11,
+        Some("fiche.email"),
+    );
 }
 
 #[tokio::test]
@@ -199,7 +241,10 @@ async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
     assert_eq!((&list["totalRecords"], &list["records"][0]["id"]), (&json!(1), &own["id"]));
     assert!(list["records"][0]["fiche"].get("comments").is_none());
     let shown = server.account_get(&format!("{APPOINTMENTS}/{}", own["id"])).await.is(200);
-    assert_eq!((&shown["fiche"]["lastname"], &shown["calendar_name"]), (&json!("Client"), &json!("Bob")));
+    assert_eq!(
+        (&shown["fiche"]["lastname"], &shown["calendar_name"]),
+        (&json!("Client"), &json!("Bob"))
+    );
     let absent = server.account_get(&format!("{APPOINTMENTS}/9999")).await;
     absent.refused(404, 3, None);
     let hers = format!("{APPOINTMENTS}/{}", foreign["id"]);
@@ -208,7 +253,11 @@ async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
     assert_eq!(delete(&hers).await.text, absent.text);
     let by_secret = format!("{hers}?key={}", foreign["key"].as_str().expect("a secret"));
     let seen = server.account_get(&by_secret).await.is(200);
-    assert_eq!(seen["fiche"], json!({"id": KNOWN_FICHE}), "no more than anybody who knows the secret");
+    assert_eq!(
+        seen["fiche"],
+        json!({"id": KNOWN_FICHE}),
+        "no more than anybody who knows the secret"
+    );
     server.at(clock(9, 0));
     assert_eq!(delete(&format!("{APPOINTMENTS}/{}", own["id"])).await.is(200)["deleted"], true);
     assert_eq!(server.account_get(APPOINTMENTS).await.is(200)["totalRecords"], 0);
@@ -223,11 +272,17 @@ async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
 async fn an_account_finds_its_own_appointments_by_its_name() {
     let server = TestServer::with_account(|_| {}).await;
     let booked = account_books(&server, "09:00:00", json!({})).await.is(201);
-    let found = async |query: &str| server.account_get(&format!("{APPOINTMENTS}?{query}")).await.is(200);
+    let found =
+        async |query: &str| server.account_get(&format!("{APPOINTMENTS}?{query}")).await.is(200);
     assert_eq!(found("search=CLIENT").await["records"][0]["id"], booked["records"][0]["id"]);
     assert_eq!(found("search=nobody").await["totalRecords"], 0);
     assert_eq!(found("sort=location").await["totalRecords"], 1);
-    assert_eq!(found("sort=calendar_name").await["records"][0]["calendar_name"], "Ann", "the public one");
-    let by_name = server.pro_get(&format!("{APPOINTMENTS}?sort=calendar_name&dir=desc")).await.is(200);
+    assert_eq!(
+        found("sort=calendar_name").await["records"][0]["calendar_name"],
+        "Ann",
+        "the public one"
+    );
+    let by_name =
+        server.pro_get(&format!("{APPOINTMENTS}?sort=calendar_name&dir=desc")).await.is(200);
     assert_eq!(by_name["totalRecords"], 1);
 }

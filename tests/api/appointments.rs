@@ -32,7 +32,10 @@ async fn a_booking_is_answered_with_its_record_and_its_slot_is_gone() {
     let records = made["records"].as_array().unwrap();
     assert_eq!(records.len(), 1);
     let record = &records[0];
-    assert_eq!((&record["start"], &record["end"]), (&json!("2025-06-02 09:30:00"), &json!("2025-06-02 10:00:00")));
+    assert_eq!(
+        (&record["start"], &record["end"]),
+        (&json!("2025-06-02 09:30:00"), &json!("2025-06-02 10:00:00"))
+    );
     assert_eq!(record["key"].as_str().map(str::len), Some(20));
     assert_eq!(record["group"], json!({"id": 4, "name": "Cut & Co", "urlname": "cut-co"}));
     assert_eq!(record["calendar"], json!({"id": CALENDAR, "publicname": "Ann"}));
@@ -40,13 +43,16 @@ async fn a_booking_is_answered_with_its_record_and_its_slot_is_gone() {
         record["intervention"],
         json!({"id": CUT, "publicname": "shown name", "interventionset_id": null, "length": 30})
     );
-    assert_eq!((&record["capacity"], &record["resource_id"], &record["state"]), (&json!(1), &json!(0), &json!(0)));
+    assert_eq!(
+        (&record["capacity"], &record["resource_id"], &record["state"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
     assert_eq!((&record["from_web"], &record["deleted"]), (&json!(true), &json!(false)));
     assert_eq!((&record["created_since"], &record["calendar_name"]), (&json!(0), &json!("Ann")));
-    let fiche =
-        json!({"id": record["fiche_id"], "lastname": "Durand", "email": "d@example.org", "firstphone": "0102030405"});
+    let fiche = json!({"id": record["fiche_id"], "lastname": "Durand", "email": "d@example.org", "firstphone": "0102030405"});
     assert_eq!(record["fiche"], fiche, "the id, and what was sent");
-    let slots = server.get("/groups/4/availabletimeslots?intervention_ids=21&calendar_id=11&nDays=1").await;
+    let slots =
+        server.get("/groups/4/availabletimeslots?intervention_ids=21&calendar_id=11&nDays=1").await;
     assert!(!slots.text.contains("09:30:00") && !slots.text.contains("09:15:00"), "{}", slots.text);
     book(&server, &booking("09:45")).await.refused(400, 12, Some("date"));
     let mut other = booking("09:45");
@@ -69,7 +75,11 @@ async fn the_secret_reads_and_cancels_one_appointment_and_nothing_else() {
     server.get(&format!("{path}?key=wrong")).await.refused(404, 3, None);
     let absent = server.get(&format!("{PATH}/999999?key={key}")).await;
     assert_eq!(server.get(&format!("{path}?key=wrong")).await.text, absent.text);
-    assert_eq!(server.get(&format!("{PATH}/51?key={key}")).await.text, absent.text, "no appointment");
+    assert_eq!(
+        server.get(&format!("{PATH}/51?key={key}")).await.text,
+        absent.text,
+        "no appointment"
+    );
     let shown = server.get(&format!("{path}?key={key}")).await.is(200);
     assert_eq!(shown["fiche"], json!({"id": made["fiche_id"]}));
     let delete = |query: String| answer(server.by_key(Method::DELETE, &format!("{path}{query}")));
@@ -101,14 +111,24 @@ async fn professionals_see_the_client_and_list_what_is_ahead() {
     book(&server, &booking("10:00")).await.is(201);
     server.at(clock(9, 30));
     let list = server.pro_get(PATH).await.is(200);
-    assert_eq!((&list["totalRecords"], &list["records"][0]["start"]), (&json!(1), &json!("2025-06-02 10:00:00")));
+    assert_eq!(
+        (&list["totalRecords"], &list["records"][0]["start"]),
+        (&json!(1), &json!("2025-06-02 10:00:00"))
+    );
     assert_eq!(list["records"][0]["fiche"]["lastname"], "Durand");
     assert_eq!(list["records"][0]["calendar_name"], "agenda");
     let all = server.pro_get(&format!("{PATH}?include_past=1&dir=desc")).await.is(200);
-    assert_eq!((&all["totalRecords"], &all["records"][0]["start"]), (&json!(2), &json!("2025-06-02 10:00:00")));
+    assert_eq!(
+        (&all["totalRecords"], &all["records"][0]["start"]),
+        (&json!(2), &json!("2025-06-02 10:00:00"))
+    );
     let id = &all["records"][1]["id"];
     assert_eq!(server.pro_get(&format!("{PATH}/{id}")).await.is(200)["id"], *id);
-    server.pro_get(&format!("{PATH}?include_past=maybe")).await.refused(400, 2, Some("include_past"));
+    server.pro_get(&format!("{PATH}?include_past=maybe")).await.refused(
+        400,
+        2,
+        Some("include_past"),
+    );
 }
 
 #[tokio::test]
@@ -119,7 +139,9 @@ async fn without_a_calendar_one_that_is_free_is_taken() {
     let mut taken = Vec::new();
     for email in ["a@example.org", "b@example.org"] {
         anywhere["fiche"]["email"] = json!(email);
-        taken.push(book(&server, &anywhere).await.is(201)["records"][0]["calendar_id"].as_u64().unwrap());
+        taken.push(
+            book(&server, &anywhere).await.is(201)["records"][0]["calendar_id"].as_u64().unwrap(),
+        );
     }
     taken.sort_unstable();
     assert_eq!(taken, [CALENDAR, OTHER_CALENDAR]);
@@ -134,9 +156,15 @@ async fn a_known_client_is_booked_for_and_stays_as_it_is() {
     again["fiche"] = json!({"lastname": "Changed", "email": "KNOWN@example.org", "comments": "x"});
     let record = book(&server, &again).await.is(201)["records"][0].clone();
     assert_eq!(record["fiche_id"], KNOWN_FICHE);
-    assert_eq!(record["fiche"], json!({"id": KNOWN_FICHE, "lastname": "Changed", "email": "KNOWN@example.org"}));
+    assert_eq!(
+        record["fiche"],
+        json!({"id": KNOWN_FICHE, "lastname": "Changed", "email": "KNOWN@example.org"})
+    );
     let seen = server.pro_get(&format!("{PATH}/{}", record["id"])).await.is(200);
-    assert_eq!((&seen["fiche"]["lastname"], &seen["fiche"]["comments"]), (&json!("Known"), &json!("")));
+    assert_eq!(
+        (&seen["fiche"]["lastname"], &seen["fiche"]["comments"]),
+        (&json!("Known"), &json!(""))
+    );
 }
 
 #[tokio::test]
@@ -177,30 +205,52 @@ async fn professionals_book_for_a_fiche_and_change_it() {
 async fn what_a_record_shows_its_readers_sort_and_filter_by() {
     let server = TestServer::with_account(|_| {}).await;
     book(&server, &booking("09:30")).await.is(201);
-    let own =
-        json!({"appointment": {"date": "2025-06-02 11:00:00", "intervention_ids": [CUT], "calendar_id": CALENDAR}});
+    let own = json!({"appointment": {"date": "2025-06-02 11:00:00", "intervention_ids": [CUT], "calendar_id": CALENDAR}});
     answer(server.by_account(Method::POST, PATH).json(&own)).await.is(201);
     let sought = |field: &str, value: &Value| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{PATH}?sort={field}&conditions[0][field]={field}&conditions[0][op]==&conditions[0][value]={value}")
+        format!(
+            "{PATH}?sort={field}&conditions[0][field]={field}&conditions[0][op]==&conditions[0][value]={value}"
+        )
     };
     let key = server.account_get(PATH).await.is(200)["records"][0]["key"].clone();
     assert_eq!(server.pro_get(&sought("key", &key)).await.is(200)["records"][0]["key"], key);
-    for field in ["capacity", "resource_id", "calendar_name", "intervention_name", "intervention_length", "location"] {
+    for field in [
+        "capacity",
+        "resource_id",
+        "calendar_name",
+        "intervention_name",
+        "intervention_length",
+        "location",
+    ] {
         let seen = server.account_get(PATH).await.is(200)["records"][0][field].clone();
-        assert_eq!(server.account_get(&sought(field, &seen)).await.is(200)["totalRecords"], 1, "{field} {seen}");
+        assert_eq!(
+            server.account_get(&sought(field, &seen)).await.is(200)["totalRecords"],
+            1,
+            "{field} {seen}"
+        );
         let seen = server.pro_get(PATH).await.is(200)["records"][0][field].clone();
-        assert_eq!(server.pro_get(&sought(field, &seen)).await.is(200)["totalRecords"], 2, "{field} {seen}");
+        assert_eq!(
+            server.pro_get(&sought(field, &seen)).await.is(200)["totalRecords"],
+            2,
+            "{field} {seen}"
+        );
     }
     let inside = server.pro_get(PATH).await.is(200)["records"][0]["intervention_name"].clone();
-    assert_eq!(server.account_get(&sought("intervention_name", &inside)).await.is(200)["totalRecords"], 0, "{inside}");
+    assert_eq!(
+        server.account_get(&sought("intervention_name", &inside)).await.is(200)["totalRecords"],
+        0,
+        "{inside}"
+    );
 }
 
 #[tokio::test]
 async fn appointments_are_sorted_and_found_by_their_age() {
     let server = TestServer::start().await;
     let mut ids = Vec::new();
-    for (made_at, time) in [(clock(7, 0), "11:00"), (clock(7, 10), "09:00"), (clock(7, 20), "10:00")] {
+    for (made_at, time) in
+        [(clock(7, 0), "11:00"), (clock(7, 10), "09:00"), (clock(7, 20), "10:00")]
+    {
         server.at(made_at);
         let mut wanted = booking(time);
         wanted["fiche"]["email"] = json!(format!("c{}@example.org", ids.len()));
@@ -212,15 +262,21 @@ async fn appointments_are_sorted_and_found_by_their_age() {
         list["records"].as_array().expect("a list").clone()
     };
     let by_age = listed("sort=created_since").await;
-    let ages: Vec<(&Value, &Value)> = by_age.iter().map(|record| (&record["id"], &record["created_since"])).collect();
+    let ages: Vec<(&Value, &Value)> =
+        by_age.iter().map(|record| (&record["id"], &record["created_since"])).collect();
     assert_eq!(ages, [(&ids[2], &json!(600)), (&ids[1], &json!(1_200)), (&ids[0], &json!(1_800))]);
     let oldest = listed("sort=created_since&dir=desc&results=1").await;
     assert_eq!(oldest[0]["id"], ids[0]);
-    for (op, value, found) in
-        [("<", "1200", 1), ("<=", "1200", 2), ("=", "1800", 1), ("in", "600,1800", 2), ("like", "1%25", 2)]
-    {
-        let condition =
-            format!("conditions[0][field]=created_since&conditions[0][op]={op}&conditions[0][value]={value}");
+    for (op, value, found) in [
+        ("<", "1200", 1),
+        ("<=", "1200", 2),
+        ("=", "1800", 1),
+        ("in", "600,1800", 2),
+        ("like", "1%25", 2),
+    ] {
+        let condition = format!(
+            "conditions[0][field]=created_since&conditions[0][op]={op}&conditions[0][value]={value}"
+        );
         assert_eq!(listed(&condition).await.len(), found, "{op} {value}");
     }
     let wrong = "conditions[0][field]=created_since&conditions[0][op]=<&conditions[0][value]=soon";

@@ -9,7 +9,9 @@ use crate::shop::{EVE, KEY, KEY_OF_ALL, clock};
 async fn a_missing_or_unknown_key_is_403() {
     let server = TestServer::start().await;
     for query in ["", "?apikey=", "?apikey=wrong"] {
-        answer(server.bare(Method::GET, &format!("/api/v1/groups/4{query}"))).await.refused(403, 1, None);
+        answer(server.bare(Method::GET, &format!("/api/v1/groups/4{query}")))
+            .await
+            .refused(403, 1, None);
     }
 }
 
@@ -17,8 +19,11 @@ async fn a_missing_or_unknown_key_is_403() {
 async fn wrong_credentials_are_401_without_a_challenge() {
     let server = TestServer::start().await;
     let path = format!("/api/v1/groups/4?apikey={KEY}");
-    for (email, password) in [("ann@example.org", "wrong"), ("nobody@example.org", "secret"), ("", "")] {
-        let refused = answer(server.bare(Method::GET, &path).basic_auth(email, Some(password))).await;
+    for (email, password) in
+        [("ann@example.org", "wrong"), ("nobody@example.org", "secret"), ("", "")]
+    {
+        let refused =
+            answer(server.bare(Method::GET, &path).basic_auth(email, Some(password))).await;
         refused.refused(401, 5, None);
         assert!(!refused.headers.contains_key("www-authenticate"));
     }
@@ -49,10 +54,13 @@ async fn a_foreign_group_looks_like_an_absent_one() {
     let server = TestServer::start().await;
     let absent = server.get("/groups/99").await;
     absent.refused(404, 3, None);
-    for path in ["/groups/5", "/groups/0", "/groups/x", "/groups/+4", "/groups/5/calendars", "/groups/%FF"] {
+    for path in
+        ["/groups/5", "/groups/0", "/groups/x", "/groups/+4", "/groups/5/calendars", "/groups/%FF"]
+    {
         assert_eq!(server.get(path).await.text, absent.text, "{path}");
     }
-    let as_eve = |path: &str| answer(server.by_key(Method::GET, path).basic_auth(EVE.0, Some(EVE.1)));
+    let as_eve =
+        |path: &str| answer(server.by_key(Method::GET, path).basic_auth(EVE.0, Some(EVE.1)));
     assert_eq!(as_eve("/groups/4").await.text, absent.text);
     assert_eq!(as_eve("/groups/5").await.text, absent.text, "her group, but not the key's");
     let path = format!("/api/v1/groups/5?apikey={KEY_OF_ALL}");
@@ -62,7 +70,12 @@ async fn a_foreign_group_looks_like_an_absent_one() {
 #[tokio::test]
 async fn a_key_alone_may_not_see_what_is_for_professionals() {
     let server = TestServer::start().await;
-    for path in ["/groups/4/vevents", "/groups/4/vevents/51", "/groups/4/appointments", "/groups/4/appointments/51"] {
+    for path in [
+        "/groups/4/vevents",
+        "/groups/4/vevents/51",
+        "/groups/4/appointments",
+        "/groups/4/appointments/51",
+    ] {
         server.get(path).await.refused(403, 1, None);
     }
 }
@@ -71,8 +84,9 @@ async fn a_key_alone_may_not_see_what_is_for_professionals() {
 async fn ten_failures_make_a_source_wait_and_remembered_credentials_go_on() {
     let server = TestServer::start().await;
     let path = format!("/api/v1/groups/4?apikey={KEY}");
-    let login =
-        |password: &'static str| answer(server.bare(Method::GET, &path).basic_auth("ann@example.org", Some(password)));
+    let login = |password: &'static str| {
+        answer(server.bare(Method::GET, &path).basic_auth("ann@example.org", Some(password)))
+    };
     login("secret").await.is(200);
     for _ in 0..10 {
         login("wrong").await.refused(401, 5, None);
@@ -83,7 +97,9 @@ async fn ten_failures_make_a_source_wait_and_remembered_credentials_go_on() {
     login("secret").await.is(200);
     server.at(clock(8, 5));
     login("secret").await.refused(429, 4, None);
-    answer(server.bare(Method::GET, &path).basic_auth("bob@example.org", Some("x"))).await.refused(401, 5, None);
+    answer(server.bare(Method::GET, &path).basic_auth("bob@example.org", Some("x")))
+        .await
+        .refused(401, 5, None);
     server.at(clock(8, 10));
     login("secret").await.is(200);
 }
@@ -96,7 +112,8 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
         let request = server.bare(Method::GET, &path).basic_auth("ann@example.org", Some("wrong"));
         answer(request.header(header, value)).await
     };
-    let proxies = vec!["127.0.0.0/8".parse().expect("a network"), "10.0.0.0/8".parse().expect("a network")];
+    let proxies =
+        vec!["127.0.0.0/8".parse().expect("a network"), "10.0.0.0/8".parse().expect("a network")];
     let server = TestServer::serving(roots(), |server| server.behind(proxies)).await;
     for made_up in 0..10 {
         let value = format!("198.51.100.{made_up}, 203.0.113.7, 10.0.0.2");
@@ -117,7 +134,9 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
 
     let server = TestServer::serving(roots(), |server| server).await;
     for spoofed in 0..10 {
-        login(&server, "X-Forwarded-For", &format!("203.0.113.{spoofed}")).await.refused(401, 5, None);
+        login(&server, "X-Forwarded-For", &format!("203.0.113.{spoofed}"))
+            .await
+            .refused(401, 5, None);
     }
     login(&server, "X-Forwarded-For", "203.0.113.99").await.refused(429, 4, None);
     login(&server, "Forwarded", "for=203.0.113.99").await.refused(429, 4, None);

@@ -22,12 +22,19 @@ async fn bodies_that_are_no_json_object_are_400() {
     let server = TestServer::start().await;
     let deep = format!("{{\"appointment\":{}{}}}", "[".repeat(40), "]".repeat(40));
     for body in ["", "{", "[]", "nonsense", "{\"appointment\":}", &deep, "\u{0}"] {
-        let request =
-            server.by_key(Method::POST, PATH).header("Content-Type", "application/json").body(body.to_owned());
+        let request = server
+            .by_key(Method::POST, PATH)
+            .header("Content-Type", "application/json")
+            .body(body.to_owned());
         answer(request).await.refused(400, 2, None);
     }
-    for body in ["{}", "{\"appointment\":[]}", "{\"appointment\":null}", "{\"appointment\":\"x\"}"] {
-        answer(server.by_key(Method::POST, PATH).body(body.to_owned())).await.refused(400, 2, Some("appointment"));
+    for body in ["{}", "{\"appointment\":[]}", "{\"appointment\":null}", "{\"appointment\":\"x\"}"]
+    {
+        answer(server.by_key(Method::POST, PATH).body(body.to_owned())).await.refused(
+            400,
+            2,
+            Some("appointment"),
+        );
     }
 }
 
@@ -35,7 +42,9 @@ async fn bodies_that_are_no_json_object_are_400() {
 async fn a_body_over_the_limit_is_413_and_the_connection_goes_on_where_it_can() {
     let server = TestServer::start().await;
     for size in [256 * 1024 + 1, 600 * 1024, 900 * 1024] {
-        answer(server.by_key(Method::POST, PATH).body(" ".repeat(size))).await.refused(413, 2, None);
+        answer(server.by_key(Method::POST, PATH).body(" ".repeat(size)))
+            .await
+            .refused(413, 2, None);
     }
     let within = format!("{}{}", " ".repeat(200 * 1024), json!({ "appointment": booking() }));
     answer(server.by_key(Method::POST, PATH).body(within)).await.is(201);
@@ -44,13 +53,17 @@ async fn a_body_over_the_limit_is_413_and_the_connection_goes_on_where_it_can() 
 #[tokio::test]
 async fn a_declared_type_that_is_not_json_is_415_after_the_limit_and_before_the_rest() {
     let server = TestServer::start().await;
-    let typed =
-        |kind: &str, body: String| answer(server.by_key(Method::POST, PATH).header("Content-Type", kind).body(body));
+    let typed = |kind: &str, body: String| {
+        answer(server.by_key(Method::POST, PATH).header("Content-Type", kind).body(body))
+    };
     typed("text/plain", "{".into()).await.refused(415, 2, None);
     typed("text/plain", " ".repeat(300 * 1024)).await.refused(413, 2, None);
-    typed("application/json; charset=utf-8", json!({ "appointment": booking() }).to_string()).await.is(201);
+    typed("application/json; charset=utf-8", json!({ "appointment": booking() }).to_string())
+        .await
+        .is(201);
     let foreign = format!("/api/v1/groups/99/appointments?apikey={KEY}");
-    let request = server.bare(Method::POST, &foreign).header("Content-Type", "text/plain").body("{");
+    let request =
+        server.bare(Method::POST, &foreign).header("Content-Type", "text/plain").body("{");
     answer(request).await.refused(404, 3, None);
 }
 
@@ -86,8 +99,14 @@ async fn each_wrong_field_is_named_and_nothing_changes() {
     for (field, value) in cases {
         let mut wrong = booking();
         wrong[field] = value.clone();
-        let refused = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
-        assert_eq!(refused.errors(), [(2, Some(field.to_owned()))], "{field} = {value}: {}", refused.text);
+        let refused =
+            answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
+        assert_eq!(
+            refused.errors(),
+            [(2, Some(field.to_owned()))],
+            "{field} = {value}: {}",
+            refused.text
+        );
     }
     let of_fiche = [
         ("lastname", json!("x".repeat(65))),
@@ -101,12 +120,14 @@ async fn each_wrong_field_is_named_and_nothing_changes() {
     for (field, value) in of_fiche {
         let mut wrong = booking();
         wrong["fiche"][field] = value;
-        let refused = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
+        let refused =
+            answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
         refused.refused(400, 2, Some(&format!("fiche.{field}")));
     }
     let mut nameless = booking();
     nameless["fiche"] = json!({"email": "d@example.org"});
-    let refused = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": nameless }))).await;
+    let refused =
+        answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": nameless }))).await;
     refused.refused(400, 2, Some("fiche.lastname"));
     let group = slotbook::domain::ids::GroupId::new(4).unwrap();
     assert_eq!(server.engine.published().root(group).unwrap().sequence, 0);
@@ -117,12 +138,15 @@ async fn several_wrong_fields_are_named_together_in_short_messages() {
     let server = TestServer::start().await;
     let long = "x".repeat(5_000);
     let wrong = json!({"date": long, "intervention_ids": long, "calendar_id": long, "fiche": {"email": long}});
-    let refused = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
+    let refused =
+        answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": wrong }))).await;
     let fields: Vec<_> = refused.errors().into_iter().map(|(_, field)| field.unwrap()).collect();
     assert_eq!(fields, ["date", "intervention_ids", "calendar_id", "fiche.email"]);
     assert!(!refused.text.contains(&"x".repeat(101)));
     // Without an address it can only be a new client, who has no name.
-    let refused = answer(server.by_key(Method::POST, PATH).json(&json!({"appointment": {"fiche": {}}}))).await;
+    let refused =
+        answer(server.by_key(Method::POST, PATH).json(&json!({"appointment": {"fiche": {}}})))
+            .await;
     let fields: Vec<_> = refused.errors().into_iter().map(|(_, field)| field.unwrap()).collect();
     assert_eq!(fields, ["date", "intervention_ids", "fiche.lastname"]);
 }
@@ -135,12 +159,24 @@ async fn a_group_that_is_not_the_paths_is_refused_wherever_the_body_says_it() {
         let beside = json!({"calendar": {"name": "Ann"}, "group_id": wrong});
         for body in [within, beside] {
             let path = "/groups/4/calendars";
-            answer(server.by_pro(Method::POST, path).json(&body)).await.refused(400, 2, Some("group_id"));
+            answer(server.by_pro(Method::POST, path).json(&body)).await.refused(
+                400,
+                2,
+                Some("group_id"),
+            );
         }
         let group = json!({"group": {"city": "Lyon", "group_id": wrong}});
-        answer(server.by_pro(Method::PUT, "/groups/4").json(&group)).await.refused(400, 2, Some("group_id"));
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&group)).await.refused(
+            400,
+            2,
+            Some("group_id"),
+        );
         let older = json!({"fiche": {"lastname": "Durand"}, "group_id": wrong});
-        answer(server.by_pro(Method::POST, "/fiches?group_id=4").json(&older)).await.refused(400, 2, Some("group_id"));
+        answer(server.by_pro(Method::POST, "/fiches?group_id=4").json(&older)).await.refused(
+            400,
+            2,
+            Some("group_id"),
+        );
     }
     for right in [json!(4), json!("4"), json!(""), json!(null)] {
         let body = json!({"calendar": {"name": "Ann", "group_id": right}, "group_id": right});
@@ -158,19 +194,29 @@ async fn unknown_and_system_fields_are_ignored() {
     odd["fiche"]["externid"] = json!("not even a number");
     odd["fiche"]["from_web"] = json!("nor a boolean");
     odd["fiche"]["str1"] = json!("not for web callers");
-    let made = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": odd }))).await.is(201);
-    assert_eq!((&made["records"][0]["state"], &made["records"][0]["deleted"]), (&json!(0), &json!(false)));
+    let made = answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": odd })))
+        .await
+        .is(201);
+    assert_eq!(
+        (&made["records"][0]["state"], &made["records"][0]["deleted"]),
+        (&json!(0), &json!(false))
+    );
 }
 
 #[tokio::test]
 async fn the_newline_of_forms_is_one_and_other_control_characters_are_none() {
     let server = TestServer::start().await;
     let post = async |fiche: Value| {
-        answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&json!({ "fiche": fiche }))).await
+        answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&json!({ "fiche": fiche })))
+            .await
     };
     let made = post(json!({"lastname": "Durand", "comments": "one\r\ntwo\n\tthree"})).await.is(201);
     assert_eq!(made["comments"], "one\ntwo\n\tthree");
-    post(json!({"lastname": "Durand", "comments": "one\rtwo"})).await.refused(400, 2, Some("comments"));
+    post(json!({"lastname": "Durand", "comments": "one\rtwo"})).await.refused(
+        400,
+        2,
+        Some("comments"),
+    );
     for email in ["d@example.org\n", "\td@example.org", "d@example.org\r\n"] {
         post(json!({"lastname": "Durand", "email": email})).await.refused(400, 2, Some("email"));
     }

@@ -19,30 +19,56 @@ async fn delete(server: &TestServer, section: &str, id: &Value) -> Answer {
 }
 
 fn ids(list: &Value) -> Vec<u64> {
-    list["records"].as_array().expect("records").iter().map(|record| record["id"].as_u64().expect("an id")).collect()
+    list["records"]
+        .as_array()
+        .expect("records")
+        .iter()
+        .map(|record| record["id"].as_u64().expect("an id"))
+        .collect()
 }
 
 #[tokio::test]
 async fn a_new_calendar_is_opened_and_booked() {
     let server = TestServer::start().await;
-    let made = post(&server, "calendars", json!({"calendar": {"name": "third", "publicname": "Cy", "sort": ""}})).await;
+    let made = post(
+        &server,
+        "calendars",
+        json!({"calendar": {"name": "third", "publicname": "Cy", "sort": ""}}),
+    )
+    .await;
     let made = made.is(201);
-    assert_eq!((&made["sort"], &made["generate_interval"], &made["group_id"]), (&json!(1), &json!(15), &json!(4)));
+    assert_eq!(
+        (&made["sort"], &made["generate_interval"], &made["group_id"]),
+        (&json!(1), &json!(15), &json!(4))
+    );
     assert!(made["id"].as_u64().is_some_and(|id| id >= 1_024), "a block of the group's own");
     let next = post(&server, "calendars", json!({"calendar": {"name": "fourth"}})).await.is(201);
-    assert_eq!((&next["sort"], next["id"].as_u64()), (&json!(2), made["id"].as_u64().map(|id| id + 1)));
+    assert_eq!(
+        (&next["sort"], next["id"].as_u64()),
+        (&json!(2), made["id"].as_u64().map(|id| id + 1))
+    );
     let open = json!({"vevent": {"calendar_id": made["id"], "start": "2025-06-02 20:00:00", "end": "2025-06-02 21:00:00",
         "type": "VfreebusyEvent"}});
     post(&server, "vevents", open).await.is(201);
-    let path = format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={}", made["id"]);
+    let path =
+        format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={}", made["id"]);
     assert_eq!(server.get(&path).await.is(200)["firstSlot"], "2025-06-02 20:00:00");
     let booking = json!({"appointment": {"date": "2025-06-02 20:00:00", "intervention_ids": [CUT],
         "calendar_id": made["id"], "fiche": {"lastname": "Durand"}}});
-    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
+    let booked =
+        answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
     assert_eq!(booked["records"][0]["calendar_id"], made["id"]);
-    post(&server, "calendars", json!({"calendar": {"calendarset_id": 99, "sort": "x"}})).await.errors();
-    post(&server, "calendars", json!({"calendar": {"publicname": "x"}})).await.refused(400, 2, Some("name"));
-    let by_key = server.by_key(Method::POST, "/groups/4/calendars").json(&json!({"calendar": {"name": "x"}}));
+    post(&server, "calendars", json!({"calendar": {"calendarset_id": 99, "sort": "x"}}))
+        .await
+        .errors();
+    post(&server, "calendars", json!({"calendar": {"publicname": "x"}})).await.refused(
+        400,
+        2,
+        Some("name"),
+    );
+    let by_key = server
+        .by_key(Method::POST, "/groups/4/calendars")
+        .json(&json!({"calendar": {"name": "x"}}));
     answer(by_key).await.refused(403, 1, None);
 }
 
@@ -52,7 +78,10 @@ async fn a_deleted_calendar_is_hidden_keeps_its_events_and_comes_back() {
     let id = json!(CALENDAR);
     server.at(clock(8, 30));
     let deleted = delete(&server, "calendars", &id).await.is(200);
-    assert_eq!((&deleted["deleted"], &deleted["updated_at"]), (&json!(true), &json!("2025-06-02 08:30:00")));
+    assert_eq!(
+        (&deleted["deleted"], &deleted["updated_at"]),
+        (&json!(true), &json!("2025-06-02 08:30:00"))
+    );
     server.at(clock(8, 45));
     assert_eq!(delete(&server, "calendars", &id).await.is(200), deleted, "again: unchanged");
     server.get(&format!("/groups/4/calendars/{CALENDAR}")).await.refused(404, 3, None);
@@ -62,8 +91,14 @@ async fn a_deleted_calendar_is_hidden_keeps_its_events_and_comes_back() {
     assert_eq!(ids(&server.get("/groups/4/calendars").await.is(200)), [CALENDAR, OTHER_CALENDAR]);
     let refused = put(&server, "calendars", &id, json!({"calendar": {"calendarset_id": 99}})).await;
     refused.refused(400, 2, Some("calendarset_id"));
-    put(&server, "calendars", &json!(99), json!({"calendar": {"name": "x"}})).await.refused(404, 3, None);
-    put(&server, "calendars", &id, json!({"calendar": {"name": ""}})).await.refused(400, 2, Some("name"));
+    put(&server, "calendars", &json!(99), json!({"calendar": {"name": "x"}}))
+        .await
+        .refused(404, 3, None);
+    put(&server, "calendars", &id, json!({"calendar": {"name": ""}})).await.refused(
+        400,
+        2,
+        Some("name"),
+    );
 }
 
 #[tokio::test]
@@ -77,30 +112,45 @@ async fn a_set_that_is_deleted_is_no_more_and_its_members_go_on() {
     for (publicname, still_shown) in [("Care", true), ("", false)] {
         let set = json!({"interventionset": {"name": "care", "publicname": publicname}});
         let set = post(&server, "interventionsets", set).await.is(201);
-        let member = json!({"intervention": {"interventionset_id": set["id"], "publicname": "shown name"}});
+        let member =
+            json!({"intervention": {"interventionset_id": set["id"], "publicname": "shown name"}});
         put(&server, "interventions", &json!(CUT), member).await.is(200);
         let path = format!("/groups/4/interventionsets/{}", set["id"]);
         assert_eq!(server.get(&path).await.status == 200, still_shown);
         delete(&server, "interventionsets", &set["id"]).await.is(200);
         let member = server.pro_get(&format!("/groups/4/interventions/{CUT}")).await.is(200);
-        assert_eq!((&member["interventionset_id"], member["publicname"] != ""), (&Value::Null, still_shown));
+        assert_eq!(
+            (&member["interventionset_id"], member["publicname"] != ""),
+            (&Value::Null, still_shown)
+        );
     }
 }
 
 #[tokio::test]
 async fn a_set_of_calendars_lists_what_its_calendars_offer() {
     let server = TestServer::start().await;
-    let set = post(&server, "interventionsets", json!({"interventionset": {"name": "c", "publicname": "Care"}})).await;
+    let set = post(
+        &server,
+        "interventionsets",
+        json!({"interventionset": {"name": "c", "publicname": "Care"}}),
+    )
+    .await;
     let set = set.is(201);
     let member = json!({"intervention": {"interventionset_id": set["id"]}});
     put(&server, "interventions", &json!(CUT), member).await.is(200);
     let only = json!({"vevent": {"availableInterventions": format!(",{CUT},")}});
-    assert_eq!(ids(&server.get("/groups/4/calendarsets/31/interventions").await.is(200)), [CUT, COLOUR]);
+    assert_eq!(
+        ids(&server.get("/groups/4/calendarsets/31/interventions").await.is(200)),
+        [CUT, COLOUR]
+    );
     put(&server, "vevents", &json!(51), only).await.is(200);
     assert_eq!(ids(&server.get("/groups/4/calendarsets/31/interventions").await.is(200)), [CUT]);
     let sets = server.get("/groups/4/calendarsets/31/interventionsets").await.is(200);
     assert_eq!(ids(&sets), [set["id"].as_u64().expect("an id")]);
-    assert_eq!(server.get("/groups/4/calendarsets").await.is(200)["records"][0]["publicname"], "Hair");
+    assert_eq!(
+        server.get("/groups/4/calendarsets").await.is(200)["records"][0]["publicname"],
+        "Hair"
+    );
     put(&server, "calendarsets", &json!(31), json!({"calendarset": {"hidden": 1}})).await.is(200);
     server.get("/groups/4/calendarsets/31").await.refused(404, 3, None);
     server.get("/groups/4/calendarsets/31/interventions").await.refused(404, 3, None);
@@ -114,7 +164,8 @@ async fn an_attribute_is_defined_once_and_keeps_its_name() {
     let list = server.pro_get("/groups/4/customfields").await.is(200);
     assert_eq!((ids(&list), &list["records"][0]["name"]), (vec![61, 62, 63], &json!("str0")));
     server.get("/groups/4/customfields").await.refused(403, 1, None);
-    let definition = json!({"customfield": {"model": "Fiche", "name": "str0", "pro_label": "Hair"}});
+    let definition =
+        json!({"customfield": {"model": "Fiche", "name": "str0", "pro_label": "Hair"}});
     post(&server, "customfields", definition.clone()).await.refused(400, 2, Some("name"));
     assert_eq!(delete(&server, "customfields", &json!(61)).await.is(200)["deleted"], true);
     assert_eq!(ids(&server.pro_get("/groups/4/customfields").await.is(200)), [62, 63]);
@@ -132,30 +183,41 @@ async fn an_attribute_is_defined_once_and_keeps_its_name() {
 #[tokio::test]
 async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
     let server = TestServer::start().await;
-    let change =
-        async |group: Value| answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({ "group": group }))).await;
+    let change = async |group: Value| {
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({ "group": group }))).await
+    };
     let appointment = |start: &str, end: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "intervention_id": CUT, "fiche_id": 41}});
-    let made = post(&server, "vevents", appointment("2025-06-02 10:00:00", "2025-06-02 11:00:00")).await.is(201);
-    let changed = change(json!({"name": "Cut", "urlname": "x", "timezone": "Lima", "max_multirdvs": 2})).await.is(200);
+    let made = post(&server, "vevents", appointment("2025-06-02 10:00:00", "2025-06-02 11:00:00"))
+        .await
+        .is(201);
+    let changed =
+        change(json!({"name": "Cut", "urlname": "x", "timezone": "Lima", "max_multirdvs": 2}))
+            .await
+            .is(200);
     assert_eq!(
         (&changed["name"], &changed["urlname"], &changed["timezone"]),
         (&json!("Cut"), &json!("cut-co"), &json!("Lima"))
     );
     let path = format!("/groups/4/vevents/{}", made["id"]);
     assert_eq!(server.pro_get(&path).await.is(200)["start"], "2025-06-02 10:00:00");
-    post(&server, "vevents", appointment("2025-06-02 10:30:00", "2025-06-02 12:00:00")).await.refused(
-        400,
-        14,
-        Some("start"),
+    post(&server, "vevents", appointment("2025-06-02 10:30:00", "2025-06-02 12:00:00"))
+        .await
+        .refused(400, 14, Some("start"));
+    let path = format!(
+        "/groups/4/availabletimeslots?intervention_ids=21&calendar_id={CALENDAR}&start=2025-06-02&nDays=1"
     );
-    let path =
-        format!("/groups/4/availabletimeslots?intervention_ids=21&calendar_id={CALENDAR}&start=2025-06-02&nDays=1");
     let slots = server.get(&path).await.is(200);
     assert_eq!(slots["firstSlot"], "2025-06-02 09:00:00", "open at nine by the other clock");
     // Paris leaves out the hour after two that night; Lima does not.
-    post(&server, "vevents", appointment("2025-03-30 01:30:00", "2025-03-30 02:00:00")).await.is(201);
-    post(&server, "vevents", appointment("2025-03-30 02:15:00", "2025-03-30 02:45:00")).await.is(201);
-    post(&server, "vevents", appointment("2025-03-30 03:00:00", "2025-03-30 04:00:00")).await.is(201);
+    post(&server, "vevents", appointment("2025-03-30 01:30:00", "2025-03-30 02:00:00"))
+        .await
+        .is(201);
+    post(&server, "vevents", appointment("2025-03-30 02:15:00", "2025-03-30 02:45:00"))
+        .await
+        .is(201);
+    post(&server, "vevents", appointment("2025-03-30 03:00:00", "2025-03-30 04:00:00"))
+        .await
+        .is(201);
     change(json!({"timezone": "Paris"})).await.refused(400, 14, Some("timezone"));
     change(json!({"timezone": "Nowhere", "name": ""})).await.errors();
     let by_key = server.by_key(Method::PUT, "/groups/4").json(&json!({"group": {"name": "x"}}));
@@ -166,17 +228,22 @@ async fn the_group_changes_and_another_timezone_keeps_wall_clocks() {
 async fn another_timezone_keeps_the_clock_of_until_and_leaves_no_event_that_cannot_be_changed() {
     let server = TestServer::start().await;
     let change = async |zone: &str| {
-        answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({"group": {"timezone": zone}}))).await
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&json!({"group": {"timezone": zone}})))
+            .await
     };
     let plage = |start: &str, end: &str, rrule: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "rrule": rrule}});
     change("London").await.is(200);
-    let daily = plage("2027-01-11 10:00:00", "2027-01-11 11:00:00", "FREQ=DAILY;UNTIL=20270115T100000Z");
+    let daily =
+        plage("2027-01-11 10:00:00", "2027-01-11 11:00:00", "FREQ=DAILY;UNTIL=20270115T100000Z");
     let daily = post(&server, "vevents", daily).await.is(201)["id"].clone();
-    let once = plage("2027-01-11 18:00:00", "2027-01-11 19:00:00", "FREQ=WEEKLY;UNTIL=20270111T180001Z");
+    let once =
+        plage("2027-01-11 18:00:00", "2027-01-11 19:00:00", "FREQ=WEEKLY;UNTIL=20270111T180001Z");
     let once = post(&server, "vevents", once).await.is(201)["id"].clone();
     let gap = plage("2027-03-28 02:30:00", "2027-03-28 03:15:00", "");
     let gap = post(&server, "vevents", gap).await.is(201)["id"].clone();
-    for (zone, until) in [("Eastern Time (US & Canada)", "20270115T150000Z"), ("Paris", "20270115T090000Z")] {
+    for (zone, until) in
+        [("Eastern Time (US & Canada)", "20270115T150000Z"), ("Paris", "20270115T090000Z")]
+    {
         change(zone).await.is(200);
         let shown = server.pro_get(&format!("/groups/4/vevents/{daily}")).await.is(200);
         assert_eq!(shown["repeat_until"], "2027-01-15 10:00:00", "{zone}");
@@ -193,8 +260,13 @@ async fn another_timezone_keeps_the_clock_of_until_and_leaves_no_event_that_cann
     // Two appointments that the hour left out pushes onto one another are both named.
     change("UTC").await.is(200);
     let appointment = |start: &str, end: &str| json!({"vevent": {"calendar_id": CALENDAR, "start": start, "end": end, "intervention_id": CUT, "fiche_id": 41}});
-    let first = post(&server, "vevents", appointment("2027-03-28 02:15:00", "2027-03-28 02:45:00")).await.is(201);
-    let second = post(&server, "vevents", appointment("2027-03-28 03:00:00", "2027-03-28 04:00:00")).await.is(201);
+    let first = post(&server, "vevents", appointment("2027-03-28 02:15:00", "2027-03-28 02:45:00"))
+        .await
+        .is(201);
+    let second =
+        post(&server, "vevents", appointment("2027-03-28 03:00:00", "2027-03-28 04:00:00"))
+            .await
+            .is(201);
     let refused = change("Paris").await;
     refused.refused(400, 14, Some("timezone"));
     let named = format!("appointments {} and {} would overlap", first["id"], second["id"]);
@@ -203,7 +275,11 @@ async fn another_timezone_keeps_the_clock_of_until_and_leaves_no_event_that_cann
     let early = post(&server, "vevents", early).await.is(201)["id"].clone();
     let refused = change("Tokyo").await;
     refused.refused(400, 2, Some("timezone"));
-    assert!(refused.text.contains(&format!("event {early} would leave the years 1970 to 9999")), "{}", refused.text);
+    assert!(
+        refused.text.contains(&format!("event {early} would leave the years 1970 to 9999")),
+        "{}",
+        refused.text
+    );
 }
 
 #[tokio::test]
@@ -214,7 +290,8 @@ async fn a_category_of_calendars_is_found_under_the_name_that_the_caller_is_show
     }
     let shown = async |query: &str, by_pro: bool| {
         let path = format!("/groups/4/calendarsets?{query}");
-        let list = if by_pro { server.pro_get(&path).await } else { server.get(&path).await }.is(200);
+        let list =
+            if by_pro { server.pro_get(&path).await } else { server.get(&path).await }.is(200);
         let name = |record: &Value| record["publicname"].as_str().expect("a text").to_owned();
         list["records"].as_array().expect("records").iter().map(name).collect::<Vec<_>>()
     };
@@ -223,8 +300,14 @@ async fn a_category_of_calendars_is_found_under_the_name_that_the_caller_is_show
     assert_eq!(shown("search=mik", false).await, ["Mike"]);
     assert_eq!(shown("search=alp", false).await, [""; 0], "a name that is not shown");
     let condition = "conditions[0][field]=publicname&conditions[0]";
-    assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]=Hair"), false).await, ["Hair"]);
+    assert_eq!(
+        shown(&format!("{condition}[op]=%3D&conditions[0][value]=Hair"), false).await,
+        ["Hair"]
+    );
     assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]="), false).await, [""; 0]);
     assert_eq!(shown(&format!("{condition}[op]=%3D&conditions[0][value]="), true).await, ["", ""]);
-    assert_eq!(shown(&format!("{condition}[op]=like&conditions[0][value]=%25i%25"), false).await, ["Hair", "Mike"]);
+    assert_eq!(
+        shown(&format!("{condition}[op]=like&conditions[0][value]=%25i%25"), false).await,
+        ["Hair", "Mike"]
+    );
 }

@@ -16,7 +16,11 @@ async fn the_document_needs_no_key_and_says_who_may_do_what() {
     for status in ["201", "400", "401", "403", "404", "413", "415", "429", "500", "503"] {
         assert!(booking["responses"][status].is_object(), "{status}");
     }
-    assert_eq!(booking["security"].as_array().map(Vec::len), Some(3), "credentials, a session, or a key alone");
+    assert_eq!(
+        booking["security"].as_array().map(Vec::len),
+        Some(3),
+        "credentials, a session, or a key alone"
+    );
     let page = &document["paths"]["/m/{token}"];
     assert!(page["get"]["responses"]["404"]["content"]["text/html"].is_object());
     assert_eq!((&page["get"]["security"], &page["post"]["security"]), (&json!([{}]), &json!([{}])));
@@ -26,12 +30,22 @@ async fn the_document_needs_no_key_and_says_who_may_do_what() {
         (&json!("Idempotency-Key"), &json!("header"))
     );
     let login = &document["paths"]["/api/v1/sessions/login"]["post"]["requestBody"]["content"];
-    assert!(login["application/json"]["schema"]["properties"]["pro"]["properties"]["password"].is_object());
-    assert!(login["application/x-www-form-urlencoded"]["schema"]["properties"]["pro[password]"].is_object());
+    assert!(
+        login["application/json"]["schema"]["properties"]["pro"]["properties"]["password"]
+            .is_object()
+    );
+    assert!(
+        login["application/x-www-form-urlencoded"]["schema"]["properties"]["pro[password]"]
+            .is_object()
+    );
     let name = &document["components"]["schemas"]["CalendarFields"]["properties"]["publicname"];
     assert_eq!((&name["maxLength"], &name["default"]), (&255.into(), &"".into()));
-    let interval = &document["components"]["schemas"]["CalendarFields"]["properties"]["generate_interval"];
-    assert_eq!((&interval["anyOf"][0]["maximum"], &interval["default"]), (&1_440.into(), &15.into()));
+    let interval =
+        &document["components"]["schemas"]["CalendarFields"]["properties"]["generate_interval"];
+    assert_eq!(
+        (&interval["anyOf"][0]["maximum"], &interval["default"]),
+        (&1_440.into(), &15.into())
+    );
 }
 
 #[tokio::test]

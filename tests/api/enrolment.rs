@@ -51,13 +51,22 @@ const FICHES: &str = "/groups/4/fiches";
 #[tokio::test]
 async fn an_unknown_address_gets_a_link_an_account_and_a_fiche() {
     let server = TestServer::start().await;
-    let pending = json!({"date": "2025-06-03 09:00:00", "intervention_ids": [21], "words": "é\n\"x\""});
-    let asked = ask(&server, json!({"email": "New@Example.org", "group_id": 4, "pendingRdv": pending})).await;
+    let pending =
+        json!({"date": "2025-06-03 09:00:00", "intervention_ids": [21], "words": "é\n\"x\""});
+    let asked =
+        ask(&server, json!({"email": "New@Example.org", "group_id": 4, "pendingRdv": pending}))
+            .await;
     assert_eq!(asked.is(201), json!({"account": {"email": "New@Example.org", "group_id": 4}}));
     let links = mailed(&server);
-    assert_eq!((links.len(), &links[0].0[..], links[0].1), (1, "New@Example.org", LinkPurpose::Confirm));
+    assert_eq!(
+        (links.len(), &links[0].0[..], links[0].1),
+        (1, "New@Example.org", LinkPurpose::Confirm)
+    );
     let secret = links[0].2.strip_prefix("4-").expect("the group stands first");
-    assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "256 bits: {secret}");
+    assert!(
+        secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "256 bits: {secret}"
+    );
     as_client(&server, ("new@example.org", "chosen"), FICHES).await.refused(401, 5, None);
     let confirmed = confirm(&server, &links[0].2, "chosen").await.is(200);
     let account = &confirmed["account"];
@@ -78,8 +87,12 @@ async fn an_unknown_address_gets_a_link_an_account_and_a_fiche() {
 async fn the_fiche_of_the_address_becomes_the_accounts_own() {
     let server = TestServer::start().await;
     ask(&server, json!({"email": "KNOWN@example.org", "group_id": "4"})).await.is(201);
-    let confirmed = confirm(&server, &token(&server), &sha1_hex("chosen").to_uppercase()).await.is(200);
-    assert_eq!((&confirmed["account"]["fiche_id"], &confirmed["pendingRdv"]), (&json!(KNOWN_FICHE), &Value::Null));
+    let confirmed =
+        confirm(&server, &token(&server), &sha1_hex("chosen").to_uppercase()).await.is(200);
+    assert_eq!(
+        (&confirmed["account"]["fiche_id"], &confirmed["pendingRdv"]),
+        (&json!(KNOWN_FICHE), &Value::Null)
+    );
     let own = as_client(&server, ("known@example.org", "chosen"), FICHES).await.is(200);
     assert_eq!(own["records"][0]["lastname"], "Known");
     let booking = json!({"appointment": {"date": "2025-06-02 09:00:00", "intervention_ids": [21],
@@ -96,8 +109,15 @@ async fn an_active_account_gets_another_password_which_ends_its_sessions() {
     let server = TestServer::with_account(|_| {}).await;
     let login = json!({"account": {"email": CLEO.0, "password": sha1_hex(CLEO.1)}});
     let logged_in = answer(server.by_key(Method::POST, "/sessions/login").json(&login)).await;
-    let cookie = logged_in.headers["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
-    let by_session = || answer(server.bare(Method::GET, &format!("/api/v1{FICHES}")).header("Cookie", &cookie));
+    let cookie = logged_in.headers["set-cookie"]
+        .to_str()
+        .expect("text")
+        .split(';')
+        .next()
+        .expect("a pair")
+        .to_owned();
+    let by_session =
+        || answer(server.bare(Method::GET, &format!("/api/v1{FICHES}")).header("Cookie", &cookie));
     by_session().await.is(200);
     for _ in 0..2 {
         let asked = ask(&server, json!({"email": CLEO.0, "group_id": 4})).await;
@@ -123,7 +143,9 @@ async fn where_only_clients_may_book_nobody_else_is_mailed_and_everybody_is_told
     }
     let to: Vec<String> = mailed(&server).into_iter().map(|(to, ..)| to).collect();
     assert_eq!(to, ["known@example.org", CLEO.0]);
-    let delete = server.by_pro(Method::PUT, &format!("{FICHES}/{KNOWN_FICHE}")).json(&json!({"fiche": {"deleted": 1}}));
+    let delete = server
+        .by_pro(Method::PUT, &format!("{FICHES}/{KNOWN_FICHE}"))
+        .json(&json!({"fiche": {"deleted": 1}}));
     answer(delete).await.is(200);
     let of_known = mailed(&server)[0].2.clone();
     confirm(&server, &of_known, "chosen").await.refused(400, 13, Some("fiche.email"));
@@ -134,12 +156,22 @@ async fn a_link_is_followed_within_a_day_under_a_key_of_its_group() {
     let server = TestServer::start().await;
     ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
     let token = token(&server);
-    for wrong in ["", "4-", "4-00", "x", "99-00", &token[1..], &format!("5{}", &token[1..]), &token.to_uppercase()] {
+    for wrong in [
+        "",
+        "4-",
+        "4-00",
+        "x",
+        "99-00",
+        &token[1..],
+        &format!("5{}", &token[1..]),
+        &token.to_uppercase(),
+    ] {
         confirm(&server, wrong, "chosen").await.refused(400, 2, Some("token"));
     }
     confirm(&server, &token, "").await.refused(400, 2, Some("password"));
-    let with_no_key =
-        server.bare(Method::POST, "/api/v1/accounts/confirm").json(&json!({"token": token, "password": "p"}));
+    let with_no_key = server
+        .bare(Method::POST, "/api/v1/accounts/confirm")
+        .json(&json!({"token": token, "password": "p"}));
     answer(with_no_key).await.refused(403, 1, None);
     server.at(slotbook::domain::time::Instant(clock(8, 0).0 + 86_400));
     confirm(&server, &token, "chosen").await.refused(400, 2, Some("token"));
@@ -155,15 +187,24 @@ async fn what_is_wrong_with_asking_is_told_by_its_field() {
     let long = "x".repeat(10_000);
     for (account, fields) in [
         (json!({"group_id": 4}), vec!["email"]),
-        (json!({"email": "nonsense", "group_id": 9, "pendingRdv": long}), vec!["email", "group_id", "pendingRdv"]),
+        (
+            json!({"email": "nonsense", "group_id": 9, "pendingRdv": long}),
+            vec!["email", "group_id", "pendingRdv"],
+        ),
     ] {
         let refused = ask(&server, account).await;
         let found: Vec<_> = refused.errors().into_iter().filter_map(|(_, field)| field).collect();
-        assert_eq!((refused.status.as_u16(), found), (400, fields.iter().map(|f| (*f).to_owned()).collect()));
+        assert_eq!(
+            (refused.status.as_u16(), found),
+            (400, fields.iter().map(|f| (*f).to_owned()).collect())
+        );
     }
     let foreign = ask(&server, json!({"email": "a@example.org", "group_id": 5})).await;
     foreign.refused(400, 2, Some("group_id"));
-    assert_eq!(ask(&server, json!({"email": "a@example.org", "group_id": 99})).await.text, foreign.text);
+    assert_eq!(
+        ask(&server, json!({"email": "a@example.org", "group_id": 99})).await.text,
+        foreign.text
+    );
     ask(&server, json!({"email": "a@example.org"})).await.is(201);
     let of_all = |account: Value| {
         let path = format!("/api/v1/accounts?apikey={KEY_OF_ALL}");
@@ -171,11 +212,9 @@ async fn what_is_wrong_with_asking_is_told_by_its_field() {
     };
     of_all(json!({"email": "a@example.org"})).await.refused(400, 2, Some("group_id"));
     of_all(json!({"email": EVE.0, "group_id": 5})).await.is(201);
-    answer(server.by_key(Method::POST, "/accounts").json(&json!({"email": "a@example.org"}))).await.refused(
-        400,
-        2,
-        Some("account"),
-    );
+    answer(server.by_key(Method::POST, "/accounts").json(&json!({"email": "a@example.org"})))
+        .await
+        .refused(400, 2, Some("account"));
     answer(server.by_key(Method::GET, "/accounts")).await.refused(405, 2, None);
 }
 
@@ -201,12 +240,23 @@ async fn another_address_counts_once_its_owner_has_followed_a_link() {
     let server = TestServer::with_account(|_| {}).await;
     let login = json!({"account": {"email": CLEO.0, "password": sha1_hex(CLEO.1)}});
     let logged_in = answer(server.by_key(Method::POST, "/sessions/login").json(&login)).await;
-    let cookie = logged_in.headers["set-cookie"].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+    let cookie = logged_in.headers["set-cookie"]
+        .to_str()
+        .expect("text")
+        .split(';')
+        .next()
+        .expect("a pair")
+        .to_owned();
     let own = format!("{FICHES}/{OWN_FICHE}");
-    let put = |fiche: Value| answer(server.by_account(Method::PUT, &own).json(&json!({ "fiche": fiche })));
+    let put = |fiche: Value| {
+        answer(server.by_account(Method::PUT, &own).json(&json!({ "fiche": fiche })))
+    };
     let changed = put(json!({"firstname": "Cleo", "email": "new@example.org"})).await.is(200);
     assert_eq!((&changed["firstname"], &changed["email"]), (&json!("Cleo"), &json!(CLEO.0)));
-    assert_eq!(mailed(&server), [("new@example.org".to_owned(), LinkPurpose::NewEmail, token(&server))]);
+    assert_eq!(
+        mailed(&server),
+        [("new@example.org".to_owned(), LinkPurpose::NewEmail, token(&server))]
+    );
     put(json!({"email": ""})).await.refused(400, 2, Some("email"));
     put(json!({"email": "nonsense", "birthdate": "soon"}))
         .await
@@ -216,23 +266,37 @@ async fn another_address_counts_once_its_owner_has_followed_a_link() {
     put(json!({"email": "CLEO@example.org"})).await.is(200);
     assert_eq!(mailed(&server).len(), 1, "it is the same address");
     let body = json!({ "token": token(&server) });
-    let confirmed = answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.is(200);
+    let confirmed =
+        answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.is(200);
     assert_eq!(
         (&confirmed["account"]["email"], &confirmed["account"]["fiche_id"]),
         (&json!("new@example.org"), &json!(OWN_FICHE))
     );
     as_client(&server, CLEO, FICHES).await.refused(401, 5, None);
-    assert_eq!(as_client(&server, ("new@example.org", CLEO.1), &own).await.is(200)["email"], "new@example.org");
+    assert_eq!(
+        as_client(&server, ("new@example.org", CLEO.1), &own).await.is(200)["email"],
+        "new@example.org"
+    );
     let by_session = server.bare(Method::GET, &format!("/api/v1{own}")).header("Cookie", &cookie);
     assert_eq!(answer(by_session).await.is(200)["email"], "new@example.org", "the session goes on");
-    answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.refused(400, 2, Some("token"));
+    answer(server.by_key(Method::POST, "/accounts/confirm").json(&body)).await.refused(
+        400,
+        2,
+        Some("token"),
+    );
 }
 
 #[tokio::test]
 async fn an_address_that_has_an_account_is_nobody_elses() {
     let server = TestServer::with_account(|_| {}).await;
     let own = format!("{FICHES}/{OWN_FICHE}");
-    answer(server.by_account(Method::PUT, &own).json(&json!({"fiche": {"email": "known@example.org"}}))).await.is(200);
+    answer(
+        server
+            .by_account(Method::PUT, &own)
+            .json(&json!({"fiche": {"email": "known@example.org"}})),
+    )
+    .await
+    .is(200);
     let of_change = token(&server);
     ask(&server, json!({"email": "known@example.org", "group_id": 4})).await.is(201);
     confirm(&server, &token(&server), "chosen").await.is(200);
@@ -244,13 +308,16 @@ async fn an_address_that_has_an_account_is_nobody_elses() {
 async fn an_account_whose_fiche_is_deleted_begins_anew_and_keeps_what_it_had() {
     let server = TestServer::with_account(|_| {}).await;
     let own = format!("{FICHES}/{OWN_FICHE}");
-    answer(server.by_pro(Method::PUT, &own).json(&json!({"fiche": {"deleted": true}}))).await.is(200);
+    answer(server.by_pro(Method::PUT, &own).json(&json!({"fiche": {"deleted": true}})))
+        .await
+        .is(200);
     ask(&server, json!({"email": CLEO.0, "group_id": 4})).await.is(201);
     let confirmed = confirm(&server, &token(&server), CLEO.1).await.is(200);
     let fiche = &confirmed["account"]["fiche_id"];
     assert_ne!(fiche, &json!(OWN_FICHE));
     let list = server.account_get(FICHES).await.is(200);
-    let ids: Vec<&Value> = list["records"].as_array().expect("a list").iter().map(|row| &row["id"]).collect();
+    let ids: Vec<&Value> =
+        list["records"].as_array().expect("a list").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&json!(OWN_FICHE), fiche]);
 }
 
@@ -258,7 +325,9 @@ async fn an_account_whose_fiche_is_deleted_begins_anew_and_keeps_what_it_had() {
 async fn one_source_asks_for_200_accounts_an_hour() {
     let server = TestServer::start().await;
     for number in 0..200 {
-        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4})).await.is(201);
+        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4}))
+            .await
+            .is(201);
     }
     let refused = ask(&server, json!({"email": "b@example.org", "group_id": 4})).await;
     refused.refused(429, 4, None);
@@ -292,7 +361,11 @@ async fn changes_to_an_accounts_address_are_not_mailed_and_keep_no_password_from
     let before = mailed(&server).len();
     let free = moves(&server, "free@example.org").await;
     for _ in 0..6 {
-        assert_eq!(moves(&server, "Other@example.org").await.is(200), free.is(200), "nobody is told");
+        assert_eq!(
+            moves(&server, "Other@example.org").await.is(200),
+            free.is(200),
+            "nobody is told"
+        );
     }
     assert_eq!(mailed(&server).len(), before + 1);
     ask(&server, json!({"email": "other@example.org", "group_id": 4})).await.is(201);
@@ -308,15 +381,21 @@ async fn an_account_asks_for_five_addresses_and_a_source_for_200_links() {
     }
     assert_eq!(mailed(&server).len(), 5);
     for number in 7..200 {
-        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4})).await.is(201);
+        ask(&server, json!({"email": format!("a{number}@example.org"), "group_id": 4}))
+            .await
+            .is(201);
     }
     let refused = moves(&server, "b@example.org").await;
     refused.refused(429, 4, None);
     assert_eq!(refused.headers["retry-after"], "3600");
     let own = format!("{FICHES}/{OWN_FICHE}");
-    answer(server.by_account(Method::PUT, &own).json(&json!({"fiche": {"firstname": "C", "email": CLEO.0}})))
-        .await
-        .is(200);
+    answer(
+        server
+            .by_account(Method::PUT, &own)
+            .json(&json!({"fiche": {"firstname": "C", "email": CLEO.0}})),
+    )
+    .await
+    .is(200);
 }
 
 #[tokio::test]
@@ -325,7 +404,9 @@ async fn strangers_leave_room_for_those_whom_the_group_knows() {
     for hour in 0..6 {
         server.at(clock(8 + hour, 0));
         for number in 0..170 {
-            ask(&server, json!({"email": format!("a{hour}-{number}@example.org"), "group_id": 4})).await.is(201);
+            ask(&server, json!({"email": format!("a{hour}-{number}@example.org"), "group_id": 4}))
+                .await
+                .is(201);
         }
     }
     assert_eq!(mailed(&server).len(), 1_000);
@@ -343,9 +424,15 @@ async fn strangers_leave_room_for_those_whom_the_group_knows() {
 #[tokio::test]
 async fn a_link_goes_to_the_address_on_record_and_no_lookalike_is_that_address() {
     let server = TestServer::with_account(|_| {}).await;
-    for (given, recorded) in [("KNOWN@Example.org", "known@example.org"), ("Cleo@EXAMPLE.org", CLEO.0)] {
+    for (given, recorded) in
+        [("KNOWN@Example.org", "known@example.org"), ("Cleo@EXAMPLE.org", CLEO.0)]
+    {
         let asked = ask(&server, json!({"email": given, "group_id": 4})).await;
-        assert_eq!(asked.is(201), json!({"account": {"email": given, "group_id": 4}}), "nobody is told");
+        assert_eq!(
+            asked.is(201),
+            json!({"account": {"email": given, "group_id": 4}}),
+            "nobody is told"
+        );
         assert_eq!(mailed(&server).pop().expect("a link").0, recorded);
     }
     let lookalike = "\u{212a}nown@example.org";

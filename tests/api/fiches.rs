@@ -13,31 +13,56 @@ async fn post(server: &TestServer, fiche: Value) -> Answer {
 }
 
 async fn put(server: &TestServer, id: &Value, fiche: Value) -> Answer {
-    answer(server.by_pro(Method::PUT, &format!("{PATH}/{id}")).json(&json!({ "fiche": fiche }))).await
+    answer(server.by_pro(Method::PUT, &format!("{PATH}/{id}")).json(&json!({ "fiche": fiche })))
+        .await
 }
 
 #[tokio::test]
 async fn a_client_is_made_changed_and_listed() {
     let server = TestServer::start().await;
-    let made = post(&server, json!({"firstname": "Ada", "email": "a@example.org", "str1": "shy"})).await.is(201);
-    assert_eq!((&made["lastname"], &made["str1"], &made["str0"]), (&json!(""), &json!("shy"), &Value::Null));
+    let made = post(&server, json!({"firstname": "Ada", "email": "a@example.org", "str1": "shy"}))
+        .await
+        .is(201);
+    assert_eq!(
+        (&made["lastname"], &made["str1"], &made["str0"]),
+        (&json!(""), &json!("shy"), &Value::Null)
+    );
     server.at(clock(9, 0));
-    let changed = put(&server, &made["id"], json!({"lastname": "Byron", "comments": "kind", "str1": ""})).await.is(200);
+    let changed =
+        put(&server, &made["id"], json!({"lastname": "Byron", "comments": "kind", "str1": ""}))
+            .await
+            .is(200);
     assert_eq!(
         (&changed["firstname"], &changed["comments"], &changed["str1"]),
         (&json!("Ada"), &json!("kind"), &Value::Null)
     );
-    assert_eq!((&changed["created_at"], &changed["updated_at"]), (&made["created_at"], &json!("2025-06-02 09:00:00")));
+    assert_eq!(
+        (&changed["created_at"], &changed["updated_at"]),
+        (&made["created_at"], &json!("2025-06-02 09:00:00"))
+    );
     server.at(clock(9, 30));
-    assert_eq!(put(&server, &made["id"], changed.clone()).await.is(200), changed, "given again, it stands as it stood");
+    assert_eq!(
+        put(&server, &made["id"], changed.clone()).await.is(200),
+        changed,
+        "given again, it stands as it stood"
+    );
     assert_eq!(server.pro_get(&format!("{PATH}/{}", made["id"])).await.is(200), changed);
     let list = server.pro_get(PATH).await.is(200);
-    assert_eq!((&list["totalRecords"], &list["records"][0]["id"]), (&json!(2), &json!(KNOWN_FICHE)));
+    assert_eq!(
+        (&list["totalRecords"], &list["records"][0]["id"]),
+        (&json!(2), &json!(KNOWN_FICHE))
+    );
     let several = post(&server, json!({"birthdate": "x", "str5": "y"})).await;
     assert_eq!(several.errors().len(), 3, "{}", several.text);
-    put(&server, &made["id"], json!({"lastname": "", "firstname": ""})).await.refused(400, 2, Some("lastname"));
+    put(&server, &made["id"], json!({"lastname": "", "firstname": ""})).await.refused(
+        400,
+        2,
+        Some("lastname"),
+    );
     put(&server, &json!(9_999), json!({"birthdate": "x"})).await.refused(404, 3, None);
-    answer(server.by_pro(Method::DELETE, &format!("{PATH}/{KNOWN_FICHE}"))).await.refused(405, 2, None);
+    answer(server.by_pro(Method::DELETE, &format!("{PATH}/{KNOWN_FICHE}")))
+        .await
+        .refused(405, 2, None);
     server.get(PATH).await.refused(403, 1, None);
 }
 

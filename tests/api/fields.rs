@@ -187,36 +187,66 @@ static GROUP: &[(&str, Takes)] = &[
 
 /// Values that a field takes, each with how it is then shown, and values that it does not.
 fn values(takes: Takes) -> (Vec<(Value, Value)>, Vec<Value>) {
-    let same = |values: Vec<Value>| values.into_iter().map(|value| (value.clone(), value)).collect::<Vec<_>>();
+    let same = |values: Vec<Value>| {
+        values.into_iter().map(|value| (value.clone(), value)).collect::<Vec<_>>()
+    };
     match takes {
         Text(max) => (
             same(vec![json!("é".repeat(max)), json!("é".repeat(max - 1))]),
-            vec![json!("é".repeat(max + 1)), json!("a\u{0}"), json!("a\u{7f}"), json!([]), json!({"a": 1})],
+            vec![
+                json!("é".repeat(max + 1)),
+                json!("a\u{0}"),
+                json!("a\u{7f}"),
+                json!([]),
+                json!({"a": 1}),
+            ],
         ),
         Number(min, max) => {
             let mut good = same(vec![json!(min), json!(max), json!(min + 1)]);
             good.push((json!(max.to_string()), json!(max)));
-            (good, vec![json!(min - 1), json!(max + 1), json!("many"), json!(1.5), json!([]), json!("9".repeat(40))])
+            (
+                good,
+                vec![
+                    json!(min - 1),
+                    json!(max + 1),
+                    json!("many"),
+                    json!(1.5),
+                    json!([]),
+                    json!("9".repeat(40)),
+                ],
+            )
         }
         Whole => (
             same(vec![json!(-2_147_483_648_i64), json!(0), json!(2_147_483_647)]),
             vec![json!("many"), json!(1.5), json!(true), json!([]), json!("9".repeat(40))],
         ),
-        ZeroOr(min, max) => {
-            (same(vec![json!(0), json!(min), json!(max)]), vec![json!(min - 1), json!(max + 1), json!(-1), json!(1)])
-        }
+        ZeroOr(min, max) => (
+            same(vec![json!(0), json!(min), json!(max)]),
+            vec![json!(min - 1), json!(max + 1), json!(-1), json!(1)],
+        ),
         Boolean => {
             let form = |given: Value, shown: bool| (given, json!(shown));
-            let yes = [json!(true), json!(1), json!("1"), json!("true")].map(|given| form(given, true));
-            let no = [json!(false), json!(0), json!("0"), json!("false")].map(|given| form(given, false));
-            (yes.into_iter().chain(no).collect(), vec![json!("yes"), json!(2), json!("TRUE "), json!([])])
+            let yes =
+                [json!(true), json!(1), json!("1"), json!("true")].map(|given| form(given, true));
+            let no = [json!(false), json!(0), json!("0"), json!("false")]
+                .map(|given| form(given, false));
+            (
+                yes.into_iter().chain(no).collect(),
+                vec![json!("yes"), json!(2), json!("TRUE "), json!([])],
+            )
         }
         Colour => (
             same(vec![json!("#000000"), json!("#a1B2c3")]),
             vec![json!("#12345"), json!("#1234567"), json!("dddddd"), json!("#ggggg0"), json!(1)],
         ),
         Email => {
-            let longest = format!("{}@{}.{}.{}.fr", "a".repeat(60), "b".repeat(63), "c".repeat(63), "d".repeat(63));
+            let longest = format!(
+                "{}@{}.{}.{}.fr",
+                "a".repeat(60),
+                "b".repeat(63),
+                "c".repeat(63),
+                "d".repeat(63)
+            );
             assert_eq!(longest.len(), 255);
             (
                 same(vec![json!("a.b+c@example.org"), json!(longest)]),
@@ -235,13 +265,26 @@ fn values(takes: Takes) -> (Vec<(Value, Value)>, Vec<Value>) {
                 (json!("1800-01-01"), json!("1800-01-01 00:00:00")),
                 (json!("9999-12-31 23:59:59"), json!("9999-12-31 23:59:59")),
             ],
-            vec![json!("1799-12-31"), json!("2025-02-29"), json!("2025-06-01T10:00:00"), json!(5), json!("x")],
+            vec![
+                json!("1799-12-31"),
+                json!("2025-02-29"),
+                json!("2025-06-01T10:00:00"),
+                json!(5),
+                json!("x"),
+            ],
         ),
     }
 }
 
-async fn send(server: &TestServer, method: Method, path: &str, wrapper: &str, fields: &Value) -> Answer {
-    answer(server.by_pro(method, &format!("/groups/4{path}")).json(&json!({ (wrapper): fields }))).await
+async fn send(
+    server: &TestServer,
+    method: Method,
+    path: &str,
+    wrapper: &str,
+    fields: &Value,
+) -> Answer {
+    answer(server.by_pro(method, &format!("/groups/4{path}")).json(&json!({ (wrapper): fields })))
+        .await
 }
 
 #[tokio::test]
@@ -249,11 +292,13 @@ async fn a_new_record_has_every_field_of_the_specification_and_its_default() {
     for resource in RESOURCES {
         let server = TestServer::start().await;
         let path = format!("/{}", resource.section);
-        let made = send(&server, Method::POST, &path, resource.wrapper, &(resource.least)()).await.is(201);
+        let made =
+            send(&server, Method::POST, &path, resource.wrapper, &(resource.least)()).await.is(201);
         for (name, _, default) in resource.fields {
             assert_eq!(made.get(name), Some(&default()), "{}.{name}", resource.wrapper);
         }
-        let mut names: Vec<&str> = made.as_object().expect("an object").keys().map(String::as_str).collect();
+        let mut names: Vec<&str> =
+            made.as_object().expect("an object").keys().map(String::as_str).collect();
         let mut all: Vec<&str> = resource.fields.iter().map(|(name, ..)| *name).collect();
         all.extend(["id", "group_id", "created_at", "updated_at"]);
         names.sort_unstable();
@@ -269,7 +314,8 @@ async fn a_field_takes_what_its_limit_allows_and_names_itself_where_it_does_not(
     let server = TestServer::start().await;
     for resource in RESOURCES {
         let path = format!("/{}", resource.section);
-        let made = send(&server, Method::POST, &path, resource.wrapper, &(resource.least)()).await.is(201);
+        let made =
+            send(&server, Method::POST, &path, resource.wrapper, &(resource.least)()).await.is(201);
         let one = format!("{path}/{}", made["id"]);
         for (name, takes, _) in resource.fields {
             // What an attribute is called and what it is of stay as they are.
@@ -296,10 +342,18 @@ async fn check(server: &TestServer, path: &str, wrapper: &str, name: &str, takes
     let before = server.pro_get(&format!("/groups/4{path}")).await.is(200);
     for given in bad {
         let put = send(server, Method::PUT, path, wrapper, &json!({ (name): given })).await;
-        assert_eq!((put.status.as_u16(), put.errors()), (400, vec![(2, Some(name.to_owned()))]), "{name}: {given}");
+        assert_eq!(
+            (put.status.as_u16(), put.errors()),
+            (400, vec![(2, Some(name.to_owned()))]),
+            "{name}: {given}"
+        );
         assert!(put.text.chars().count() < 600, "{}", put.text);
     }
-    assert_eq!(server.pro_get(&format!("/groups/4{path}")).await.is(200), before, "{wrapper}.{name}");
+    assert_eq!(
+        server.pro_get(&format!("/groups/4{path}")).await.is(200),
+        before,
+        "{wrapper}.{name}"
+    );
 }
 
 #[tokio::test]
@@ -308,14 +362,26 @@ async fn an_empty_value_unsets_a_date_a_reference_and_a_number() {
     let fiche = json!({"lastname": "n", "birthdate": "2000-01-01", "externid": 7, "str0": "a"});
     let made = send(&server, Method::POST, "/fiches", "fiche", &fiche).await.is(201);
     for nothing in [json!(""), json!(null)] {
-        let unset = json!({"birthdate": nothing, "externid": nothing, "email": nothing, "str0": nothing});
-        let put = send(&server, Method::PUT, &format!("/fiches/{}", made["id"]), "fiche", &unset).await.is(200);
-        assert_eq!((&put["birthdate"], &put["externid"], &put["email"]), (&json!(null), &json!(null), &json!("")));
+        let unset =
+            json!({"birthdate": nothing, "externid": nothing, "email": nothing, "str0": nothing});
+        let put = send(&server, Method::PUT, &format!("/fiches/{}", made["id"]), "fiche", &unset)
+            .await
+            .is(200);
+        assert_eq!(
+            (&put["birthdate"], &put["externid"], &put["email"]),
+            (&json!(null), &json!(null), &json!(""))
+        );
         assert_eq!(put["str0"], json!(null));
     }
-    let put = send(&server, Method::PUT, "/calendars/11", "calendar", &json!({"calendarset_id": ""})).await.is(200);
+    let put =
+        send(&server, Method::PUT, "/calendars/11", "calendar", &json!({"calendarset_id": ""}))
+            .await
+            .is(200);
     assert_eq!(put["calendarset_id"], json!(null));
-    let put = send(&server, Method::PUT, "/calendars/11", "calendar", &json!({"calendarset_id": "31"})).await.is(200);
+    let put =
+        send(&server, Method::PUT, "/calendars/11", "calendar", &json!({"calendarset_id": "31"}))
+            .await
+            .is(200);
     assert_eq!(put["calendarset_id"], 31);
 }
 
@@ -324,7 +390,10 @@ async fn the_group_takes_only_what_its_tables_list() {
     let server = TestServer::start().await;
     let put = async |fields: Value| send(&server, Method::PUT, "", "group", &fields).await;
     for currency in ["CAD", "EUR", "XPF", "XAF", "GBP", "CHF", "USD"] {
-        assert_eq!(put(json!({"currency_code": currency})).await.is(200)["currency_code"], currency);
+        assert_eq!(
+            put(json!({"currency_code": currency})).await.is(200)["currency_code"],
+            currency
+        );
     }
     put(json!({"currency_code": "JPY"})).await.refused(400, 2, Some("currency_code"));
     for (name, zone) in [("Edinburgh", "Europe/London"), ("Georgetown", "America/Guyana")] {
@@ -335,7 +404,10 @@ async fn the_group_takes_only_what_its_tables_list() {
     }
     let colours = r##"{"content_bg":"#ffffff","page_text":"#000000"}"##;
     let shown = put(json!({"usercolors": colours})).await.is(200)["usercolors"].clone();
-    assert_eq!(serde_json::from_str::<Value>(shown.as_str().expect("a text")).expect("JSON")["page_text"], "#000000");
+    assert_eq!(
+        serde_json::from_str::<Value>(shown.as_str().expect("a text")).expect("JSON")["page_text"],
+        "#000000"
+    );
     for wrong in [r##"{"other":"#ffffff"}"##, r#"{"content_bg":"white"}"#, "[]", "#ffffff"] {
         put(json!({"usercolors": wrong})).await.refused(400, 2, Some("usercolors"));
     }

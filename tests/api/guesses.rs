@@ -23,7 +23,9 @@ async fn book(server: &TestServer, email: &str) -> Answer {
 
 /// A client who has an appointment at half past nine.
 async fn has_an_appointment(server: &TestServer, email: &str) {
-    answer(server.by_pro(Method::POST, PATH).json(&booking(CALENDAR, "09:30", email))).await.is(201);
+    answer(server.by_pro(Method::POST, PATH).json(&booking(CALENDAR, "09:30", email)))
+        .await
+        .is(201);
 }
 
 #[tokio::test]
@@ -39,7 +41,8 @@ async fn the_twenty_first_refusal_of_an_address_in_an_hour_is_not_given() {
         assert_eq!(refused.headers["retry-after"], "3600");
     }
     // Professionals are not bound, nor is another address; and what is no hint is not counted.
-    let by_pro = server.by_pro(Method::POST, PATH).json(&booking(OTHER_CALENDAR, "09:30", "d@example.org"));
+    let by_pro =
+        server.by_pro(Method::POST, PATH).json(&booking(OTHER_CALENDAR, "09:30", "d@example.org"));
     answer(by_pro).await.refused(400, 12, Some("date"));
     book(&server, "other@example.org").await.is(201);
     for _ in 0..25 {

@@ -12,14 +12,22 @@ use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, COLOUR, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, OTHER_CALENDAR, clock};
 
 fn ids(list: &Value) -> Vec<u64> {
-    list["records"].as_array().expect("records").iter().map(|record| record["id"].as_u64().expect("an id")).collect()
+    list["records"]
+        .as_array()
+        .expect("records")
+        .iter()
+        .map(|record| record["id"].as_u64().expect("an id"))
+        .collect()
 }
 
 #[tokio::test]
 async fn a_key_lists_the_groups_it_names_and_a_professional_its_own() {
     let server = TestServer::start().await;
     let list = server.get("/groups").await.is(200);
-    assert_eq!((ids(&list), &list["totalRecords"], &list["pageSize"]), (vec![4], &json!(1), &json!(25)));
+    assert_eq!(
+        (ids(&list), &list["totalRecords"], &list["pageSize"]),
+        (vec![4], &json!(1), &json!(25))
+    );
     assert!(list["records"][0].get("sendmail").is_none());
     let path = format!("/api/v1/groups?apikey={KEY_OF_ALL}");
     answer(server.bare(Method::GET, &path)).await.refused(403, 1, None);
@@ -45,14 +53,32 @@ async fn a_key_alone_sees_what_the_module_shows() {
 #[tokio::test]
 async fn lists_are_narrowed_by_what_is_offered_and_by_sets() {
     let server = TestServer::start().await;
-    let calendars = async |query: &str| ids(&server.get(&format!("/groups/4/calendars?{query}")).await.is(200));
-    assert_eq!(calendars("intervention_ids[]=21&intervention_ids[]=22").await, [CALENDAR, OTHER_CALENDAR]);
+    let calendars =
+        async |query: &str| ids(&server.get(&format!("/groups/4/calendars?{query}")).await.is(200));
+    assert_eq!(
+        calendars("intervention_ids[]=21&intervention_ids[]=22").await,
+        [CALENDAR, OTHER_CALENDAR]
+    );
     assert_eq!(calendars("calendarset_ids%5B%5D=31").await, [CALENDAR]);
-    let interventions = async |query: &str| ids(&server.get(&format!("/groups/4/interventions?{query}")).await.is(200));
+    let interventions = async |query: &str| {
+        ids(&server.get(&format!("/groups/4/interventions?{query}")).await.is(200))
+    };
     assert_eq!(interventions("calendar_ids[]=11").await, [CUT, COLOUR]);
-    assert_eq!(interventions("calendar_ids[]=13").await, [0_u64; 0], "the module does not show the calendar");
-    server.get("/groups/4/calendars?intervention_ids[]=99").await.refused(400, 2, Some("intervention_ids"));
-    server.get("/groups/4/interventions?interventionset_id=99").await.refused(400, 2, Some("interventionset_id"));
+    assert_eq!(
+        interventions("calendar_ids[]=13").await,
+        [0_u64; 0],
+        "the module does not show the calendar"
+    );
+    server.get("/groups/4/calendars?intervention_ids[]=99").await.refused(
+        400,
+        2,
+        Some("intervention_ids"),
+    );
+    server.get("/groups/4/interventions?interventionset_id=99").await.refused(
+        400,
+        2,
+        Some("interventionset_id"),
+    );
     let several = server.get("/groups/4/calendars?calendarset_ids=x&results=0&sort=nothing").await;
     assert_eq!(several.errors().len(), 3, "{}", several.text);
 }
@@ -60,39 +86,63 @@ async fn lists_are_narrowed_by_what_is_offered_and_by_sets() {
 #[tokio::test]
 async fn professionals_list_events_by_calendar_client_and_start() {
     let server = TestServer::start().await;
-    let vevents = async |query: &str| ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200));
+    let vevents = async |query: &str| {
+        ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200))
+    };
     assert_eq!(vevents("").await, [51, 52, 53]);
     assert_eq!(vevents("calendar_id=12").await, [52]);
     assert_eq!(vevents("fiche_id=41").await, [0_u64; 0]);
-    assert_eq!(vevents("start_from=2025-06-01+09:00:00&start_to=2025-06-01+09:00:01").await, [51, 52, 53]);
+    assert_eq!(
+        vevents("start_from=2025-06-01+09:00:00&start_to=2025-06-01+09:00:01").await,
+        [51, 52, 53]
+    );
     assert_eq!(vevents("start_to=2025-06-01+09:00:00").await, [0_u64; 0]);
-    let several = server.pro_get("/groups/4/vevents?calendar_id=99&fiche_id=99&start_from=x&sort=x").await;
+    let several =
+        server.pro_get("/groups/4/vevents?calendar_id=99&fiche_id=99&start_from=x&sort=x").await;
     assert_eq!(several.errors().len(), 4, "{}", several.text);
     let one = server.pro_get("/groups/4/vevents/51").await.is(200);
-    assert_eq!((&one["type"], &one["start"]), (&json!("VfreebusyEvent"), &json!("2025-06-01 09:00:00")));
+    assert_eq!(
+        (&one["type"], &one["start"]),
+        (&json!("VfreebusyEvent"), &json!("2025-06-01 09:00:00"))
+    );
     server.pro_get("/groups/4/vevents/99").await.refused(404, 3, None);
 }
 
 fn condition(n: i64, field: &str, op: &str, value: &str) -> String {
-    format!("conditions[{n}][field]={field}&conditions[{n}][op]={op}&conditions[{n}][value]={value}&")
+    format!(
+        "conditions[{n}][field]={field}&conditions[{n}][op]={op}&conditions[{n}][value]={value}&"
+    )
 }
 
 #[tokio::test]
 async fn every_condition_must_hold_however_it_is_encoded() {
     let server = TestServer::start().await;
-    let vevents = async |query: &str| ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200));
+    let vevents = async |query: &str| {
+        ids(&server.pro_get(&format!("/groups/4/vevents?{query}")).await.is(200))
+    };
     assert_eq!(vevents(&condition(0, "calendar_id", ">=", "12")).await, [52, 53]);
     let both = condition(-3, "calendar_id", ">", "11") + &condition(700, "id", "not+in", "53,54");
     assert_eq!(vevents(&both).await, [52]);
     let name = |part: &str| format!("conditions%5B0%5D%5B{part}%5D");
-    let encoded = format!("{}=type&{}=not%20like&{}=x%25", name("field"), name("op"), name("value"));
+    let encoded =
+        format!("{}=type&{}=not%20like&{}=x%25", name("field"), name("op"), name("value"));
     assert_eq!(vevents(&encoded).await, [51, 52, 53]);
     assert_eq!(vevents(&condition(0, "type", "!=", "VfreebusyEvent")).await, [0_u64; 0]);
     assert_eq!(vevents(&condition(0, "fiche_id", "=", "")).await, [51, 52, 53]);
     assert_eq!(vevents(&condition(0, "start", "<", "2025-06-01+09:00:00")).await, [0_u64; 0]);
-    assert_eq!(vevents(&condition(0, "start", "=", "2025-06-01%2009%3A00%3A00")).await, [51, 52, 53]);
-    assert_eq!(vevents(&condition(0, "num0", "=", "")).await, [51, 52, 53], "a defined attribute is a field");
-    let list = server.pro_get(&format!("/groups/4/vevents?{}results=1", condition(0, "id", ">", "51"))).await.is(200);
+    assert_eq!(
+        vevents(&condition(0, "start", "=", "2025-06-01%2009%3A00%3A00")).await,
+        [51, 52, 53]
+    );
+    assert_eq!(
+        vevents(&condition(0, "num0", "=", "")).await,
+        [51, 52, 53],
+        "a defined attribute is a field"
+    );
+    let list = server
+        .pro_get(&format!("/groups/4/vevents?{}results=1", condition(0, "id", ">", "51")))
+        .await
+        .is(200);
     assert_eq!((ids(&list), &list["totalRecords"]), (vec![52], &json!(2)));
 }
 
@@ -107,7 +157,8 @@ async fn wrong_conditions_are_named_part_by_part() {
     refused(&condition(-1, "id", "==", "11"), "conditions[-1][op]").await;
     refused(&condition(0, "id", "=", "a"), "conditions[0][value]").await;
     refused("conditions[x][field]=id", "conditions[x]").await;
-    let several = server.get(&format!("/groups/4/calendars?sort=x&{}", condition(0, "x", "x", ""))).await;
+    let several =
+        server.get(&format!("/groups/4/calendars?sort=x&{}", condition(0, "x", "x", ""))).await;
     assert_eq!(several.errors().len(), 3, "{}", several.text);
 }
 
@@ -120,13 +171,17 @@ async fn deleted_calendars_and_interventions_are_shown_to_professionals_who_ask(
         Arc::make_mut(catalogue.interventions.get_mut(&id).expect("it is there")).deleted = true;
     })
     .await;
-    let list = async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
+    let list =
+        async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
     let deleted = |value| condition(2, "deleted", "=", value);
     assert_eq!(list("calendars").await, [CALENDAR, HIDDEN_CALENDAR]);
     assert_eq!(list(&format!("calendars?{}", deleted("true"))).await, [OTHER_CALENDAR]);
     assert_eq!(list(&format!("calendars?{}", deleted("0"))).await, [CALENDAR, HIDDEN_CALENDAR]);
     let all = condition(0, "deleted", "in", "0,1");
-    assert_eq!(list(&format!("calendars?{all}")).await, [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]);
+    assert_eq!(
+        list(&format!("calendars?{all}")).await,
+        [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]
+    );
     assert_eq!(list("interventions").await, [COLOUR]);
     assert_eq!(list(&format!("interventions?{}", deleted("1"))).await, [CUT]);
     let by_key = server.get(&format!("/groups/4/calendars?{all}")).await.is(200);
@@ -136,19 +191,32 @@ async fn deleted_calendars_and_interventions_are_shown_to_professionals_who_ask(
 #[tokio::test]
 async fn a_search_finds_what_is_named_so_and_appointments_by_their_client() {
     let server = TestServer::start().await;
-    let list = async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
+    let list =
+        async |query: &str| ids(&server.pro_get(&format!("/groups/4/{query}")).await.is(200));
     assert_eq!(list("calendars?search=BOB").await, [OTHER_CALENDAR]);
     assert_eq!(list("calendars?search=AGE").await, [CALENDAR, OTHER_CALENDAR, HIDDEN_CALENDAR]);
-    assert_eq!(ids(&server.get("/groups/4/calendars?search=agenda").await.is(200)), [0_u64; 0], "the name is inside");
-    assert_eq!(ids(&server.get("/groups/4/interventions?search=shown+NAME").await.is(200)), [CUT, COLOUR]);
+    assert_eq!(
+        ids(&server.get("/groups/4/calendars?search=agenda").await.is(200)),
+        [0_u64; 0],
+        "the name is inside"
+    );
+    assert_eq!(
+        ids(&server.get("/groups/4/interventions?search=shown+NAME").await.is(200)),
+        [CUT, COLOUR]
+    );
     assert_eq!(list("vevents?search=nobody").await, [0_u64; 0]);
     let booking = json!({"appointment": {"date": "2025-06-03 09:00:00", "intervention_ids": "21", "calendar_id": 11,
         "fiche": {"lastname": "Lefèvre", "email": "lefevre@example.org"}}});
-    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
+    let booked =
+        answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await.is(201);
     assert_eq!(list("appointments?search=LEF%C3%88VRE").await, ids(&booked));
     assert_eq!(list("vevents?search=lef").await, ids(&booked));
     assert_eq!(list("appointments?search=lefort").await, [0_u64; 0]);
-    server.pro_get(&format!("/groups/4/vevents?search={}", "a".repeat(256))).await.refused(400, 2, Some("search"));
+    server.pro_get(&format!("/groups/4/vevents?search={}", "a".repeat(256))).await.refused(
+        400,
+        2,
+        Some("search"),
+    );
 }
 
 /// The shop with this many more interventions, of few different names.
@@ -170,14 +238,21 @@ async fn server_with_interventions(count: u64) -> TestServer {
 async fn all_records_at_once_are_those_of_the_pages() {
     for count in [10, 60, 1_500] {
         let server = server_with_interventions(count).await;
-        let list = async |query: String| server.pro_get(&format!("/groups/4/interventions?{query}")).await;
+        let list =
+            async |query: String| server.pro_get(&format!("/groups/4/interventions?{query}")).await;
         let asked = condition(0, "id", ">", "21") + "search=name&sort=name&dir=desc";
         let all = list(format!("{asked}&results=all")).await;
-        let streamed = all.headers.get("transfer-encoding").is_some_and(|encoding| encoding == "chunked");
-        assert_eq!((streamed, all.headers.contains_key("content-length")), (count >= 60, count < 60), "{count}");
+        let streamed =
+            all.headers.get("transfer-encoding").is_some_and(|encoding| encoding == "chunked");
+        assert_eq!(
+            (streamed, all.headers.contains_key("content-length")),
+            (count >= 60, count < 60),
+            "{count}"
+        );
         let all = all.is(200);
         let mut records = Vec::new();
-        while let page = list(format!("{asked}&results=49&startIndex={}", records.len())).await.is(200)
+        while let page =
+            list(format!("{asked}&results=49&startIndex={}", records.len())).await.is(200)
             && page["recordsReturned"] != 0
         {
             assert_eq!(page["totalRecords"], all["totalRecords"]);
@@ -185,8 +260,14 @@ async fn all_records_at_once_are_those_of_the_pages() {
         }
         assert_eq!(records.len() as u64, count + 1);
         assert!(all["records"] == Value::from(records), "{count}");
-        assert_eq!((&all["recordsReturned"], &all["pageSize"]), (&all["totalRecords"], &all["totalRecords"]));
-        assert_eq!((&all["sort"], &all["dir"], &all["startIndex"]), (&json!("name"), &json!("desc"), &json!(0)));
+        assert_eq!(
+            (&all["recordsReturned"], &all["pageSize"]),
+            (&all["totalRecords"], &all["totalRecords"])
+        );
+        assert_eq!(
+            (&all["sort"], &all["dir"], &all["startIndex"]),
+            (&json!("name"), &json!("desc"), &json!(0))
+        );
     }
 }
 
@@ -201,7 +282,8 @@ async fn few_records_of_long_texts_come_in_parts_too() {
     let list = server.pro_get("/groups/4/fiches?sort=lastname").await;
     assert_eq!(list.headers["transfer-encoding"], "chunked");
     let records = list.is(200)["records"].as_array().expect("records").clone();
-    let names: Vec<&str> = records.iter().filter_map(|record| record["lastname"].as_str()).collect();
+    let names: Vec<&str> =
+        records.iter().filter_map(|record| record["lastname"].as_str()).collect();
     assert_eq!(names, ["Known", "a", "b", "c"]);
     assert!(records.iter().filter(|record| record["comments"] == comments).count() == 3);
 }
@@ -234,7 +316,9 @@ async fn another_groups_id_and_one_of_nobodys_are_refused_in_the_same_words() {
         let (foreign, absent) = (server.pro_get(&foreign).await, server.pro_get(&absent).await);
         assert_eq!((foreign.status.as_u16(), &foreign.text), (400, &absent.text), "{path}");
     }
-    for fields in [json!({"intervention_ids": [0]}), json!({"intervention_ids": [21], "calendar_id": 0})] {
+    for fields in
+        [json!({"intervention_ids": [0]}), json!({"intervention_ids": [21], "calendar_id": 0})]
+    {
         let refused = async |id: u64| {
             let mut fields = fields.clone();
             match fields.get_mut("calendar_id") {
@@ -271,7 +355,10 @@ async fn a_reference_to_nothing_lies_before_and_after_nothing() {
     assert_eq!(calendars("<=", "30").await, [0_u64; 0]);
     assert_eq!(calendars("=", "").await, [OTHER_CALENDAR, HIDDEN_CALENDAR]);
     assert_eq!(calendars("!=", "31").await, [OTHER_CALENDAR, HIDDEN_CALENDAR]);
-    let vevents = server.pro_get(&format!("/groups/4/vevents?{}", condition(0, "fiche_id", "<", "1"))).await.is(200);
+    let vevents = server
+        .pro_get(&format!("/groups/4/vevents?{}", condition(0, "fiche_id", "<", "1")))
+        .await
+        .is(200);
     assert_eq!(ids(&vevents), [51, 52, 53], "where an event shows 0, it is 0");
 }
 
@@ -284,7 +371,8 @@ async fn what_is_in_order_by_id_is_turned_round_too() {
     }
     for section in ["fiches", "customfields", "vevents"] {
         let mut up = ids(&server.pro_get(&format!("/groups/4/{section}?dir=asc")).await.is(200));
-        let down = ids(&server.pro_get(&format!("/groups/4/{section}?dir=desc&results=2")).await.is(200));
+        let down =
+            ids(&server.pro_get(&format!("/groups/4/{section}?dir=desc&results=2")).await.is(200));
         assert_eq!(up.len(), 3, "{section}");
         // Of what starts at one moment the lower id comes first, whichever way.
         if section != "vevents" {

@@ -20,7 +20,8 @@ async fn writing(change: impl FnOnce(&mut slotbook::domain::catalogue::Catalogue
     let seal = Some(Seal::new([3; 32]));
     let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
     let roots = vec![shop::group_four(change), shop::group_five()];
-    let server = TestServer::serving(roots, |server| server.with_carriers(Arc::clone(&carriers))).await;
+    let server =
+        TestServer::serving(roots, |server| server.with_carriers(Arc::clone(&carriers))).await;
     let sending = Sending {
         carriers,
         daily_max: 20,
@@ -36,7 +37,8 @@ async fn writing(change: impl FnOnce(&mut slotbook::domain::catalogue::Catalogue
 async fn booked(server: &TestServer, start: &str) -> Value {
     let body = json!({"appointment": {"date": start, "calendar_id": CALENDAR, "intervention_ids": [CUT],
         "fiche": {"lastname": "Durand", "email": "durand@example.org"}}});
-    let made = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&body)).await.is(201);
+    let made =
+        answer(server.by_key(Method::POST, "/groups/4/appointments").json(&body)).await.is(201);
     made["records"][0].clone()
 }
 
@@ -56,7 +58,11 @@ async fn ledger(server: &TestServer, settled: usize) -> Vec<Value> {
 fn token(text: &str, what: char) -> String {
     let link = format!("https://rdv.example.org/m/{what}.");
     let begin = text.find(&link).unwrap_or_else(|| panic!("no link {what} in {text}"));
-    text[begin + "https://rdv.example.org".len()..].split_whitespace().next().expect("a link").to_owned()
+    text[begin + "https://rdv.example.org".len()..]
+        .split_whitespace()
+        .next()
+        .expect("a link")
+        .to_owned()
 }
 
 #[tokio::test]
@@ -70,19 +76,30 @@ async fn a_booking_is_confirmed_and_its_link_cancels_only_when_the_button_is_pre
     let records = ledger(&server, 1).await;
     let mail = &records[0];
     assert_eq!((&mail["kind"], &mail["state"]), (&json!("confirmation"), &json!("kept")), "{mail}");
-    assert_eq!((&mail["recipient"], &mail["appointment_id"]), (&json!("durand@example.org"), &appointment["id"]));
+    assert_eq!(
+        (&mail["recipient"], &mail["appointment_id"]),
+        (&json!("durand@example.org"), &appointment["id"])
+    );
     let text = mail["text"].as_str().expect("it is to be read here");
     assert!(mail["subject"].as_str().is_some_and(|subject| subject.contains("Cut & Co")), "{mail}");
     let link = token(text, 'c');
-    let read =
-        format!("/groups/4/appointments/{}?key={}", appointment["id"], appointment["key"].as_str().expect("a key"));
+    let read = format!(
+        "/groups/4/appointments/{}?key={}",
+        appointment["id"],
+        appointment["key"].as_str().expect("a key")
+    );
     for _ in 0..2 {
         let page = answer(server.bare(Method::GET, &link)).await;
         assert_eq!(page.status, 200, "{}", page.text);
         assert!(
-            page.text.contains("<button") && page.headers["content-type"].to_str().expect("ASCII").contains("html")
+            page.text.contains("<button")
+                && page.headers["content-type"].to_str().expect("ASCII").contains("html")
         );
-        assert_eq!(server.get(&read).await.is(200)["deleted"], json!(false), "opening a link does nothing");
+        assert_eq!(
+            server.get(&read).await.is(200)["deleted"],
+            json!(false),
+            "opening a link does nothing"
+        );
     }
     let page = answer(server.bare(Method::POST, &link)).await;
     assert_eq!(page.status, 200, "{}", page.text);
@@ -122,12 +139,19 @@ async fn what_is_no_link_leads_to_one_page_even_where_it_is_no_text() {
 
 #[tokio::test]
 async fn a_link_that_leads_nowhere_says_so_in_the_language_of_its_group() {
-    let server = writing(|catalogue| catalogue.group.country = Text::new("Ireland").expect("short")).await;
-    for token in ["c.4.77.abcdefghijklmnopqrst", "u.4.77.abcdefghijklmnopqrst", "4-abcdefghijklmnopqrst"] {
+    let server =
+        writing(|catalogue| catalogue.group.country = Text::new("Ireland").expect("short")).await;
+    for token in
+        ["c.4.77.abcdefghijklmnopqrst", "u.4.77.abcdefghijklmnopqrst", "4-abcdefghijklmnopqrst"]
+    {
         for method in [Method::GET, Method::POST] {
             let page = answer(server.bare(method, &format!("/m/{token}"))).await;
             assert_eq!(page.status, 404, "{token}");
-            assert!(page.text.contains("This link leads nowhere any more"), "{token}: {}", page.text);
+            assert!(
+                page.text.contains("This link leads nowhere any more"),
+                "{token}: {}",
+                page.text
+            );
         }
     }
     let nobodys = answer(server.bare(Method::GET, "/m/c.999.77.abcdefghijklmnopqrst")).await;
@@ -151,8 +175,11 @@ async fn the_links_of_a_client_whose_appointment_went_to_another_lead_nowhere() 
     for method in [Method::GET, Method::POST] {
         assert_eq!(answer(server.bare(method, &link)).await.status, 404);
     }
-    let secret =
-        format!("/groups/4/appointments/{}?key={}", appointment["id"], appointment["key"].as_str().expect("a key"));
+    let secret = format!(
+        "/groups/4/appointments/{}?key={}",
+        appointment["id"],
+        appointment["key"].as_str().expect("a key")
+    );
     assert_eq!(server.get(&secret).await.status, 404);
     assert_eq!(answer(server.by_key(Method::DELETE, &secret)).await.status, 404);
     let records = ledger(&server, 3).await;
@@ -168,31 +195,49 @@ async fn the_links_of_a_client_whose_appointment_went_to_another_lead_nowhere() 
 
 #[tokio::test]
 async fn a_long_ledger_comes_whole_and_in_pages() {
-    let server = writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead")).await;
+    let server =
+        writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead"))
+            .await;
     for client in 0..70 {
-        let body = json!({"fiche": {"lastname": "Client", "email": format!("c{client}@example.org")}});
-        let fiche = answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
-        let start = format!("2025-06-{:02} {:02}:{:02}:00", 3 + client / 40, 8 + client % 40 / 4, client % 4 * 15);
-        let end = format!("{}:10:00", &start[..13]).replace(":10:00", &format!(":{:02}:00", client % 4 * 15 + 10));
+        let body =
+            json!({"fiche": {"lastname": "Client", "email": format!("c{client}@example.org")}});
+        let fiche =
+            answer(server.by_pro(Method::POST, "/groups/4/fiches").json(&body)).await.is(201);
+        let start = format!(
+            "2025-06-{:02} {:02}:{:02}:00",
+            3 + client / 40,
+            8 + client % 40 / 4,
+            client % 4 * 15
+        );
+        let end = format!("{}:10:00", &start[..13])
+            .replace(":10:00", &format!(":{:02}:00", client % 4 * 15 + 10));
         let row = json!({"vevent": {"calendar_id": CALENDAR, "fiche_id": fiche["id"], "intervention_id": CUT,
             "start": start, "end": end}});
         let row = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&row)).await.is(201);
-        answer(server.by_pro(Method::DELETE, &format!("/groups/4/vevents/{}", row["id"]))).await.is(200);
+        answer(server.by_pro(Method::DELETE, &format!("/groups/4/vevents/{}", row["id"])))
+            .await
+            .is(200);
         if client % 7 == 0 {
             let back = json!({"vevent": {"deleted": false}, "sendmail": 0});
-            answer(server.by_pro(Method::PUT, &format!("/groups/4/vevents/{}", row["id"])).json(&back)).await.is(200);
+            answer(
+                server.by_pro(Method::PUT, &format!("/groups/4/vevents/{}", row["id"])).json(&back),
+            )
+            .await
+            .is(200);
         }
     }
     let all = ledger(&server, 70).await;
     assert_eq!(all.len(), 80, "70 cancellations, 10 reminders to come");
     let planned: Vec<&Value> = all.iter().filter(|record| record["id"].is_null()).collect();
     assert_eq!(planned.len(), 10);
+    assert!(planned.iter().all(|record| record["state"] == "planned"
+        && record["recipient"] != ""
+        && record["text"].is_null()));
     assert!(
         planned
-            .iter()
-            .all(|record| record["state"] == "planned" && record["recipient"] != "" && record["text"].is_null())
+            .windows(2)
+            .all(|pair| pair[0]["planned_at"].as_str() < pair[1]["planned_at"].as_str())
     );
-    assert!(planned.windows(2).all(|pair| pair[0]["planned_at"].as_str() < pair[1]["planned_at"].as_str()));
     let mut paged = Vec::new();
     for page in 0..3 {
         let path = format!("/groups/4/messages?results=30&startIndex={}", page * 30);
@@ -202,10 +247,18 @@ async fn a_long_ledger_comes_whole_and_in_pages() {
     }
     assert_eq!(paged, all);
     let down = server.pro_get("/groups/4/messages?results=all&dir=desc").await.is(200);
-    assert!(down["records"].as_array().expect("a list").iter().eq(all.iter().rev()), "the last that came to be first");
-    let by_recipient = server.pro_get("/groups/4/messages?results=all&sort=recipient&dir=desc").await.is(200);
-    let names: Vec<&str> =
-        by_recipient["records"].as_array().expect("a list").iter().filter_map(|it| it["recipient"].as_str()).collect();
+    assert!(
+        down["records"].as_array().expect("a list").iter().eq(all.iter().rev()),
+        "the last that came to be first"
+    );
+    let by_recipient =
+        server.pro_get("/groups/4/messages?results=all&sort=recipient&dir=desc").await.is(200);
+    let names: Vec<&str> = by_recipient["records"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|it| it["recipient"].as_str())
+        .collect();
     assert!(names.len() == 80 && names.is_sorted_by(|a, b| a >= b));
 }
 
@@ -240,7 +293,10 @@ async fn a_reminder_is_planned_then_leaves_and_its_link_ends_reminders() {
     let records = ledger(&server, 0).await;
     let [planned] = &records[..] else { panic!("{records:?}") };
     assert_eq!((&planned["kind"], &planned["state"]), (&json!("mail_reminder"), &json!("planned")));
-    assert_eq!((&planned["planned_at"], &planned["id"]), (&json!("2025-06-02 10:00:00"), &Value::Null));
+    assert_eq!(
+        (&planned["planned_at"], &planned["id"]),
+        (&json!("2025-06-02 10:00:00"), &Value::Null)
+    );
     server.at(shop::clock(10, 0));
     let records = ledger(&server, 1).await;
     assert_eq!(
@@ -259,7 +315,8 @@ async fn a_reminder_is_planned_then_leaves_and_its_link_ends_reminders() {
     assert_eq!(answer(server.bare(Method::GET, &link)).await.status, 200);
     let body = [("List-Unsubscribe", "One-Click")];
     assert_eq!(answer(server.bare(Method::POST, &link).query(&body)).await.status, 200);
-    let fiche = server.pro_get(&format!("/groups/4/fiches/{}", appointment["fiche_id"])).await.is(200);
+    let fiche =
+        server.pro_get(&format!("/groups/4/fiches/{}", appointment["fiche_id"])).await.is(200);
     assert_eq!(fiche["rappel_email"], json!(false));
     assert_eq!(server.pro_get(&row).await.is(200)["mailtime"], Value::Null);
     let filter = "/groups/4/messages?conditions[0][field]=state&conditions[0][op]==&conditions[0][value]=planned";
@@ -273,11 +330,15 @@ async fn changes_by_hand_tell_the_client_unless_silence_is_asked_for() {
         "fiche_id": shop::KNOWN_FICHE, "intervention_id": CUT}});
     let made = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
     let path = format!("/groups/4/vevents/{}", made["id"]);
-    let put = async |body: Value| answer(server.by_pro(Method::PUT, &path).json(&body)).await.is(200);
+    let put =
+        async |body: Value| answer(server.by_pro(Method::PUT, &path).json(&body)).await.is(200);
     put(json!({"vevent": {"start": "2025-06-05 11:00:00"}, "sendmail": 0})).await;
     put(json!({"vevent": {"start": "2025-06-05 12:00:00", "sendmail": "0"}})).await;
     put(json!({"vevent": {"comments": "for ourselves"}})).await;
-    assert!(ledger(&server, 0).await.is_empty(), "made by hand, moved in silence, changed in what no client sees");
+    assert!(
+        ledger(&server, 0).await.is_empty(),
+        "made by hand, moved in silence, changed in what no client sees"
+    );
     put(json!({"vevent": {"start": "2025-06-05 13:00:00"}})).await;
     assert_eq!(ledger(&server, 1).await[0]["kind"], "change");
     answer(server.by_pro(Method::DELETE, &path).json(&json!({"sendmail": 0}))).await.is(200);
@@ -289,13 +350,15 @@ async fn changes_by_hand_tell_the_client_unless_silence_is_asked_for() {
 
 #[tokio::test]
 async fn a_link_to_confirm_an_account_leads_to_a_page_that_asks_for_a_password() {
-    let server = writing(|catalogue| catalogue.group.country = Text::new("GB").expect("short")).await;
+    let server =
+        writing(|catalogue| catalogue.group.country = Text::new("GB").expect("short")).await;
     let body = json!({"account": {"email": "known@example.org", "group_id": 4}});
     answer(server.by_key(Method::POST, "/accounts").json(&body)).await.is(201);
     let records = ledger(&server, 1).await;
     assert_eq!(records[0]["kind"], "account_confirmation");
     let text = records[0]["text"].as_str().expect("a text");
-    let at = text.find("https://rdv.example.org/m/").expect("a link") + "https://rdv.example.org".len();
+    let at =
+        text.find("https://rdv.example.org/m/").expect("a link") + "https://rdv.example.org".len();
     let link = text[at..].split_whitespace().next().expect("a link").to_owned();
     let page = answer(server.bare(Method::GET, &link)).await;
     assert!(page.status == 200 && page.text.contains("type=\"password\""), "{}", page.text);
@@ -306,13 +369,17 @@ async fn a_link_to_confirm_an_account_leads_to_a_page_that_asks_for_a_password()
     assert_eq!(form("").await.status, 400);
     assert_eq!(form("long+enough").await.status, 200);
     assert_eq!(form("long+enough").await.status, 404, "it works once");
-    let own = server.by_key(Method::GET, "/groups/4/fiches").basic_auth("known@example.org", Some("long enough"));
+    let own = server
+        .by_key(Method::GET, "/groups/4/fiches")
+        .basic_auth("known@example.org", Some("long enough"));
     assert_eq!(answer(own).await.is(200)["totalRecords"], 1);
 }
 
 #[tokio::test]
 async fn a_message_is_read_alone_as_it_stands_in_the_ledger() {
-    let server = writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead")).await;
+    let server =
+        writing(|catalogue| catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead"))
+            .await;
     booked(&server, "2025-06-03 10:00:00").await;
     let records = ledger(&server, 1).await;
     let [sent, planned] = &records[..] else { panic!("{records:?}") };
@@ -339,14 +406,18 @@ async fn an_appointment_shows_its_reminders_as_the_vectors_say() {
     let server = TestServer::start().await;
     // Before all of them: nothing is past.
     let before = slotbook::domain::time::Civil::from_ymd_hms(2024, 11, 1, 0, 0, 0).expect("a time");
-    server.at(slotbook::domain::zone::Zone::from_iana("Etc/UTC").expect("a zone").instant_of(before));
+    server
+        .at(slotbook::domain::zone::Zone::from_iana("Etc/UTC").expect("a zone").instant_of(before));
     let path = format!("/groups/4/fiches/{}", shop::KNOWN_FICHE);
     // The clock has gone back: the client can be reached since now.
     for accepts in [0, 1] {
         let fiche = json!({"fiche": {"firstphone": "06 12 34 56 78", "rappel_email": accepts}});
         answer(server.by_pro(Method::PUT, &path).json(&fiche)).await.is(200);
     }
-    let vectors = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/vectors/reminders.jsonl"));
+    let vectors = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/data/vectors/reminders.jsonl"
+    ));
     let mut held = 0;
     for line in vectors.expect("the vectors are there").lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");
@@ -356,8 +427,13 @@ async fn an_appointment_shows_its_reminders_as_the_vectors_say() {
         answer(server.by_pro(Method::PUT, "/groups/4").json(&group)).await.is(200);
         let body = json!({"vevent": {"calendar_id": CALENDAR, "start": line["start"], "end": ends(&line["start"]),
             "fiche_id": shop::KNOWN_FICHE, "intervention_id": CUT, "smsreminder": 1}});
-        let row = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
-        assert_eq!((&row["mailtime"], &row["smstime"]), (&line["mailtime"], &line["smstime"]), "{line}");
+        let row =
+            answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
+        assert_eq!(
+            (&row["mailtime"], &row["smstime"]),
+            (&line["mailtime"], &line["smstime"]),
+            "{line}"
+        );
         let path = format!("/groups/4/vevents/{}", row["id"]);
         answer(server.by_pro(Method::DELETE, &path).json(&json!({"sendmail": 0}))).await.is(200);
         held += 1;

@@ -22,7 +22,13 @@ async fn book(server: &TestServer, key: &str, body: &Value) -> Answer {
 }
 
 async fn pro_makes(server: &TestServer, resource: &str, key: &str, body: &Value) -> Answer {
-    answer(server.by_pro(Method::POST, &format!("/groups/4/{resource}")).header(HEADER, key).json(body)).await
+    answer(
+        server
+            .by_pro(Method::POST, &format!("/groups/4/{resource}"))
+            .header(HEADER, key)
+            .json(body),
+    )
+    .await
 }
 
 async fn booked(server: &TestServer) -> u64 {
@@ -37,7 +43,10 @@ async fn the_same_request_is_answered_byte_for_byte_as_the_first_time_and_done_o
     server.at(clock(8, 30));
     let other_writing = r#" {"appointment":{"calendar_id":11.0,"fiche":{"email":"d@example.org","lastname":"Dur\u0061nd"},
         "intervention_ids":[2.1e1],"date":"2025-06-02 09:30:00"}} "#;
-    let again = server.by_key(Method::POST, &format!("{PATH}.json")).header(HEADER, "a").body(other_writing);
+    let again = server
+        .by_key(Method::POST, &format!("{PATH}.json"))
+        .header(HEADER, "a")
+        .body(other_writing);
     for again in [book(&server, "a", &booking("09:30")).await, answer(again).await] {
         assert_eq!((again.status, &again.text), (first.status, &first.text));
         assert_eq!(again.headers["content-type"], "application/json");
@@ -76,11 +85,9 @@ async fn a_key_is_the_callers_own() {
     // By the professional, by another application: the same words mean another request, whose hour is taken.
     pro_makes(&server, "appointments", "a", &booking("09:30")).await.refused(400, 12, Some("date"));
     let path = format!("/api/v1{PATH}?apikey={KEY_OF_ALL}");
-    answer(server.bare(Method::POST, &path).header(HEADER, "a").json(&booking("09:30"))).await.refused(
-        400,
-        12,
-        Some("date"),
-    );
+    answer(server.bare(Method::POST, &path).header(HEADER, "a").json(&booking("09:30")))
+        .await
+        .refused(400, 12, Some("date"));
     let other = pro_makes(&server, "appointments", "a", &booking("10:30")).await.is(201);
     assert_ne!(first["records"][0]["id"], other["records"][0]["id"]);
 }
@@ -127,7 +134,10 @@ async fn requests_that_meet_wait_for_one_another() {
             wish["appointment"]["date"] = json!(format!("2025-06-{hour:02} 09:30:00"));
             wish["appointment"]["calendar_id"] =
                 json!(if number.is_multiple_of(5) { OTHER_CALENDAR } else { CALENDAR });
-            let request = server.by_key(Method::POST, PATH).header(HEADER, format!("round {round}")).json(&wish);
+            let request = server
+                .by_key(Method::POST, PATH)
+                .header(HEADER, format!("round {round}"))
+                .json(&wish);
             tokio::spawn(answer(request))
         });
         let mut made = Vec::new();
@@ -166,11 +176,13 @@ async fn everything_that_is_made_in_a_group_is_made_once() {
         ("vevents", plage),
         ("customfields", json!({"customfield": {"model": "Fiche", "name": "num1"}})),
     ] {
-        let before = server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
+        let before =
+            server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
         let first = pro_makes(&server, resource, resource, &body).await;
         assert_eq!(first.status, 201, "{resource}: {}", first.text);
         assert_eq!(pro_makes(&server, resource, resource, &body).await.text, first.text);
-        let after = server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
+        let after =
+            server.pro_get(&format!("/groups/4/{resource}")).await.is(200)["totalRecords"].as_u64();
         assert_eq!(after, before.map(|before| before + 1), "{resource}");
     }
 }
@@ -184,22 +196,31 @@ async fn ask(server: &TestServer, key: &str, email: &str) -> Answer {
 async fn a_link_that_is_asked_for_twice_under_one_key_is_mailed_once() {
     let server = TestServer::start().await;
     let mailed = || {
-        let root = server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
+        let root =
+            server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
         root.outbox.messages().count()
     };
     let first = ask(&server, "a", "new@example.org").await;
     assert_eq!(first.is(201), json!({"account": {"email": "new@example.org", "group_id": 4}}));
-    for again in [ask(&server, "a", "new@example.org").await, ask(&server, "a", "new@example.org").await] {
+    for again in
+        [ask(&server, "a", "new@example.org").await, ask(&server, "a", "new@example.org").await]
+    {
         assert_eq!((again.status, &again.text), (first.status, &first.text));
     }
     assert_eq!(mailed(), 1);
     ask(&server, "b", "new@example.org").await.is(201);
-    answer(server.by_key(Method::POST, "/accounts").json(&json!({"account": {"email": "new@example.org"}})))
-        .await
-        .is(201);
+    answer(
+        server
+            .by_key(Method::POST, "/accounts")
+            .json(&json!({"account": {"email": "new@example.org"}})),
+    )
+    .await
+    .is(201);
     assert_eq!(mailed(), 3);
     let by_pro = server.by_pro(Method::POST, "/accounts").header(HEADER, "a");
-    answer(by_pro.json(&json!({"account": {"email": "new@example.org", "group_id": 4}}))).await.is(201);
+    answer(by_pro.json(&json!({"account": {"email": "new@example.org", "group_id": 4}})))
+        .await
+        .is(201);
     assert_eq!(mailed(), 4, "a key is the caller's own");
     ask(&server, "a", "other@example.org").await.refused(409, 2, Some(HEADER));
     book(&server, "a", &booking("09:30")).await.refused(409, 2, Some(HEADER));
@@ -210,7 +231,9 @@ async fn a_link_that_is_asked_for_twice_under_one_key_is_mailed_once() {
 #[tokio::test]
 async fn what_is_told_under_a_key_does_not_tell_whether_an_address_is_known() {
     let server = TestServer::with(|catalogue| catalogue.group.open = false).await;
-    let sequence = || server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4").sequence;
+    let sequence = || {
+        server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4").sequence
+    };
     for (number, email) in ["known@example.org", "nobody@example.org"].into_iter().enumerate() {
         let before = sequence();
         let first = ask(&server, email, email).await;
@@ -219,13 +242,15 @@ async fn what_is_told_under_a_key_does_not_tell_whether_an_address_is_known() {
         assert_eq!(ask(&server, email, email).await.text, first.text);
         ask(&server, email, "third@example.org").await.refused(409, 2, Some(HEADER));
         let other = json!({"account": {"email": email, "group_id": 4, "pendingRdv": number}});
-        answer(server.by_key(Method::POST, "/accounts").header(HEADER, email).json(&other)).await.refused(
-            409,
-            2,
-            Some(HEADER),
-        );
+        answer(server.by_key(Method::POST, "/accounts").header(HEADER, email).json(&other))
+            .await
+            .refused(409, 2, Some(HEADER));
         assert_eq!(sequence(), before + 1);
-        answer(server.by_key(Method::POST, "/accounts").json(&json!({"account": {"email": email}}))).await.is(201);
+        answer(
+            server.by_key(Method::POST, "/accounts").json(&json!({"account": {"email": email}})),
+        )
+        .await
+        .is(201);
         assert_eq!(sequence(), before + 2);
     }
 }
@@ -238,7 +263,11 @@ async fn what_the_caller_may_not_do_is_told_before_what_is_no_key() {
     book(&server, "", &by_hand).await.refused(403, 1, None);
     let by_key = server.by_key(Method::POST, "/groups/4/calendars").header(HEADER, "");
     answer(by_key.json(&json!({"calendar": {"name": "a"}}))).await.refused(403, 1, None);
-    pro_makes(&server, "calendars", "", &json!({"calendar": {"name": "a"}})).await.refused(400, 2, Some(HEADER));
+    pro_makes(&server, "calendars", "", &json!({"calendar": {"name": "a"}})).await.refused(
+        400,
+        2,
+        Some(HEADER),
+    );
 }
 
 #[tokio::test]
@@ -250,8 +279,10 @@ async fn a_header_that_is_no_key_is_refused_and_only_posts_look_at_it() {
     book(&server, &"x".repeat(255), &booking("09:30")).await.is(201);
     answer(server.by_pro(Method::GET, PATH).header(HEADER, "")).await.is(200);
     for name in ["a", "b"] {
-        let change =
-            server.by_pro(Method::PUT, "/groups/4").header(HEADER, "k").json(&json!({"group": {"name": name}}));
+        let change = server
+            .by_pro(Method::PUT, "/groups/4")
+            .header(HEADER, "k")
+            .json(&json!({"group": {"name": name}}));
         assert_eq!(answer(change).await.is(200)["name"], name);
     }
 }

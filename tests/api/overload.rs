@@ -55,7 +55,8 @@ impl Full {
 #[track_caller]
 fn is_turned_away(answer: &Answer) {
     answer.refused(503, 4, None);
-    let seconds: u32 = answer.headers["retry-after"].to_str().expect("a text").parse().expect("seconds");
+    let seconds: u32 =
+        answer.headers["retry-after"].to_str().expect("a text").parse().expect("seconds");
     assert!(seconds > 0);
     assert_eq!(answer.headers["content-type"], "application/json");
 }
@@ -64,14 +65,21 @@ fn is_turned_away(answer: &Answer) {
 async fn a_write_without_room_is_turned_away_whatever_its_body_is_and_nothing_is_done() {
     let server = narrow(8).await;
     let full = Full::with_a_write_of_group_four(&server).await;
-    for body in [booking("10:00").to_string(), "nonsense".into(), String::new(), " ".repeat(300 * 1_024)] {
+    for body in
+        [booking("10:00").to_string(), "nonsense".into(), String::new(), " ".repeat(300 * 1_024)]
+    {
         is_turned_away(&answer(server.by_key(Method::POST, PATH).body(body)).await);
     }
-    is_turned_away(&answer(server.by_key(Method::POST, PATH).header("Content-Type", "text/plain").body("{")).await);
+    is_turned_away(
+        &answer(server.by_key(Method::POST, PATH).header("Content-Type", "text/plain").body("{"))
+            .await,
+    );
     let older = json!({"appointment": booking("10:00")["appointment"], "group_id": 4});
     is_turned_away(&answer(server.by_key(Method::POST, "/appointments").json(&older)).await);
     let calendar = format!("/groups/4/calendars/{CALENDAR}");
-    for (method, path) in [(Method::PUT, "/groups/4"), (Method::PUT, &calendar), (Method::DELETE, &calendar)] {
+    for (method, path) in
+        [(Method::PUT, "/groups/4"), (Method::PUT, &calendar), (Method::DELETE, &calendar)]
+    {
         is_turned_away(&answer(server.by_pro(method, path)).await);
     }
     full.ends().await;
@@ -98,7 +106,9 @@ async fn whoever_is_turned_away_goes_on_with_the_connection() {
         let length = body.len();
         let (framing, end) = match chunked {
             false => (format!("Content-Length: {length}\r\n\r\n"), &b""[..]),
-            true => (format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n"), &b"\r\n0\r\n\r\n"[..]),
+            true => {
+                (format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n"), &b"\r\n0\r\n\r\n"[..])
+            }
         };
         connection.send(format!("POST {bookings}").as_bytes(), &framing).await;
         assert_eq!(connection.answer().await.0, 503, "before any of the body is there");
@@ -142,7 +152,9 @@ async fn what_needs_no_room_is_answered_as_ever() {
     book(format!("/api/v1/groups/4/nothing?apikey={KEY}")).await.refused(404, 3, None);
     let wrong = server.by_key(Method::POST, PATH).basic_auth("ann@example.org", Some("wrong"));
     answer(wrong.json(&booking("10:00"))).await.refused(401, 5, None);
-    let not_theirs = server.by_key(Method::POST, "/groups/4/calendars").json(&json!({"calendar": {"name": "a"}}));
+    let not_theirs = server
+        .by_key(Method::POST, "/groups/4/calendars")
+        .json(&json!({"calendar": {"name": "a"}}));
     answer(not_theirs).await.refused(403, 1, None);
     server.get("/groups/4/calendars").await.is(200);
     server.get(&format!("/groups/4/availabletimeslots?intervention_ids[]={CUT}")).await.is(200);
@@ -170,14 +182,16 @@ async fn what_was_answered_before_is_answered_again_without_room() {
 }
 
 #[tokio::test]
-async fn a_group_without_room_leaves_the_others_theirs_and_all_together_have_a_bound_of_their_own() {
+async fn a_group_without_room_leaves_the_others_theirs_and_all_together_have_a_bound_of_their_own()
+{
     for (whole, status) in [(2, 201), (1, 503)] {
         let server = narrow(whole).await;
         let path = format!("/api/v1/groups/5/calendars?apikey={KEY_OF_ALL}");
         let by_eve = |method| server.bare(method, &path).basic_auth(EVE.0, Some(EVE.1));
         answer(by_eve(Method::GET)).await.is(200);
         let full = Full::with_a_write_of_group_four(&server).await;
-        let other = tokio::spawn(answer(by_eve(Method::POST).json(&json!({"calendar": {"name": "a"}}))));
+        let other =
+            tokio::spawn(answer(by_eve(Method::POST).json(&json!({"calendar": {"name": "a"}}))));
         while status == 201 && server.engine.under_way() != (2, 1) {
             tokio::task::yield_now().await;
         }

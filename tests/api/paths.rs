@@ -15,8 +15,14 @@ async fn health_needs_no_key() {
 #[tokio::test]
 async fn an_unknown_path_is_404_and_a_wrong_method_405_before_any_key_is_asked_for() {
     let server = TestServer::start().await;
-    for path in ["/", "/api/v1/nothing", "/api/v1/groups/4/nothing", "/api/v1/groups/", "/.json", "/api/v1/nothing.xml"]
-    {
+    for path in [
+        "/",
+        "/api/v1/nothing",
+        "/api/v1/groups/4/nothing",
+        "/api/v1/groups/",
+        "/.json",
+        "/api/v1/nothing.xml",
+    ] {
         answer(server.bare(Method::GET, path)).await.refused(404, 3, None);
     }
     let refused = answer(server.bare(Method::PATCH, "/api/v1/groups/4/appointments")).await;
@@ -63,21 +69,31 @@ async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
         ("/api/v1/groups/4/availabletimeslots", vec!["GET", "HEAD"]),
         ("/api/v1/accounts/confirm", vec!["POST"]),
     ] {
-        let allowed = preflight(&server, path, "POST", "authorization,content-type,cookie,idempotency-key").await;
+        let allowed =
+            preflight(&server, path, "POST", "authorization,content-type,cookie,idempotency-key")
+                .await;
         assert_eq!((allowed.status.as_u16(), allowed.text.as_str()), (204, ""), "{path}");
-        let header = |name: &str| allowed.headers.get(name).map(|value| value.to_str().expect("a text"));
+        let header =
+            |name: &str| allowed.headers.get(name).map(|value| value.to_str().expect("a text"));
         assert_eq!(header("access-control-allow-origin"), Some("*"), "{path}");
         let mut allows: Vec<&str> =
             header("access-control-allow-methods").expect("they are named").split(',').collect();
         allows.sort_unstable();
         assert_eq!(allows, methods, "{path}");
-        assert_eq!(header("access-control-allow-headers"), Some("content-type, idempotency-key"), "{path}");
+        assert_eq!(
+            header("access-control-allow-headers"),
+            Some("content-type, idempotency-key"),
+            "{path}"
+        );
         assert_eq!(header("access-control-max-age"), Some("86400"), "{path}");
         assert_eq!(header("access-control-allow-credentials"), None, "{path}");
     }
     for path in ["/api/v1/sessions/login", "/api/v1/sessions/logout"] {
         let refused = preflight(&server, path, "POST", "content-type").await;
-        assert!(!refused.headers.contains_key("access-control-allow-origin"), "what a login answers is for no page");
+        assert!(
+            !refused.headers.contains_key("access-control-allow-origin"),
+            "what a login answers is for no page"
+        );
     }
 }
 

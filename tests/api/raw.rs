@@ -20,7 +20,9 @@ impl Connection {
     /// Sends a request line and what follows the common headers.
     pub(crate) async fn send(&mut self, line: &[u8], rest: &str) {
         let credentials = BASE64_STANDARD.encode(format!("{}:{}", ANN.0, ANN.1));
-        let head = format!(" HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Basic {credentials}\r\n{rest}");
+        let head = format!(
+            " HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Basic {credentials}\r\n{rest}"
+        );
         self.0.write_all(&[line, head.as_bytes()].concat()).await.expect("it is taken");
     }
 
@@ -44,7 +46,8 @@ impl Connection {
             head.push(self.0.read_u8().await.expect("the head goes on"));
         }
         let head = String::from_utf8(head).expect("a text").to_lowercase();
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let status =
+            head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
         self.0.read_exact(&mut body).await.expect("the body goes on");
@@ -58,7 +61,10 @@ impl Connection {
 
     pub(crate) async fn post(&mut self, target: &str, body: &Value) -> (u16, String) {
         let body = body.to_string();
-        let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let rest = format!(
+            "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         self.send(format!("POST {target}").as_bytes(), &rest).await;
         self.answer().await
     }
@@ -105,7 +111,11 @@ async fn letters_and_quotes_are_found_as_they_are_written() {
         assert_eq!((listed.0, &json(&listed)["totalRecords"]), (200, &json!(found)), "{written}");
     }
     let torn = connection.get(&[vevents.as_bytes(), b"&search=Zo\xE9"].concat()).await;
-    assert_eq!((torn.0, &json(&torn)["totalRecords"]), (200, &json!(0)), "no text, so no text is like it");
+    assert_eq!(
+        (torn.0, &json(&torn)["totalRecords"]),
+        (200, &json!(0)),
+        "no text, so no text is like it"
+    );
 }
 
 #[tokio::test]
@@ -113,7 +123,9 @@ async fn requests_sent_all_at_once_are_answered_in_turn() {
     let server = TestServer::start().await;
     let mut connection = Connection::to(&server).await;
     for op in [">", "<", ">="] {
-        let query = format!("apikey={KEY}&conditions[0][field]=id&conditions[0][op]={op}&conditions[0][value]=0");
+        let query = format!(
+            "apikey={KEY}&conditions[0][field]=id&conditions[0][op]={op}&conditions[0][value]=0"
+        );
         connection.send(format!("GET /api/v1/groups/4/calendars?{query}").as_bytes(), "\r\n").await;
     }
     for some in [true, false, true] {
@@ -128,6 +140,10 @@ async fn what_is_no_request_is_refused_and_ends_the_connection() {
     for target in ["/healthz?\0", "/healthz?a b", "/healthz?>\t", "/healthz?\r>"] {
         let mut connection = Connection::to(&server).await;
         assert_eq!(connection.get(target.as_bytes()).await, (400, String::new()), "{target:?}");
-        assert_eq!(connection.0.read(&mut [0]).await.expect("it is closed in good order"), 0, "{target:?}");
+        assert_eq!(
+            connection.0.read(&mut [0]).await.expect("it is closed in good order"),
+            0,
+            "{target:?}"
+        );
     }
 }

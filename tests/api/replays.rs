@@ -30,14 +30,21 @@ async fn booked(server: &TestServer, date: &str, email: &str) -> Value {
         r#"{{"appointment":{{"date":"{date}","calendar_id":"{CALENDAR}","intervention_ids":["{CUT}"],
             "fiche":{{"lastname":"Durand","email":"{email}"}}}}}}"#
     );
-    let made = answer(raw(server, Method::POST, &format!("/api/v1/groups/4/appointments.json?apikey={KEY}"), &body));
+    let made = answer(raw(
+        server,
+        Method::POST,
+        &format!("/api/v1/groups/4/appointments.json?apikey={KEY}"),
+        &body,
+    ));
     made.await.is(201)["records"][0].clone()
 }
 
 #[tokio::test]
 async fn a_web_office_logs_in_by_form_and_pages_through_appointments_with_its_cookie() {
     let server = TestServer::start().await;
-    for (time, email) in [("09:00", "a@x.org"), ("09:30", "b@x.org"), ("10:00", "c@x.org"), ("11:00", "d@x.org")] {
+    for (time, email) in
+        [("09:00", "a@x.org"), ("09:30", "b@x.org"), ("10:00", "c@x.org"), ("11:00", "d@x.org")]
+    {
         booked(&server, &format!("2025-06-02 {time}:00"), email).await;
     }
     // The last is still to come; the others are past.
@@ -54,11 +61,15 @@ async fn a_web_office_logs_in_by_form_and_pages_through_appointments_with_its_co
             format!("apikey={KEY}&pro%5Bemail%5D=ann%40example.org&pro%5Bpassword%5D={hash}"),
         ),
         (
-            format!("/api/v1/sessions/login?apikey={KEY}&pro[email]=ann%40example.org&pro[password]={hash}"),
+            format!(
+                "/api/v1/sessions/login?apikey={KEY}&pro[email]=ann%40example.org&pro[password]={hash}"
+            ),
             String::new(),
         ),
     ] {
-        let login = server.bare(Method::POST, &target).header("Content-Type", "application/x-www-form-urlencoded");
+        let login = server
+            .bare(Method::POST, &target)
+            .header("Content-Type", "application/x-www-form-urlencoded");
         let logged_in = answer(login.body(form)).await;
         assert_eq!(logged_in.is(200)["pro"]["group_id"], 4, "{target}");
         let set = logged_in.headers["set-cookie"].to_str().unwrap();
@@ -75,30 +86,43 @@ async fn a_web_office_logs_in_by_form_and_pages_through_appointments_with_its_co
         total = page["totalRecords"].as_u64().unwrap();
         assert_eq!(page["recordsReturned"], page["records"].as_array().unwrap().len());
         assert!(!ids(&page).is_empty(), "a page before the end has records");
-        seen.extend(page["records"].as_array().unwrap().iter().map(|record| record["start"].clone()));
+        seen.extend(
+            page["records"].as_array().unwrap().iter().map(|record| record["start"].clone()),
+        );
     }
-    assert_eq!(seen, ["09:00", "09:30", "10:00", "11:00"].map(|time| json!(format!("2025-06-02 {time}:00"))));
+    assert_eq!(
+        seen,
+        ["09:00", "09:30", "10:00", "11:00"].map(|time| json!(format!("2025-06-02 {time}:00")))
+    );
     let upcoming = answer(get("/api/v1/groups/4/appointments?results=all")).await.is(200);
     assert_eq!(upcoming["totalRecords"], 1);
     assert_eq!(ids(&answer(get("/api/v1/groups/4/fiches?results=all")).await.is(200)).len(), 5);
     let fiche = r#"{"fiche":{"group_id":"4","lastname":"Martin","firstname":"Léa","email":"","birthdate":"","firstphone":"0601020304","rappel_sms":"1","num0":"","str0":""}}"#;
-    let made = raw(&server, Method::POST, "/api/v1/groups/4/fiches.json", fiche).header("Cookie", cookies[0].clone());
+    let made = raw(&server, Method::POST, "/api/v1/groups/4/fiches.json", fiche)
+        .header("Cookie", cookies[0].clone());
     let made = answer(made).await.is(201);
-    assert_eq!((&made["rappel_sms"], &made["str0"], &made["birthdate"]), (&json!(true), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&made["rappel_sms"], &made["str0"], &made["birthdate"]),
+        (&json!(true), &Value::Null, &Value::Null)
+    );
     answer(get("/api/v1/calendars")).await.is(200);
 }
 
 #[tokio::test]
 async fn a_vendor_puts_the_key_into_the_body_of_older_paths() {
     let server = TestServer::start().await;
-    let send = |method: Method, target: &str, body: &str| answer(as_ann(raw(&server, method, target, body)));
+    let send = |method: Method, target: &str, body: &str| {
+        answer(as_ann(raw(&server, method, target, body)))
+    };
     let body = format!(
         r#"{{"apikey":"{KEY}","fiche":{{"group_id":"4","lastname":"Petit","firstname":"Luc","firstphone":"0102030405","email":"luc@example.org","rappel_email":"1","externid":"77"}}}}"#
     );
     let made = send(Method::POST, "/api/v1/fiches", &body).await.is(201);
     let id = made["id"].as_u64().unwrap();
     assert_eq!((&made["externid"], &made["rappel_email"]), (&json!(77), &json!(true)));
-    let body = format!(r#"{{"apikey":"{KEY}","fiche":{{"id":"{id}","lastname":"Petit-Jean","rappel_email":"0"}}}}"#);
+    let body = format!(
+        r#"{{"apikey":"{KEY}","fiche":{{"id":"{id}","lastname":"Petit-Jean","rappel_email":"0"}}}}"#
+    );
     let put = send(Method::PUT, &format!("/api/v1/fiches/{id}"), &body).await.is(200);
     assert_eq!(
         (&put["lastname"], &put["firstname"], &put["rappel_email"]),
@@ -109,7 +133,8 @@ async fn a_vendor_puts_the_key_into_the_body_of_older_paths() {
     send(Method::DELETE, &format!("/api/v1/fiches/{id}"), &format!(r#"{{"apikey":"{KEY}"}}"#))
         .await
         .refused(405, 2, None);
-    let body = format!(r#"{{"apikey":"{KEY}","calendar":{{"group_id":4,"name":"Room 2","sort":"9"}}}}"#);
+    let body =
+        format!(r#"{{"apikey":"{KEY}","calendar":{{"group_id":4,"name":"Room 2","sort":"9"}}}}"#);
     let calendar = send(Method::POST, "/api/v1/calendars", &body).await.is(201);
     let path = format!("/api/v1/calendars/{}", calendar["id"]);
     let gone = send(Method::DELETE, &path, &format!(r#"{{"apikey":"{KEY}"}}"#)).await.is(200);
@@ -123,10 +148,15 @@ async fn an_agenda_synchronises_both_ways() {
     let server = TestServer::start().await;
     let path = |rest: &str| format!("/api/v1/groups/4/{rest}apikey={KEY}&format=json");
     let get = |rest: &str| answer(as_ann(server.bare(Method::GET, &path(rest))));
-    let send = |method: Method, rest: &str, body: &str| answer(as_ann(raw(&server, method, &path(rest), body)));
+    let send = |method: Method, rest: &str, body: &str| {
+        answer(as_ann(raw(&server, method, &path(rest), body)))
+    };
     let offered = get(&format!("interventions?calendar_ids[]={CALENDAR}&")).await.is(200);
     assert_eq!(ids(&offered), [CUT, COLOUR]);
-    assert_eq!(get(&format!("interventions?calendar_ids%5B%5D={CALENDAR}&")).await.is(200), offered);
+    assert_eq!(
+        get(&format!("interventions?calendar_ids%5B%5D={CALENDAR}&")).await.is(200),
+        offered
+    );
 
     // A client and an appointment leave the other agenda; then a plage that names a service but no client.
     let fiche = r#"{"fiche":{"lastname":"Roux","firstname":"Zoé","email":"zoe@example.org","firstphone":""}}"#;
@@ -135,7 +165,10 @@ async fn an_agenda_synchronises_both_ways() {
         r#"{{"vevent":{{"calendar_id":"{CALENDAR}","fiche_id":"{fiche}","intervention_id":"{CUT}","start":"2025-06-03 14:00:00","end":"2025-06-03 14:30:00","taker":"sync","comments":"","type":"","note":"0"}}}}"#
     );
     let appointment = send(Method::POST, "vevents?", &body).await.is(201);
-    assert_eq!((&appointment["fiche_id"], &appointment["text"]), (&json!(fiche), &json!("Roux Zoé")));
+    assert_eq!(
+        (&appointment["fiche_id"], &appointment["text"]),
+        (&json!(fiche), &json!("Roux Zoé"))
+    );
     let body = format!(
         r#"{{"vevent":{{"calendar_id":{CALENDAR},"fiche_id":0,"intervention_id":{CUT},"start":"2025-06-03 16:00:00","end":"2025-06-03 17:00:00","text":"Dentist","taker":"x"}}}}"#
     );
@@ -148,30 +181,49 @@ async fn an_agenda_synchronises_both_ways() {
     // It moves in time, then to another calendar, where it is deleted.
     server.at(clock(9, 0));
     let id = &appointment["id"];
-    let body = r#"{"vevent":{"start":"2025-06-03 15:00:00","end":"2025-06-03 15:30:00","taker":"sync"}}"#;
+    let body =
+        r#"{"vevent":{"start":"2025-06-03 15:00:00","end":"2025-06-03 15:30:00","taker":"sync"}}"#;
     let moved = send(Method::PUT, &format!("vevents/{id}?"), body).await.is(200);
-    assert_eq!((&moved["start"], &moved["end"]), (&json!("2025-06-03 15:00:00"), &json!("2025-06-03 15:30:00")));
+    assert_eq!(
+        (&moved["start"], &moved["end"]),
+        (&json!("2025-06-03 15:00:00"), &json!("2025-06-03 15:30:00"))
+    );
     let body = format!(r#"{{"vevent":{{"calendar_id":"{OTHER_CALENDAR}","deleted":"1"}}}}"#);
     let gone = send(Method::PUT, &format!("vevents/{id}?"), &body).await.is(200);
     assert_eq!((&gone["calendar_id"], &gone["deleted"]), (&json!(OTHER_CALENDAR), &json!(true)));
 
     // What has changed here since the last time, but availabilities and what this client wrote itself.
     server.at(clock(9, 30));
-    let web = booked(&server, "2025-06-03 10:00:00", "web@example.org").await["id"].as_u64().unwrap();
+    let web =
+        booked(&server, "2025-06-03 10:00:00", "web@example.org").await["id"].as_u64().unwrap();
     let conditions = |field: &str, op: &str, value: &str, n: usize| {
-        format!("conditions[{n}][field]={field}&conditions[{n}][op]={op}&conditions[{n}][value]={value}&")
+        format!(
+            "conditions[{n}][field]={field}&conditions[{n}][op]={op}&conditions[{n}][value]={value}&"
+        )
     };
     let common = conditions("type", "!=", "VfreebusyEvent", 0)
         + &conditions("start", ">=", "2025-06-01+00:00:00", 1)
         + &conditions("end", "<=", "2025-06-30%2023:59:59", 2);
     let since = conditions("updated_at", ">=", "2025-06-02%2009%3A30%3A00", 3);
     let all = get(&format!("vevents?{common}sort=id&")).await.is(200);
-    assert_eq!(ids(&all), [id.as_u64().unwrap(), plage["id"].as_u64().unwrap(), web], "deleted ones too");
-    let not_own = get(&format!("vevents?{common}{}sort=id&", conditions("taker", "!=", "sync", 3))).await.is(200);
+    assert_eq!(
+        ids(&all),
+        [id.as_u64().unwrap(), plage["id"].as_u64().unwrap(), web],
+        "deleted ones too"
+    );
+    let not_own = get(&format!("vevents?{common}{}sort=id&", conditions("taker", "!=", "sync", 3)))
+        .await
+        .is(200);
     assert_eq!(ids(&not_own), [plage["id"].as_u64().unwrap(), web]);
-    let encoded = format!("vevents?{common}{since}").replace('[', "%5B").replace(']', "%5D").replace("!=", "%21=");
+    let encoded = format!("vevents?{common}{since}")
+        .replace('[', "%5B")
+        .replace(']', "%5D")
+        .replace("!=", "%21=");
     assert_eq!(ids(&get(&encoded).await.is(200)), [web]);
-    let clients = get(&format!("fiches?{}", conditions("updated_at", ">=", "2025-06-02+09:30:00", 0))).await.is(200);
+    let clients =
+        get(&format!("fiches?{}", conditions("updated_at", ">=", "2025-06-02+09:30:00", 0)))
+            .await
+            .is(200);
     assert!(!ids(&clients).contains(&KNOWN_FICHE) && ids(&clients).len() == 1);
 }
 
@@ -183,20 +235,29 @@ async fn a_booking_module_walks_from_services_to_an_appointment_by_its_key_alone
         set.name = Name::new("inside").expect("a name");
         set.publicname = Name::new("For everybody").expect("a name");
         catalogue.interventionsets.insert(id, set.into());
-        let cut = catalogue.interventions.get_mut(&InterventionId::new(CUT).expect("an id")).expect("it is there");
+        let cut = catalogue
+            .interventions
+            .get_mut(&InterventionId::new(CUT).expect("an id"))
+            .expect("it is there");
         std::sync::Arc::make_mut(cut).interventionset_id = Some(id);
     })
     .await;
-    let get = |rest: &str| answer(server.bare(Method::GET, &format!("/api/v1/groups/4{rest}apikey={KEY}")));
+    let get = |rest: &str| {
+        answer(server.bare(Method::GET, &format!("/api/v1/groups/4{rest}apikey={KEY}")))
+    };
     let group = get(".json?").await.is(200);
     assert_eq!((&group["openData"], group.get("sendmail")), (&json!(true), None));
     let sets = get("/interventionsets.json?").await.is(200);
     assert_eq!((ids(&sets), sets["records"][0].get("name")), (vec![71], None));
     let services = get("/interventions.json?interventionset_id=71&").await.is(200);
-    assert_eq!((ids(&services), &services["records"][0]["publicname"]), (vec![CUT], &json!("shown name")));
+    assert_eq!(
+        (ids(&services), &services["records"][0]["publicname"]),
+        (vec![CUT], &json!("shown name"))
+    );
     let calendars = get(&format!("/calendars.json?intervention_ids%5B%5D={CUT}&")).await.is(200);
     assert_eq!(ids(&calendars), [CALENDAR, OTHER_CALENDAR]);
-    let search = format!("intervention_ids[]={CUT}&calendar_id=&start=2025-06-03+00%3A00%3A00&nDays=2&");
+    let search =
+        format!("intervention_ids[]={CUT}&calendar_id=&start=2025-06-03+00%3A00%3A00&nDays=2&");
     let slots = get(&format!("/availabletimeslots.json?{search}")).await.is(200);
     assert_eq!(
         (&slots["firstSlot"], &slots["availabletimeslots"][0]["capacity"]),
@@ -208,9 +269,13 @@ async fn a_booking_module_walks_from_services_to_an_appointment_by_its_key_alone
     let target = format!("/api/v1/groups/4/appointments.json?apikey={KEY}");
     let made = answer(raw(&server, Method::POST, &target, &body)).await.is(201);
     let record = &made["records"][0];
-    assert_eq!((&record["start"], &record["websource"]), (&json!("2025-06-03 09:00:00"), &json!("site")));
+    assert_eq!(
+        (&record["start"], &record["websource"]),
+        (&json!("2025-06-03 09:00:00"), &json!("site"))
+    );
     let again = get(&format!("/availabletimeslots.json?{search}")).await.is(200);
     assert_eq!(again["availabletimeslots"][0]["capacity"], 1, "one calendar is left");
-    let one = format!("/appointments/{}.json?key={}&", record["id"], record["key"].as_str().unwrap());
+    let one =
+        format!("/appointments/{}.json?key={}&", record["id"], record["key"].as_str().unwrap());
     assert_eq!(get(&one).await.is(200)["state"], 0);
 }

@@ -49,8 +49,12 @@ struct Walk {
 
 impl Walk {
     async fn begin() -> Self {
-        let mut walk =
-            Self { server: TestServer::with_account(|_| {}).await, made: 0, attributes: 0, ids: BTreeMap::new() };
+        let mut walk = Self {
+            server: TestServer::with_account(|_| {}).await,
+            made: 0,
+            attributes: 0,
+            ids: BTreeMap::new(),
+        };
         for (segment, _) in segments() {
             for whose in [Whose::Own, Whose::Deleted, Whose::Foreign] {
                 let id = walk.object(segment, whose).await;
@@ -63,7 +67,10 @@ impl Walk {
         }
         // Those of another group have the same numbers.
         let told = walk.server.pro_get("/groups/4/messages").await.is(200);
-        walk.ids.insert(("messages", Whose::Own), told["records"][0]["id"].as_u64().expect("a booking is confirmed"));
+        walk.ids.insert(
+            ("messages", Whose::Own),
+            told["records"][0]["id"].as_u64().expect("a booking is confirmed"),
+        );
         walk.ids.insert(("messages", Whose::Absent), ABSENT);
         walk
     }
@@ -83,7 +90,8 @@ impl Walk {
             }
             _ => self.new_body(segment, Role::Pro),
         };
-        let by_pro = |method, path: &str| self.server.bare(method, path).basic_auth(pro.0, Some(pro.1));
+        let by_pro =
+            |method, path: &str| self.server.bare(method, path).basic_auth(pro.0, Some(pro.1));
         let made = answer(by_pro(Method::POST, &path).json(&body)).await.is(201);
         let made = if segment == "appointments" { made["records"][0].clone() } else { made };
         let id = made["id"].as_u64().expect("an id");
@@ -100,7 +108,9 @@ impl Walk {
 
     /// The request of a route by a role, as it would be done about `id`.
     fn request(&mut self, route: &Route, role: Role, path: &str) -> RequestBuilder {
-        let request = self.server.by_key(route.method.clone(), path.strip_prefix("/api/v1").expect("of the API"));
+        let request = self
+            .server
+            .by_key(route.method.clone(), path.strip_prefix("/api/v1").expect("of the API"));
         let request = match role {
             Role::Application => request,
             Role::Account => request.basic_auth(CLEO.0, Some(CLEO.1)),
@@ -114,7 +124,8 @@ impl Walk {
 
     fn body_of(&mut self, route: &Route, role: Role) -> Option<Value> {
         let right = route.right.expect("it needs a key");
-        let segment = route.path.rsplit('/').find(|part| !part.starts_with('{')).expect("a path has a name");
+        let segment =
+            route.path.rsplit('/').find(|part| !part.starts_with('{')).expect("a path has a name");
         match right.verb {
             Verb::Make => Some(self.new_body(segment, role)),
             Verb::Change => Some(json!({ segment.trim_end_matches('s'): {} })),
@@ -131,7 +142,8 @@ impl Walk {
         if segment == "appointments" {
             self.made += 1;
             let (day, hour) = (self.made / 3, 9 + self.made % 3);
-            let date = format!("2025-{:02}-{:02} {hour:02}:00:00", 6 + (day + 4) / 28, 1 + (day + 4) % 28);
+            let date =
+                format!("2025-{:02}-{:02} {hour:02}:00:00", 6 + (day + 4) / 28, 1 + (day + 4) % 28);
             let fiche = match role {
                 Role::Application => json!({"lastname": "Somebody"}),
                 Role::Account => json!({}),
@@ -139,7 +151,11 @@ impl Walk {
             };
             return json!({"appointment": {"date": date, "calendar_id": CALENDAR, "intervention_ids": [CUT], "fiche": fiche}});
         }
-        segments().into_iter().find(|(other, _)| *other == segment).map(|(_, body)| body).unwrap_or_default()
+        segments()
+            .into_iter()
+            .find(|(other, _)| *other == segment)
+            .map(|(_, body)| body)
+            .unwrap_or_default()
     }
 }
 
@@ -149,7 +165,8 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
     let extent = right.of(role);
     // On an older path the object leads to its group, which is looked for before rights are.
     let sought_first = older && matches!(whose, Some(Whose::Foreign | Whose::Absent));
-    let removed = matches!(right.resource, Resource::Calendarset | Resource::Interventionset) || of_set(route);
+    let removed = matches!(right.resource, Resource::Calendarset | Resource::Interventionset)
+        || of_set(route);
     let hidden = match (role, right.resource) {
         (Role::Pro, _) => removed,
         (Role::Account, Resource::Appointment) => false,
@@ -176,12 +193,15 @@ fn of_set(route: &Route) -> bool {
 
 fn keyed() -> impl Iterator<Item = (Route, Right)> {
     let asked = |right: &Right| !matches!(right.resource, Resource::Account | Resource::Session);
-    routes().filter_map(|route| route.right.map(|right| (route, right))).filter(move |(_, right)| asked(right))
+    routes()
+        .filter_map(|route| route.right.map(|right| (route, right)))
+        .filter(move |(_, right)| asked(right))
 }
 
 /// The segment before the id of a path's object.
 fn segment_of(path: &'static str) -> Option<&'static str> {
-    let mut parts = path.split('/').collect::<Vec<_>>().into_iter().rev().skip_while(|part| *part != "{id}");
+    let mut parts =
+        path.split('/').collect::<Vec<_>>().into_iter().rev().skip_while(|part| *part != "{id}");
     parts.next()?;
     parts.next()
 }
@@ -189,7 +209,11 @@ fn segment_of(path: &'static str) -> Option<&'static str> {
 /// The requests of a route that differ by whose object it is about.
 fn cases(walk: &Walk, path: &'static str) -> Vec<(Option<Whose>, String)> {
     let path_of = path.replace("{group_id}", "4");
-    let query = if path.ends_with("availabletimeslots") { format!("?intervention_ids[]={CUT}") } else { String::new() };
+    let query = if path.ends_with("availabletimeslots") {
+        format!("?intervention_ids[]={CUT}")
+    } else {
+        String::new()
+    };
     let Some(segment) = segment_of(path) else { return vec![(None, path_of + &query)] };
     let ids = walk.ids.iter().filter(|((other, _), _)| *other == segment);
     ids.map(|((_, whose), id)| (Some(*whose), path_of.replace("{id}", &id.to_string()))).collect()
@@ -223,7 +247,10 @@ async fn everybody_may_what_the_table_says_and_no_more() {
                 }
             }
             if nothing_there.windows(2).any(|pair| pair[0].text != pair[1].text) {
-                wrong.push(format!("{role:?} {} {}: foreign and absent differ", route.method, route.path));
+                wrong.push(format!(
+                    "{role:?} {} {}: foreign and absent differ",
+                    route.method, route.path
+                ));
             }
         }
         // What the last role has deleted is somebody's own no more.
@@ -251,7 +278,9 @@ async fn a_professional_of_another_group_sees_nothing_of_this_one() {
                 continue;
             }
             let separator = if path.contains('?') { '&' } else { '?' };
-            let request = walk.server.bare(route.method.clone(), &format!("{path}{separator}apikey={KEY_OF_ALL}"));
+            let request = walk
+                .server
+                .bare(route.method.clone(), &format!("{path}{separator}apikey={KEY_OF_ALL}"));
             let request = request.basic_auth(EVE.0, Some(EVE.1)).json(&json!({}));
             assert_eq!(answer(request).await.text, absent.text, "{} {path}", route.method);
         }
@@ -263,7 +292,9 @@ async fn without_a_key_nobody_may_anything_that_needs_one() {
     let walk = Walk::begin().await;
     for route in routes() {
         let path = route.path.replace("{group_id}", "4").replace("{id}", "1");
-        let answer = answer(walk.server.bare(route.method.clone(), &path).basic_auth(ANN.0, Some(ANN.1))).await;
+        let answer =
+            answer(walk.server.bare(route.method.clone(), &path).basic_auth(ANN.0, Some(ANN.1)))
+                .await;
         match route.right {
             Some(_) => answer.refused(403, 1, None),
             None => assert_eq!(answer.status, 200, "{path}"),
@@ -276,12 +307,16 @@ async fn the_secret_of_an_appointment_opens_it_to_everybody() {
     let mut walk = Walk::begin().await;
     for role in Role::ALL {
         let id = walk.object("appointments", Whose::Own).await;
-        let secret = walk.server.pro_get(&format!("/groups/4/appointments/{id}")).await.is(200)["key"].clone();
+        let secret =
+            walk.server.pro_get(&format!("/groups/4/appointments/{id}")).await.is(200)["key"]
+                .clone();
         let secret = secret.as_str().expect("a secret");
         for (route, _) in keyed().filter(|(_, right)| right.application == Extent::BySecret) {
             let path = route.path.replace("{group_id}", "4").replace("{id}", &id.to_string());
             answer(walk.request(&route, role, &format!("{path}?key={secret}"))).await.is(200);
-            let wrong = answer(walk.request(&route, Role::Application, &format!("{path}?key={secret}x"))).await;
+            let wrong =
+                answer(walk.request(&route, Role::Application, &format!("{path}?key={secret}x")))
+                    .await;
             wrong.refused(404, 3, None);
         }
     }

@@ -67,8 +67,13 @@ impl Answer {
     pub(crate) fn errors(&self) -> Vec<(i64, Option<String>)> {
         let json = self.json();
         let entries = json["errors"].as_array().unwrap_or_else(|| panic!("errors: {}", self.text));
-        let field = |entry: &Value| entry.get("field").map(|field| field.as_str().expect("a text").to_owned());
-        entries.iter().map(|entry| (entry["code"].as_i64().expect("a code"), field(entry))).collect()
+        let field = |entry: &Value| {
+            entry.get("field").map(|field| field.as_str().expect("a text").to_owned())
+        };
+        entries
+            .iter()
+            .map(|entry| (entry["code"].as_i64().expect("a code"), field(entry)))
+            .collect()
     }
 
     /// Asserts a status and the code and field of the only entry.
@@ -105,12 +110,19 @@ impl TestServer {
     }
 
     /// The shop of these groups.
-    pub(crate) async fn serving(roots: Vec<Root>, configure: impl FnOnce(Server) -> Server) -> Self {
+    pub(crate) async fn serving(
+        roots: Vec<Root>,
+        configure: impl FnOnce(Server) -> Server,
+    ) -> Self {
         Self::within(Bounds::default(), roots, configure).await
     }
 
     /// The same, with so many writes under way at most.
-    pub(crate) async fn within(bounds: Bounds, roots: Vec<Root>, configure: impl FnOnce(Server) -> Server) -> Self {
+    pub(crate) async fn within(
+        bounds: Bounds,
+        roots: Vec<Root>,
+        configure: impl FnOnce(Server) -> Server,
+    ) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = Parts {

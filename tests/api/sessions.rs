@@ -13,7 +13,12 @@ use crate::shop::{self, ANN, CLEO, EVE, KEY, KEY_OF_ALL, OWN_FICHE, clock};
 
 const LOGIN: &str = "/api/v1/sessions/login";
 
-fn login(server: &TestServer, key: &str, role: &str, (email, password): (&str, &str)) -> RequestBuilder {
+fn login(
+    server: &TestServer,
+    key: &str,
+    role: &str,
+    (email, password): (&str, &str),
+) -> RequestBuilder {
     let params = [
         ("apikey", key.to_owned()),
         (&*format!("{role}[email]"), email.to_owned()),
@@ -25,7 +30,10 @@ fn login(server: &TestServer, key: &str, role: &str, (email, password): (&str, &
 /// A login by form.
 fn by_form(server: &TestServer, path: &str, pairs: &[(&str, &str)]) -> RequestBuilder {
     let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-    server.bare(Method::POST, path).header("Content-Type", "application/x-www-form-urlencoded").body(form)
+    server
+        .bare(Method::POST, path)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(form)
 }
 
 /// The cookie that an answer sets, and its attributes.
@@ -53,8 +61,14 @@ async fn a_professional_logs_in_and_needs_no_key_any_more() {
     let logged_in = answer(login(&server, KEY, "pro", ("Ann@Example.org", "secret"))).await;
     let body = logged_in.is(200);
     let pro = &body["pro"];
-    assert_eq!((&body["error"], &pro["id"], &pro["group_id"]), (&Value::Null, &json!(1), &json!(4)));
-    assert_eq!((&pro["email"], &pro["cellphone"], &pro["synched_at"]), (&json!(ANN.0), &json!(""), &Value::Null));
+    assert_eq!(
+        (&body["error"], &pro["id"], &pro["group_id"]),
+        (&Value::Null, &json!(1), &json!(4))
+    );
+    assert_eq!(
+        (&pro["email"], &pro["cellphone"], &pro["synched_at"]),
+        (&json!(ANN.0), &json!(""), &Value::Null)
+    );
     assert_eq!((&pro["lastname"], &pro["firstname"]), (&json!("Pro"), &json!("A")));
     assert_eq!(
         (&pro["created_at"], &pro["updated_at"]),
@@ -65,7 +79,10 @@ async fn a_professional_logs_in_and_needs_no_key_any_more() {
     let (cookie, attributes) = cookie(&logged_in);
     assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax");
     let token = cookie.strip_prefix("_session_id=").expect("the name");
-    assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "256 bits: {token}");
+    assert!(
+        token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "256 bits: {token}"
+    );
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
     answer(with(&server, Method::GET, PROS_ONLY, &format!("a=b; {cookie}"))).await.is(200);
     answer(with(&server, Method::GET, &format!("{PROS_ONLY}?apikey={KEY}"), &cookie)).await.is(200);
@@ -110,8 +127,14 @@ async fn a_failed_login_is_told_in_the_shape_of_a_login() {
         let body = failed.is(401);
         assert_eq!(body[role], Value::Null);
         assert_eq!(body.as_object().map(serde_json::Map::len), Some(2), "{body}");
-        assert_eq!((&body["error"]["code"], &body["error"]["name"]), (&json!(5), &json!("LoginFailed")));
-        assert!(!failed.headers.contains_key("set-cookie") && !failed.headers.contains_key("www-authenticate"));
+        assert_eq!(
+            (&body["error"]["code"], &body["error"]["name"]),
+            (&json!(5), &json!("LoginFailed"))
+        );
+        assert!(
+            !failed.headers.contains_key("set-cookie")
+                && !failed.headers.contains_key("www-authenticate")
+        );
     }
     let plain = [("apikey", KEY), ("pro[email]", ANN.0), ("pro[password]", "secret")];
     answer(server.bare(Method::POST, LOGIN).query(&plain)).await.is(401);
@@ -162,7 +185,10 @@ async fn logging_out_ends_it_and_logging_in_again_too() {
     let second = cookie(&again).0;
     let out = answer(with(&server, Method::POST, "/sessions/logout", &second)).await;
     assert_eq!(out.is(200), json!({"error": null}));
-    assert_eq!(out.headers["set-cookie"], "_session_id=; path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+    assert_eq!(
+        out.headers["set-cookie"],
+        "_session_id=; path=/; Max-Age=0; HttpOnly; SameSite=Lax"
+    );
     answer(with(&server, Method::GET, PROS_ONLY, &second)).await.refused(403, 1, None);
     answer(server.by_key(Method::POST, "/sessions/logout")).await.is(200);
     answer(server.bare(Method::POST, "/api/v1/sessions/logout")).await.refused(403, 1, None);
@@ -172,7 +198,9 @@ async fn logging_out_ends_it_and_logging_in_again_too() {
 async fn a_session_counts_for_nothing_under_another_key() {
     let server = TestServer::start().await;
     let cookie = cookie_of_ann(&server).await;
-    let under = |path: &str, key: &str| answer(with(&server, Method::GET, &format!("{path}?apikey={key}"), &cookie));
+    let under = |path: &str, key: &str| {
+        answer(with(&server, Method::GET, &format!("{path}?apikey={key}"), &cookie))
+    };
     under(PROS_ONLY, KEY_OF_ALL).await.refused(403, 1, None);
     under("/groups/4/calendars", KEY_OF_ALL).await.is(200);
     under("/groups/4/calendars", "wrong").await.refused(403, 1, None);
@@ -210,20 +238,26 @@ async fn a_foreign_page_changes_nothing_by_cookie() {
     let cookie = cookie_of_ann(&server).await;
     let put = |origin: &str, query: &str| {
         let path = format!("/groups/4/fiches/41{query}");
-        with(&server, Method::PUT, &path, &cookie).header("Origin", origin).json(&json!({"fiche": {"firstname": "X"}}))
+        with(&server, Method::PUT, &path, &cookie)
+            .header("Origin", origin)
+            .json(&json!({"fiche": {"firstname": "X"}}))
     };
     let own = put("http://x", "").build().expect("a request").url().to_string();
     let own = own.split("/api/").next().expect("a first part").to_owned();
     for origin in ["https://evil.example", "null", "http://127.0.0.1:1", "", &format!("{own}0")] {
         answer(put(origin, "")).await.refused(403, 1, None);
         answer(put(origin, &format!("?apikey={KEY}"))).await.refused(403, 1, None);
-        answer(with(&server, Method::GET, PROS_ONLY, &cookie).header("Origin", origin)).await.is(200);
-        let logout = with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin);
+        answer(with(&server, Method::GET, PROS_ONLY, &cookie).header("Origin", origin))
+            .await
+            .is(200);
+        let logout =
+            with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin);
         answer(logout).await.refused(403, 1, None);
     }
     answer(put(&own, "")).await.is(200);
     answer(put(&own.to_uppercase().replace("HTTP", "http"), "")).await.is(200);
-    let basic = put("https://evil.example", &format!("?apikey={KEY}")).basic_auth(ANN.0, Some(ANN.1));
+    let basic =
+        put("https://evil.example", &format!("?apikey={KEY}")).basic_auth(ANN.0, Some(ANN.1));
     answer(basic).await.is(200);
 }
 
@@ -231,8 +265,11 @@ async fn a_foreign_page_changes_nothing_by_cookie() {
 async fn a_foreign_page_neither_ends_nor_replaces_a_session_by_a_key_of_its_own() {
     let server = TestServer::with_account(|_| {}).await;
     let cookie = cookie_of_ann(&server).await;
-    let evil = |request: RequestBuilder| answer(request.header("Cookie", &cookie).header("Origin", "http://evil.org"));
-    let logout = |key: &str| server.bare(Method::POST, &format!("/api/v1/sessions/logout?apikey={key}"));
+    let evil = |request: RequestBuilder| {
+        answer(request.header("Cookie", &cookie).header("Origin", "http://evil.org"))
+    };
+    let logout =
+        |key: &str| server.bare(Method::POST, &format!("/api/v1/sessions/logout?apikey={key}"));
     for key in [KEY, KEY_OF_ALL] {
         let refused = evil(login(&server, key, "account", CLEO)).await;
         refused.refused(403, 1, None);
@@ -258,7 +295,8 @@ async fn a_foreign_page_neither_ends_nor_replaces_a_session_by_a_key_of_its_own(
 #[tokio::test]
 async fn an_address_or_a_password_longer_than_anybodys_fails_like_any_other() {
     let server = TestServer::start().await;
-    let (long, digits) = (format!("{}@example.org", "a".repeat(100_000)), sha1_hex("secret").repeat(1_000));
+    let (long, digits) =
+        (format!("{}@example.org", "a".repeat(100_000)), sha1_hex("secret").repeat(1_000));
     let path = format!("{LOGIN}?apikey={KEY}");
     let known = answer(login(&server, KEY, "pro", (ANN.0, "wrong"))).await;
     for pair in [[&long, &sha1_hex("secret")], [&ANN.0.to_owned(), &digits]] {
@@ -280,7 +318,9 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
     let (cookie, attributes) = cookie(&logged_in);
     assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax; Secure");
     let logout = |origin: &str| {
-        with(&server, Method::POST, "/sessions/logout", &cookie).header("Host", "shop.example").header("Origin", origin)
+        with(&server, Method::POST, "/sessions/logout", &cookie)
+            .header("Host", "shop.example")
+            .header("Origin", origin)
     };
     answer(logout("http://shop.example")).await.refused(403, 1, None);
     answer(logout("https://shop.example:443")).await.is(200);
@@ -290,10 +330,15 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
 async fn a_page_of_the_public_address_is_ours_whatever_a_proxy_calls_us() {
     let roots = vec![shop::group_four(|_| {}), shop::group_five()];
     let carriers = Arc::new(Carriers::nobody("https://rdv.example.org/agenda/"));
-    let server = TestServer::serving(roots, |server| server.behind_tls(true).with_carriers(carriers)).await;
+    let server =
+        TestServer::serving(roots, |server| server.behind_tls(true).with_carriers(carriers)).await;
     let (cookie, _) = cookie(&answer(login(&server, KEY, "pro", ANN)).await);
-    let logout = |origin: &str| with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin);
-    for foreign in ["http://rdv.example.org", "https://example.org", "https://rdv.example.org.evil.example"] {
+    let logout = |origin: &str| {
+        with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin)
+    };
+    for foreign in
+        ["http://rdv.example.org", "https://example.org", "https://rdv.example.org.evil.example"]
+    {
         answer(logout(foreign)).await.refused(403, 1, None);
     }
     answer(logout("https://RDV.example.org")).await.is(200);
@@ -309,7 +354,9 @@ async fn an_account_logs_in_to_its_group() {
         assert_eq!((&account["group_id"], &account["fiche_id"]), (&json!(4), &json!(OWN_FICHE)));
         assert!(account.get("comments").is_none());
     }
-    let at = |group: &str| login(&server, KEY_OF_ALL, "account", CLEO).query(&[("account[group_id]", group)]);
+    let at = |group: &str| {
+        login(&server, KEY_OF_ALL, "account", CLEO).query(&[("account[group_id]", group)])
+    };
     let logged_in = answer(at("4")).await;
     logged_in.is(200);
     for wrong in ["5", "99", "x"] {
@@ -330,9 +377,15 @@ async fn an_address_with_accounts_in_two_groups_must_say_which() {
     shop::open_account(&mut five, 43, CLEO.0);
     let server = TestServer::serving(vec![four, five], |server| server).await;
     answer(login(&server, KEY_OF_ALL, "account", CLEO)).await.is(401);
-    assert_eq!(answer(login(&server, KEY, "account", CLEO)).await.is(200)["account"]["group_id"], 4);
+    assert_eq!(
+        answer(login(&server, KEY, "account", CLEO)).await.is(200)["account"]["group_id"],
+        4
+    );
     let at = login(&server, KEY_OF_ALL, "account", CLEO).query(&[("account[group_id]", "5")]);
     let body = answer(at).await.is(200);
-    assert_eq!((&body["account"]["group_id"], &body["account"]["fiche_id"]), (&json!(5), &json!(43)));
+    assert_eq!(
+        (&body["account"]["group_id"], &body["account"]["fiche_id"]),
+        (&json!(5), &json!(43))
+    );
     assert!(server.engine.published().root(GroupId::new(5).expect("an id")).is_some());
 }

@@ -78,7 +78,8 @@ pub(crate) fn open_account(root: &mut Root, fiche: u64, email: &str) {
     own.lastname = name("Client");
     own.comments = Text::new("pays late").expect("a text");
     own.email = Some(email.clone());
-    let account = Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
+    let account =
+        Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
     root.put_fiche(Arc::new(own));
     root.accounts.insert(account.email.folded(), Arc::new(account));
 }
@@ -101,7 +102,8 @@ pub(crate) fn directory() -> Directory {
     };
     let apikey = |groups: Option<Vec<u64>>| Apikey {
         label: Text::default(),
-        groups: groups.map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
+        groups: groups
+            .map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
@@ -121,7 +123,9 @@ pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
     group.validate_email = false;
     let mut catalogue = Catalogue::new(group);
     let set = CalendarsetId::new(31).expect("an id");
-    catalogue.calendarsets.insert(set, Arc::new(Calendarset { name: name("Hair"), ..Calendarset::new(set, at) }));
+    catalogue
+        .calendarsets
+        .insert(set, Arc::new(Calendarset { name: name("Hair"), ..Calendarset::new(set, at) }));
     for (id, shown) in [(CALENDAR, "Ann"), (OTHER_CALENDAR, "Bob"), (HIDDEN_CALENDAR, "")] {
         let mut calendar = Calendar::new(CalendarId::new(id).expect("an id"), at);
         calendar.name = name("agenda");
@@ -136,12 +140,16 @@ pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
         intervention.length = Bounded::new(length).expect("a length");
         catalogue.interventions.insert(intervention.id, Arc::new(intervention));
     }
-    let fields =
-        [(61, Model::Fiche, "str0", true), (62, Model::Fiche, "str1", false), (63, Model::Vevent, "num0", true)];
+    let fields = [
+        (61, Model::Fiche, "str0", true),
+        (62, Model::Fiche, "str1", false),
+        (63, Model::Vevent, "num0", true),
+    ];
     for (id, model, custom, visible) in fields {
         let id = CustomfieldId::new(id).expect("an id");
         let custom = CustomName::new(custom).expect("a name");
-        let field = Customfield { user_visible: visible, ..Customfield::new(id, model, custom, at) };
+        let field =
+            Customfield { user_visible: visible, ..Customfield::new(id, model, custom, at) };
         catalogue.customfields.insert(id, Arc::new(field));
     }
     change(&mut catalogue);
@@ -159,11 +167,20 @@ pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
 /// Open from 9 to 12 every day.
 fn mornings(id: u64, calendar: u64) -> Vevent {
     let daily = "FREQ=DAILY".parse::<Rule>().expect("a rule");
-    let series = Series::new(paris().zone(), civil(1, 9, 0), civil(1, 12, 0), Some(daily), Exceptions::default());
+    let series = Series::new(
+        paris().zone(),
+        civil(1, 9, 0),
+        civil(1, 12, 0),
+        Some(daily),
+        Exceptions::default(),
+    );
     Vevent {
         id: VeventId::new(id).expect("an id"),
         calendar_id: CalendarId::new(calendar).expect("an id"),
-        kind: Kind::Availability(Box::new(Availability { series: series.expect("a series"), permits: Permits::All })),
+        kind: Kind::Availability(Box::new(Availability {
+            series: series.expect("a series"),
+            permits: Permits::All,
+        })),
         deleted: false,
         created_at: clock(6, 0),
         updated_at: clock(6, 0),

@@ -13,7 +13,8 @@ fn starts(answer: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn a_start_is_listed_once_with_every_calendar_free_then() {
     let server = TestServer::start().await;
-    let answer = server.get("/groups/4/availabletimeslots?intervention_ids[]=21&nDays=1").await.is(200);
+    let answer =
+        server.get("/groups/4/availabletimeslots?intervention_ids[]=21&nDays=1").await.is(200);
     assert_eq!(answer["group_id"], 4);
     assert_eq!(answer["firstSlot"], "2025-06-02 09:00:00");
     assert_eq!(answer["intervention_ids"], json!([CUT]));
@@ -21,7 +22,10 @@ async fn a_start_is_listed_once_with_every_calendar_free_then() {
     let slots = answer["availabletimeslots"].as_array().unwrap();
     assert_eq!(slots.len(), 11, "every quarter from 9:00 to 11:30");
     let ids = [CALENDAR, OTHER_CALENDAR];
-    assert_eq!(slots[10], json!({"start": "2025-06-02 11:30:00", "capacity": 2, "calendar_ids": ids}));
+    assert_eq!(
+        slots[10],
+        json!({"start": "2025-06-02 11:30:00", "capacity": 2, "calendar_ids": ids})
+    );
 }
 
 #[tokio::test]
@@ -42,7 +46,11 @@ async fn days_are_local_days_and_a_week_is_searched_by_default() {
     assert_eq!(starts(&from_to), ["2025-06-03 09:00:00", "2025-06-03 09:15:00"]);
     let day = search("&start=2025-06-04&nDays=1").await;
     assert_eq!(starts(&day).first(), Some(&"2025-06-04 09:00:00"));
-    assert_eq!(starts(&search("&start=2025-06-04&nDays=366").await).len(), 90 * 11, "91.25 days of lead time");
+    assert_eq!(
+        starts(&search("&start=2025-06-04&nDays=366").await).len(),
+        90 * 11,
+        "91.25 days of lead time"
+    );
 }
 
 #[tokio::test]
@@ -51,12 +59,19 @@ async fn calendars_are_chosen_by_id_and_by_set_and_by_how_many_must_be_free() {
     let found = async |query: &str| {
         let path = format!("/groups/4/availabletimeslots?intervention_ids%5B%5D=21&nDays=1{query}");
         let answer = server.get(&path).await.is(200);
-        answer["availabletimeslots"].as_array().unwrap().first().map(|slot| slot["calendar_ids"].clone())
+        answer["availabletimeslots"]
+            .as_array()
+            .unwrap()
+            .first()
+            .map(|slot| slot["calendar_ids"].clone())
     };
     assert_eq!(found("&calendar_id=12").await, Some(json!([OTHER_CALENDAR])));
     assert_eq!(found("&calendar_id=0").await, Some(json!([CALENDAR, OTHER_CALENDAR])));
     assert_eq!(found("&calendar_id=").await, Some(json!([CALENDAR, OTHER_CALENDAR])));
-    assert_eq!(found("&calendar_ids[]=11&calendar_ids[]=12").await, Some(json!([CALENDAR, OTHER_CALENDAR])));
+    assert_eq!(
+        found("&calendar_ids[]=11&calendar_ids[]=12").await,
+        Some(json!([CALENDAR, OTHER_CALENDAR]))
+    );
     assert_eq!(found("&calendarset_ids[]=31").await, Some(json!([CALENDAR])));
     assert_eq!(found("&cal_qty=2").await, Some(json!([CALENDAR, OTHER_CALENDAR])));
     assert_eq!(found("&cal_qty=3").await, None);
@@ -66,8 +81,10 @@ async fn calendars_are_chosen_by_id_and_by_set_and_by_how_many_must_be_free() {
 
 #[tokio::test]
 async fn the_first_slot_is_found_beyond_a_week() {
-    let server =
-        TestServer::with(|catalogue| catalogue.group.max_multirdvs = slotbook::domain::text::Bounded::known(2)).await;
+    let server = TestServer::with(|catalogue| {
+        catalogue.group.max_multirdvs = slotbook::domain::text::Bounded::known(2)
+    })
+    .await;
     let path = "/groups/4/availabletimeslots?intervention_ids[]=21&intervention_ids[]=22&first=1";
     let answer = server.get(&format!("{path}&start=2025-07-01")).await.is(200);
     assert_eq!(answer["intervention_ids"], json!([CUT, COLOUR]));
@@ -109,8 +126,9 @@ async fn wrong_parameters_are_named_all_at_once() {
 #[tokio::test]
 async fn only_professionals_look_past_the_module() {
     let server = TestServer::start().await;
-    let path =
-        format!("/groups/4/availabletimeslots?intervention_ids[]=21&calendar_id={HIDDEN_CALENDAR}&nDays=1&from_web=0");
+    let path = format!(
+        "/groups/4/availabletimeslots?intervention_ids[]=21&calendar_id={HIDDEN_CALENDAR}&nDays=1&from_web=0"
+    );
     server.get(&path).await.refused(403, 1, None);
     let answer = server.pro_get(&path).await.is(200);
     assert_eq!(starts(&answer).first(), Some(&"2025-06-02 08:00:00"));
@@ -128,9 +146,16 @@ async fn a_start_is_explained_calendar_by_calendar() {
     assert_eq!(answer["start"], "2025-06-02 11:40:00");
     let calendars = answer["calendars"].as_array().unwrap();
     assert_eq!(calendars.len(), 2, "the hidden calendar is not mentioned");
-    let rules: Vec<_> =
-        calendars[0]["reasons"].as_array().unwrap().iter().map(|r| r["rule"].as_str().unwrap()).collect();
-    assert_eq!((calendars[0]["offered"].as_bool(), rules), (Some(false), vec!["off_grid", "outside_availability"]));
+    let rules: Vec<_> = calendars[0]["reasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["rule"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (calendars[0]["offered"].as_bool(), rules),
+        (Some(false), vec!["off_grid", "outside_availability"])
+    );
     assert_eq!(server.pro_get(path).await.is(200)["calendars"].as_array().unwrap().len(), 3);
 }
 
@@ -138,7 +163,11 @@ async fn a_start_is_explained_calendar_by_calendar() {
 async fn the_first_free_start_of_the_back_office_is_sought_beyond_all_lead_times() {
     let server = TestServer::start().await;
     // Lead times end after 91.25 days.
-    let path = "/groups/4/availabletimeslots?intervention_ids=21&first=1&start=2026-01-05%2010:00:00";
+    let path =
+        "/groups/4/availabletimeslots?intervention_ids=21&first=1&start=2026-01-05%2010:00:00";
     assert_eq!(server.pro_get(path).await.is(200)["firstSlot"], Value::Null);
-    assert_eq!(server.pro_get(&format!("{path}&from_web=0")).await.is(200)["firstSlot"], "2026-01-05 10:00:00");
+    assert_eq!(
+        server.pro_get(&format!("{path}&from_web=0")).await.is(200)["firstSlot"],
+        "2026-01-05 10:00:00"
+    );
 }

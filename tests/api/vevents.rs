@@ -13,7 +13,8 @@ async fn post(server: &TestServer, body: Value) -> Answer {
 }
 
 async fn put(server: &TestServer, id: &Value, fields: Value) -> Answer {
-    answer(server.by_pro(Method::PUT, &format!("{PATH}/{id}")).json(&json!({ "vevent": fields }))).await
+    answer(server.by_pro(Method::PUT, &format!("{PATH}/{id}")).json(&json!({ "vevent": fields })))
+        .await
 }
 
 async fn delete(server: &TestServer, id: &Value) -> Answer {
@@ -32,12 +33,19 @@ async fn events_of_all_four_kinds_are_made_wrapped_or_bare() {
     let server = TestServer::start().await;
     let made = post(&server, json!({ "vevent": appointment("14:00", "14:45") })).await.is(201);
     assert_eq!((&made["text"], &made["end"]), (&json!("Known"), &json!("2025-06-02 14:45:00")));
-    assert_eq!((&made["fiche_id"], &made["key"].as_str().map(str::len)), (&json!(KNOWN_FICHE), &Some(20)));
+    assert_eq!(
+        (&made["fiche_id"], &made["key"].as_str().map(str::len)),
+        (&json!(KNOWN_FICHE), &Some(20))
+    );
     assert_eq!(server.pro_get(&format!("{PATH}/{}", made["id"])).await.is(200), made);
     let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-02 14:00:00", "end": "2025-06-02 15:00:00",
         "text": "lunch", "repeat_freq": "weekly", "repeat_byday": 62, "intervention_id": CUT});
     let plage = post(&server, plage).await.is(201);
-    assert_eq!((&plage["intervention_id"], &plage["text"]), (&json!(0), &json!("lunch")), "laid over an appointment");
+    assert_eq!(
+        (&plage["intervention_id"], &plage["text"]),
+        (&json!(0), &json!("lunch")),
+        "laid over an appointment"
+    );
     assert_eq!(plage["rrule"], "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR");
     let open = json!({"calendar_id": CALENDAR, "start": "2025-06-02 14:00", "end": "2025-06-02 15:00:00",
         "type": "VfreebusyEvent", "availableInterventions": format!(",{CUT},")});
@@ -45,9 +53,11 @@ async fn events_of_all_four_kinds_are_made_wrapped_or_bare() {
     let mut open = open;
     open["start"] = json!("2025-06-02 14:00:00");
     assert_eq!(post(&server, open).await.is(201)["availableInterventions"], format!(",{CUT},"));
-    let note = json!({"calendar_id": CALENDAR, "start": "2025-06-02", "end": "2025-06-02", "note": 1});
+    let note =
+        json!({"calendar_id": CALENDAR, "start": "2025-06-02", "end": "2025-06-02", "note": 1});
     assert_eq!(post(&server, note).await.is(201)["note"], true);
-    let wrong = json!({"vevent": {"calendar_id": 99, "start": "2025-06-02", "rrule": "FREQ=NEVER"}});
+    let wrong =
+        json!({"vevent": {"calendar_id": 99, "start": "2025-06-02", "rrule": "FREQ=NEVER"}});
     assert_eq!(post(&server, wrong).await.errors().len(), 3);
     post(&server, json!({"vevent": 1})).await.refused(400, 2, Some("vevent"));
     let by_key = server.by_key(Method::POST, PATH).json(&appointment("16:00", "17:00"));
@@ -61,9 +71,16 @@ async fn an_appointment_is_refused_where_another_stands_and_nowhere_else() {
     let refused = post(&server, appointment("10:59", "12:00")).await;
     refused.refused(400, 14, Some("start"));
     let second = post(&server, appointment("11:00", "12:00")).await.is(201);
-    put(&server, &second["id"], json!({"start": "2025-06-02 10:30:00"})).await.refused(400, 14, Some("start"));
+    put(&server, &second["id"], json!({"start": "2025-06-02 10:30:00"})).await.refused(
+        400,
+        14,
+        Some("start"),
+    );
     let moved = put(&server, &second["id"], json!({"start": "2025-06-02 11:30:00"})).await.is(200);
-    assert_eq!((&moved["start"], &moved["end"]), (&json!("2025-06-02 11:30:00"), &json!("2025-06-02 12:30:00")));
+    assert_eq!(
+        (&moved["start"], &moved["end"]),
+        (&json!("2025-06-02 11:30:00"), &json!("2025-06-02 12:30:00"))
+    );
     let elsewhere = json!({"calendar_id": OTHER_CALENDAR, "start": "2025-06-02 10:30:00"});
     assert_eq!(put(&server, &second["id"], elsewhere).await.is(200)["calendar_id"], OTHER_CALENDAR);
     let back = json!({ "calendar_id": CALENDAR });
@@ -81,14 +98,23 @@ async fn what_is_given_again_changes_nothing_and_a_second_delete_neither() {
     let server = TestServer::start().await;
     let made = post(&server, appointment("10:00", "11:00")).await.is(201);
     server.at(clock(8, 30));
-    assert_eq!(put(&server, &made["id"], made.clone()).await.is(200), made, "the whole object as it was shown");
+    assert_eq!(
+        put(&server, &made["id"], made.clone()).await.is(200),
+        made,
+        "the whole object as it was shown"
+    );
     let deleted = delete(&server, &made["id"]).await.is(200);
     assert_eq!(deleted["updated_at"], "2025-06-02 08:30:00");
     server.at(clock(8, 45));
     assert_eq!(delete(&server, &made["id"]).await.is(200), deleted);
     let state =
-        put(&server, &made["id"], json!({"state": 2, "sendmail": 0, "key": "x", "mailtime": "x"})).await.is(200);
-    assert_eq!((&state["state"], &state["key"], &state["deleted"]), (&json!(2), &made["key"], &json!(true)));
+        put(&server, &made["id"], json!({"state": 2, "sendmail": 0, "key": "x", "mailtime": "x"}))
+            .await
+            .is(200);
+    assert_eq!(
+        (&state["state"], &state["key"], &state["deleted"]),
+        (&json!(2), &made["key"], &json!(true))
+    );
     assert_eq!(state["updated_at"], "2025-06-02 08:45:00");
     put(&server, &json!(9_999), json!({"state": 9})).await.refused(404, 3, None);
     delete(&server, &json!(9_999)).await.refused(404, 3, None);
@@ -99,21 +125,30 @@ async fn kinds_stay_save_that_a_plage_becomes_an_appointment() {
     let server = TestServer::start().await;
     let times = json!({"calendar_id": CALENDAR, "start": "2025-06-02 10:00:00", "end": "2025-06-02 11:00:00"});
     let plage = post(&server, times).await.is(201);
-    put(&server, &plage["id"], json!({"note": 1, "start": "2025-06-02", "end": "2025-06-02"})).await.refused(
+    put(&server, &plage["id"], json!({"note": 1, "start": "2025-06-02", "end": "2025-06-02"}))
+        .await
+        .refused(400, 2, Some("note"));
+    put(&server, &plage["id"], json!({"type": "VfreebusyEvent"})).await.refused(
         400,
         2,
-        Some("note"),
+        Some("type"),
     );
-    put(&server, &plage["id"], json!({"type": "VfreebusyEvent"})).await.refused(400, 2, Some("type"));
     put(&server, &plage["id"], json!({"num0": 7, "str0": ""})).await.is(200);
     let both = json!({"fiche_id": KNOWN_FICHE, "intervention_id": CUT});
     let appointment = put(&server, &plage["id"], both).await.is(200);
     assert_eq!((&appointment["text"], &appointment["num0"]), (&json!("Known"), &json!(7.0)));
     put(&server, &plage["id"], json!({"fiche_id": 0})).await.refused(400, 2, Some("fiche_id"));
     put(&server, &plage["id"], json!({"rrule": "FREQ=DAILY"})).await.refused(400, 2, Some("rrule"));
-    put(&server, &plage["id"], json!({"end": "2025-06-02 10:00:00"})).await.refused(400, 2, Some("end"));
+    put(&server, &plage["id"], json!({"end": "2025-06-02 10:00:00"})).await.refused(
+        400,
+        2,
+        Some("end"),
+    );
     let series = put(&server, &json!(51), json!({"start": "2025-06-01 08:00:00"})).await.is(200);
-    assert_eq!((&series["end"], &series["rrule"]), (&json!("2025-06-01 11:00:00"), &json!("FREQ=DAILY")));
+    assert_eq!(
+        (&series["end"], &series["rrule"]),
+        (&json!("2025-06-01 11:00:00"), &json!("FREQ=DAILY"))
+    );
     let once = put(&server, &json!(51), json!({"rrule": ""})).await.is(200);
     assert_eq!((&once["rrule"], &once["type"]), (&json!(""), &json!("VfreebusyEvent")));
 }
@@ -123,14 +158,19 @@ async fn nothing_is_newly_arranged_with_a_deleted_client() {
     let server = TestServer::start().await;
     let stands = post(&server, appointment("10:00", "11:00")).await.is(201);
     let client = json!({"fiche": {"deleted": 1}});
-    answer(server.by_pro(Method::PUT, &format!("/groups/4/fiches/{KNOWN_FICHE}")).json(&client)).await.is(200);
+    answer(server.by_pro(Method::PUT, &format!("/groups/4/fiches/{KNOWN_FICHE}")).json(&client))
+        .await
+        .is(200);
     post(&server, appointment("14:00", "15:00")).await.refused(400, 2, Some("fiche_id"));
     let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-02 14:00:00", "end": "2025-06-02 15:00:00"});
     let plage = post(&server, plage).await.is(201);
     let arranged = json!({"fiche_id": KNOWN_FICHE, "intervention_id": CUT});
     put(&server, &plage["id"], arranged).await.refused(400, 2, Some("fiche_id"));
     let moved = put(&server, &stands["id"], json!({"start": "2025-06-02 10:30:00"})).await.is(200);
-    assert_eq!((&moved["start"], &moved["text"]), (&json!("2025-06-02 10:30:00"), &json!("$Known")));
+    assert_eq!(
+        (&moved["start"], &moved["text"]),
+        (&json!("2025-06-02 10:30:00"), &json!("$Known"))
+    );
 }
 
 #[tokio::test]
@@ -138,9 +178,14 @@ async fn an_event_of_no_calendar_is_refused_by_name() {
     let server = TestServer::start().await;
     for none in [json!(0), json!("0"), json!(null), json!("")] {
         let event = json!({"calendar_id": none, "start": "2025-06-02 14:00:00", "end": "2025-06-02 15:00:00"});
-        let made = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&json!({ "vevent": event }))).await;
+        let made = answer(
+            server.by_pro(Method::POST, "/groups/4/vevents").json(&json!({ "vevent": event })),
+        )
+        .await;
         made.refused(400, 2, Some("calendar_id"));
-        let moved = server.by_pro(Method::PUT, "/groups/4/vevents/51").json(&json!({"vevent": {"calendar_id": none}}));
+        let moved = server
+            .by_pro(Method::PUT, "/groups/4/vevents/51")
+            .json(&json!({"vevent": {"calendar_id": none}}));
         answer(moved).await.refused(400, 2, Some("calendar_id"));
     }
 }

@@ -23,7 +23,8 @@ async fn ask_all(
     base: &str,
     wishes: impl Iterator<Item = Value>,
 ) -> BTreeMap<(u16, Vec<i64>), usize> {
-    let asked: Vec<_> = wishes.map(|wish| tokio::spawn(ask(http.clone(), base.to_owned(), wish))).collect();
+    let asked: Vec<_> =
+        wishes.map(|wish| tokio::spawn(ask(http.clone(), base.to_owned(), wish))).collect();
     let mut answers = BTreeMap::new();
     for answer in asked {
         *answers.entry(answer.await.expect("no panic")).or_default() += 1;
@@ -49,8 +50,9 @@ async fn of_64_clients_at_32_starts_each_start_goes_to_one() {
     }
     assert_eq!(server.terminate(), Some(0));
     let document = super::server::exported(&data);
-    let mut starts: Vec<&str> =
-        super::server::appointments(&document).map(|row| super::server::text(row, "start")).collect();
+    let mut starts: Vec<&str> = super::server::appointments(&document)
+        .map(|row| super::server::text(row, "start"))
+        .collect();
     starts.sort_unstable();
     let all: Vec<String> = (0..200 * 32).map(half_hour).collect();
     assert_eq!(starts, all, "every start exactly once");
@@ -61,14 +63,19 @@ async fn one_client_on_two_calendars_at_once_gets_exactly_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(2));
     let server = Served::on(&data, &[]);
-    let from = |address: [u8; 4]| reqwest::Client::builder().local_address(IpAddr::from(address)).build();
+    let from =
+        |address: [u8; 4]| reqwest::Client::builder().local_address(IpAddr::from(address)).build();
     for round in 0..1_000_u64 {
         // One source is told 200 times an hour at most that a client is elsewhere.
         let last = u8::try_from(round / 100 + 1).expect("small");
         let http = from([127, 0, 0, last]).expect("a client");
         let wish = |calendar: u64| booking(&format!("c{round}"), &half_hour(round), calendar, &[1]);
         let answers = ask_all(&http, &server.base, (1..=2).map(wish)).await;
-        assert_eq!(answers, BTreeMap::from([((201, vec![]), 1), ((400, vec![12]), 1)]), "round {round}");
+        assert_eq!(
+            answers,
+            BTreeMap::from([((201, vec![]), 1), ((400, vec![12]), 1)]),
+            "round {round}"
+        );
     }
     assert_eq!(server.terminate(), Some(0));
     assert_eq!(super::server::appointments(&super::server::exported(&data)).count(), 1_000);

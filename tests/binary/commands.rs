@@ -27,7 +27,8 @@ async fn the_demonstration_books_outlives_a_kill_and_is_not_filled_twice() {
 
     let served = Served::heard(&data, &["--demo"]);
     let (id, key) = (&record["id"], record["key"].as_str().expect("a secret"));
-    let path = format!("/api/v1/groups/1/appointments/{id}?apikey=demo-key-town-practice&key={key}");
+    let path =
+        format!("/api/v1/groups/1/appointments/{id}?apikey=demo-key-town-practice&key={key}");
     assert_eq!(get(&served, &path).await["start"], date);
     let (code, said) = served.end("TERM");
     assert_eq!(code, Some(0), "{said}");
@@ -50,8 +51,12 @@ fn a_second_server_is_refused_and_the_first_goes_on() {
 #[test]
 fn bad_usage_is_2_and_a_refusal_is_1() {
     let folder = tempfile::tempdir().expect("a folder");
-    for arguments in [&["serve", "--listen", "here"][..], &["nonsense"], &["import"], &["config", "--config", "/none"]]
-    {
+    for arguments in [
+        &["serve", "--listen", "here"][..],
+        &["nonsense"],
+        &["import"],
+        &["config", "--config", "/none"],
+    ] {
         assert_eq!(run(arguments, folder.path()).status.code(), Some(2), "{arguments:?}");
     }
     assert_eq!(run(&["export", "out.json"], folder.path()).status.code(), Some(1), "no store");
@@ -69,7 +74,10 @@ fn a_broken_document_is_refused_by_path_and_rule_and_leaves_no_store() {
     events["groups"][0]["vevents"][0]["end"] = json!("2019-12-31 00:00:00");
     events["groups"][0]["vevents"][1]["calendar_id"] = json!(9);
     let breakages = [
-        (settings.to_string(), ["groups[0].calendars[0].generate_interval: ", "groups[0].interventions[1].length: "]),
+        (
+            settings.to_string(),
+            ["groups[0].calendars[0].generate_interval: ", "groups[0].interventions[1].length: "],
+        ),
         (events.to_string(), ["groups[0].vevents[0].end: ", "groups[0].vevents[1].calendar_id: "]),
         (r#"{"groups":[{"name":"x","timezone":"Mars"}]}"#.into(), ["groups[0].timezone: ", ""]),
         ("{".into(), ["line 1", "JSON"]),
@@ -99,7 +107,10 @@ fn what_export_writes_import_restores() {
         let done = run(&arguments, &path(data));
         assert_eq!(done.status.code(), Some(0), "{}", complaint(&done));
     }
-    assert_eq!(std::fs::read(path("a.json")).expect("written"), std::fs::read(path("b.json")).expect("written"));
+    assert_eq!(
+        std::fs::read(path("a.json")).expect("written"),
+        std::fs::read(path("b.json")).expect("written")
+    );
 }
 
 #[test]
@@ -115,7 +126,11 @@ fn a_store_that_holds_something_takes_a_document_only_to_merge_it() {
     for _ in 0..2 {
         let merged = run(&["import", "--merge", file], &data);
         assert_eq!(merged.status.code(), Some(0), "{}", complaint(&merged));
-        assert_eq!(exported(&data)["groups"][0]["calendars"].as_array().map(Vec::len), Some(2), "replaced whole");
+        assert_eq!(
+            exported(&data)["groups"][0]["calendars"].as_array().map(Vec::len),
+            Some(2),
+            "replaced whole"
+        );
     }
 }
 

@@ -19,7 +19,9 @@ fn free_address() -> String {
 
 /// The value of one figure.
 fn figure(text: &str, name: &str) -> f64 {
-    let of = |line: &'_ str| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::to_owned);
+    let of = |line: &'_ str| {
+        line.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::to_owned)
+    };
     let line = text.lines().find_map(of).unwrap_or_else(|| panic!("{name} in {text}"));
     line.trim().parse().unwrap_or_else(|_| panic!("{name}: {line}"))
 }
@@ -40,14 +42,20 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
         assert_eq!(book(number).await, if number < 3 { 201 } else { 400 });
     }
     let figures = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
-    assert!(figures.headers()["content-type"].to_str().expect("text").starts_with("text/plain; version=0.0.4"));
+    assert!(
+        figures.headers()["content-type"]
+            .to_str()
+            .expect("text")
+            .starts_with("text/plain; version=0.0.4")
+    );
     let mut text = figures.text().await.expect("text");
     // The last answer may be on its way a moment before its write is counted as done.
     for _ in 0..1_000 {
         if figure(&text, "slotbook_writes_under_way") < 0.5 {
             break;
         }
-        let figures = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+        let figures =
+            http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
         text = figures.text().await.expect("text");
     }
     for (name, value) in [
@@ -65,7 +73,11 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
         ("slotbook_groups_set_aside", 0.0),
         ("slotbook_timers_ended_total", 0.0),
     ] {
-        assert!((figure(&text, name) - value).abs() < 0.5, "{name} is {} in {text}", figure(&text, name));
+        assert!(
+            (figure(&text, name) - value).abs() < 0.5,
+            "{name} is {} in {text}",
+            figure(&text, name)
+        );
     }
     for name in [
         "slotbook_fsync_seconds_count",
@@ -77,9 +89,14 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
     ] {
         assert!(figure(&text, name) > 0.0, "{name} in {text}");
     }
-    for (place, path) in [(&format!("http://{address}"), "/api/v1/groups?apikey=test-key"), (&served.base, "/metrics")]
-    {
-        assert_eq!(http.get(format!("{place}{path}")).send().await.expect("an answer").status(), 404);
+    for (place, path) in [
+        (&format!("http://{address}"), "/api/v1/groups?apikey=test-key"),
+        (&served.base, "/metrics"),
+    ] {
+        assert_eq!(
+            http.get(format!("{place}{path}")).send().await.expect("an answer").status(),
+            404
+        );
     }
     assert_eq!(served.terminate(), Some(0));
 }
@@ -92,8 +109,11 @@ fn reminding(in_seconds: i64) -> serde_json::Value {
     group["mailreminder"] = 60.into();
     group["fiches"] = json!([{"id": 1, "lastname": "Client", "email": "client@example.org"}]);
     let rows = group["vevents"].as_array_mut().expect("a list");
-    for (id, start) in [(11, now.plus_minutes(60).plus_seconds(in_seconds)), (12, now.plus_minutes(2 * 1_440))] {
-        let [start, end] = [start, start.plus_minutes(10)].map(|at| datetime::text(zone::utc_of(at)));
+    for (id, start) in
+        [(11, now.plus_minutes(60).plus_seconds(in_seconds)), (12, now.plus_minutes(2 * 1_440))]
+    {
+        let [start, end] =
+            [start, start.plus_minutes(10)].map(|at| datetime::text(zone::utc_of(at)));
         let row = json!({"id": id, "calendar_id": 1, "fiche_id": 1, "intervention_id": 1, "start_utc": start, "end_utc": end});
         rows.push(row);
     }
@@ -124,7 +144,9 @@ async fn figures_tell_what_is_to_be_sent_and_what_became_of_it() {
     // With nobody to carry mails they are kept; with a server that is away they wait.
     let nobody: &[&str] = &[];
     let away = ["--smtp-host", "127.0.0.1", "--smtp-port", port, "--smtp-tls", "none"];
-    let kept = |kind| format!("slotbook_messages_total{{channel=\"mail\",kind=\"{kind}\",state=\"kept\"}}");
+    let kept = |kind| {
+        format!("slotbook_messages_total{{channel=\"mail\",kind=\"{kind}\",state=\"kept\"}}")
+    };
     let planned = |kind| format!("slotbook_messages_planned{{channel=\"mail\",kind=\"{kind}\"}}");
     let late = "slotbook_message_lateness_seconds_count{channel=\"mail\"}".to_owned();
     let oldest = "slotbook_message_oldest_seconds{channel=\"mail\"}".to_owned();
@@ -138,19 +160,33 @@ async fn figures_tell_what_is_to_be_sent_and_what_became_of_it() {
                 (late.clone(), 1.0),
             ],
         ),
-        (&away, [(planned("confirmation"), 1.0), (planned("mail_reminder"), 2.0), (oldest, 1.0), (late, 1.0)]),
+        (
+            &away,
+            [
+                (planned("confirmation"), 1.0),
+                (planned("mail_reminder"), 2.0),
+                (oldest, 1.0),
+                (late, 1.0),
+            ],
+        ),
     ];
     for (number, (options, figures)) in stories.into_iter().enumerate() {
         let address = free_address();
         let options = [options, &["--log", "error", "--metrics-listen", &address]].concat();
         let served = served_in_time(&folder.path().join(number.to_string()), &options);
         let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
-        let booked = http.post(url).json(&booking("c1", &half_hour(0), 1, &[1])).send().await.expect("an answer");
+        let booked = http
+            .post(url)
+            .json(&booking("c1", &half_hour(0), 1, &[1]))
+            .send()
+            .await
+            .expect("an answer");
         assert_eq!(booked.status(), 201);
         for (name, value) in figures {
             let mut found = 0.0;
             for _ in 0..6_000 {
-                let text = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+                let text =
+                    http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
                 found = figure(&text.text().await.expect("text"), &name);
                 if found >= value {
                     break;
@@ -158,10 +194,19 @@ async fn figures_tell_what_is_to_be_sent_and_what_became_of_it() {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
             // How long something waits grows while we look.
-            assert!(found >= value && (found <= value || name.contains("_seconds")), "{name} is {found}, not {value}");
+            assert!(
+                found >= value && (found <= value || name.contains("_seconds")),
+                "{name} is {found}, not {value}"
+            );
         }
-        let text =
-            http.get(format!("http://{address}/metrics")).send().await.expect("an answer").text().await.expect("text");
+        let text = http
+            .get(format!("http://{address}/metrics"))
+            .send()
+            .await
+            .expect("an answer")
+            .text()
+            .await
+            .expect("text");
         assert!(figure(&text, "slotbook_messages_under_way{channel=\"sms\"}").abs() < 0.5);
         assert_eq!(served.terminate(), Some(0));
     }
@@ -181,8 +226,9 @@ fn no_connection_keeps_the_server_from_ending() {
     let mut idle = open("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(idle.read(&mut [0; 1_000]).expect("an answer") > 0);
     let half_a_head = open("GET /healthz HTTP/1.1\r\nHo");
-    let half_a_body =
-        open("POST /api/v1/groups/1/appointments?apikey=test-key HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{");
+    let half_a_body = open(
+        "POST /api/v1/groups/1/appointments?apikey=test-key HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{",
+    );
     let began = std::time::Instant::now();
     assert_eq!(served.terminate(), Some(0));
     let seconds = began.elapsed().as_secs_f64();

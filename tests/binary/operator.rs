@@ -8,14 +8,21 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::server::{Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of};
+use super::server::{
+    Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
+};
 
 const SOCKET: &str = "operator.sock";
 
 /// Runs a command that reads something on stdin.
 fn told(arguments: &[&str], data: &Path, stdin: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    let piped = command.args(arguments).arg("--data").arg(data).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let piped = command
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = piped.stdout(Stdio::piped()).spawn().expect("the program starts");
     // Who refuses before reading may be gone by now.
     drop(child.stdin.take().expect("piped").write_all(stdin.as_bytes()));
@@ -38,7 +45,8 @@ fn refused(output: &Output, why: &str) {
 
 /// The status of a list of calendars, asked for with a key and perhaps a professional's credentials.
 async fn status(served: &Served, key: &str, login: Option<(&str, &str)>) -> u16 {
-    let request = reqwest::Client::new().get(format!("{}/api/v1/groups/1/vevents?apikey={key}", served.base));
+    let request =
+        reqwest::Client::new().get(format!("{}/api/v1/groups/1/vevents?apikey={key}", served.base));
     let request = match login {
         Some((email, password)) => request.basic_auth(email, Some(password)),
         None => request,
@@ -53,11 +61,14 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
     let served = Served::on(&data, &[]);
-    let key = printed(run(&["key", "add", "--label", "web site", "--group", "1"], &data)).trim().to_owned();
+    let key = printed(run(&["key", "add", "--label", "web site", "--group", "1"], &data))
+        .trim()
+        .to_owned();
     assert!(key.len() == 40 && key.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{key}");
     assert_eq!(status(&served, &key, PRO).await, 200, "it opens the next request");
     let listed = printed(run(&["key", "list"], &data));
-    let line = listed.lines().find(|line| line.ends_with("\tgroups 1\tweb site")).expect("it is listed");
+    let line =
+        listed.lines().find(|line| line.ends_with("\tgroups 1\tweb site")).expect("it is listed");
     assert!(!listed.contains(&key) && listed.lines().count() == 2, "{listed}");
     let id = line.split('\t').next().expect("an id").to_owned();
     drop(served.end("KILL"));
@@ -102,20 +113,43 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
     document["groups"].as_array_mut().expect("a list").push(second);
     let data = store_of(folder.path(), &document);
     let served = Served::on(&data, &[]);
-    refused(&told(&["pro", "add", "ann@example.org"], &data, "pw\n"), "say for which group: there are 1, 2");
-    refused(&told(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"), "1 to 255 characters");
+    refused(
+        &told(&["pro", "add", "ann@example.org"], &data, "pw\n"),
+        "say for which group: there are 1, 2",
+    );
+    refused(
+        &told(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"),
+        "1 to 255 characters",
+    );
     refused(&told(&["pro", "add", "ann", "--group", "2"], &data, "pw"), "e-mail address such as");
-    printed(told(&["pro", "add", "ann@example.org", "--group", "1", "--firstname", "Ann"], &data, "pw\r\n"));
+    printed(told(
+        &["pro", "add", "ann@example.org", "--group", "1", "--firstname", "Ann"],
+        &data,
+        "pw\r\n",
+    ));
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "pw"))).await, 200);
-    refused(&told(&["pro", "add", "Ann@Example.org", "--group", "1"], &data, ""), "works for these groups already");
-    printed(told(&["pro", "add", "Ann@Example.org", "--group", "2", "--main", "2"], &data, "not read"));
+    refused(
+        &told(&["pro", "add", "Ann@Example.org", "--group", "1"], &data, ""),
+        "works for these groups already",
+    );
+    printed(told(
+        &["pro", "add", "Ann@Example.org", "--group", "2", "--main", "2"],
+        &data,
+        "not read",
+    ));
     let listed = printed(run(&["pro", "list"], &data));
     assert!(listed.contains("ann@example.org\tgroups 1, 2, main 2\tAnn\n"), "{listed}");
     printed(told(&["pro", "password", "ann@example.org"], &data, "other\n"));
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "pw"))).await, 401, "at once");
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "other"))).await, 200);
-    refused(&told(&["pro", "password", "bob@example.org"], &data, "x"), "no professional has the address");
-    assert_eq!(run(&["pro", "add", "bob@example.org", "--password", "x"], &data).status.code(), Some(2));
+    refused(
+        &told(&["pro", "password", "bob@example.org"], &data, "x"),
+        "no professional has the address",
+    );
+    assert_eq!(
+        run(&["pro", "add", "bob@example.org", "--password", "x"], &data).status.code(),
+        Some(2)
+    );
 }
 
 #[test]
@@ -128,7 +162,10 @@ fn the_socket_is_its_owners_alone_goes_with_the_server_and_is_made_anew_after_a_
     assert!(metadata.file_type().is_socket());
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     assert_eq!(
-        printed(run(&["pro", "list"], &data)).lines().next().map(|line| line.contains("anna@example.org")),
+        printed(run(&["pro", "list"], &data))
+            .lines()
+            .next()
+            .map(|line| line.contains("anna@example.org")),
         Some(true)
     );
     drop(served.end("KILL"));
@@ -154,7 +191,10 @@ fn who_says_nothing_or_nonsense_keeps_nobody_waiting() {
         stream.write_all(line.as_bytes()).expect("it is sent");
         let mut reply = String::new();
         BufReader::new(stream).read_line(&mut reply).expect("a line");
-        assert!(reply.starts_with("{\"refused\":\"the running server does not know what is asked"), "{reply}");
+        assert!(
+            reply.starts_with("{\"refused\":\"the running server does not know what is asked"),
+            "{reply}"
+        );
     }
     assert_eq!(printed(run(&["key", "list"], folder.path())).lines().count(), 1);
     // Nor does it keep the server from ending.
@@ -170,7 +210,11 @@ async fn an_export_from_a_running_server_holds_all_that_was_answered_before_and_
     let http = reqwest::Client::new();
     let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
     let book = async |number: u64| {
-        let answer = http.post(&url).json(&booking(&format!("c{number}"), &half_hour(number), 1, &[1])).send().await;
+        let answer = http
+            .post(&url)
+            .json(&booking(&format!("c{number}"), &half_hour(number), 1, &[1]))
+            .send()
+            .await;
         assert_eq!(answer.expect("an answer").status(), 201);
     };
     for number in 0..50 {
@@ -205,7 +249,11 @@ async fn the_operator_reads_messages_that_nobody_carries_while_the_server_runs_a
     let data = store_of(folder.path(), &document);
     let served = Served::on(&data, &["--public-url", URL]);
     let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
-    let answer = reqwest::Client::new().post(url).json(&booking("curie", &half_hour(20), 1, &[1])).send().await;
+    let answer = reqwest::Client::new()
+        .post(url)
+        .json(&booking("curie", &half_hour(20), 1, &[1]))
+        .send()
+        .await;
     assert_eq!(answer.expect("an answer").status(), 201);
     let mut online = Value::Null;
     for _ in 0..1_000 {
@@ -217,8 +265,15 @@ async fn the_operator_reads_messages_that_nobody_carries_while_the_server_runs_a
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    assert_eq!((&online["kind"], &online["state"]), (&"confirmation".into(), &"kept".into()), "{online}");
-    assert_eq!((&online["group_id"], &online["recipient"]), (&1.into(), &"curie@example.org".into()));
+    assert_eq!(
+        (&online["kind"], &online["state"]),
+        (&"confirmation".into(), &"kept".into()),
+        "{online}"
+    );
+    assert_eq!(
+        (&online["group_id"], &online["recipient"]),
+        (&1.into(), &"curie@example.org".into())
+    );
     let text = online["text"].as_str().expect("what it says");
     assert!(text.contains("10:00") && text.contains(&format!("{URL}/m/")), "{text}");
     refused(&run(&["messages", "--group", "9"], &data), "there is no group 9");

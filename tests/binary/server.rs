@@ -37,12 +37,20 @@ pub(crate) struct Served {
 impl Served {
     /// Serves the store in `data` on a free port, under load: only what goes wrong is logged.
     pub(crate) fn on(data: &Path, more: &[&str]) -> Self {
-        Self::started(slotbook().env("SLOTBOOK_LOG", "warn").env("SLOTBOOK_DATA", data).arg("serve").args(more))
+        Self::started(
+            slotbook()
+                .env("SLOTBOOK_LOG", "warn")
+                .env("SLOTBOOK_DATA", data)
+                .arg("serve")
+                .args(more),
+        )
     }
 
     /// The same with more arguments; what it says is kept for [`Served::end`].
     pub(crate) fn heard(data: &Path, more: &[&str]) -> Self {
-        Self::started(slotbook().env("SLOTBOOK_DATA", data).arg("serve").args(more).stderr(Stdio::piped()))
+        Self::started(
+            slotbook().env("SLOTBOOK_DATA", data).arg("serve").args(more).stderr(Stdio::piped()),
+        )
     }
 
     /// Starts the command and waits until it can serve.
@@ -50,8 +58,14 @@ impl Served {
         let command = command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("it says a line");
-        let base = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("said {line:?}")).to_owned();
+        BufReader::new(child.stdout.as_mut().expect("piped"))
+            .read_line(&mut line)
+            .expect("it says a line");
+        let base = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap_or_else(|| panic!("said {line:?}"))
+            .to_owned();
         Self { child, base }
     }
 
@@ -89,7 +103,10 @@ impl Drop for Served {
 
 /// Sends a signal to a process we started.
 pub(crate) fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().expect("kill is there");
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status()
+        .expect("kill is there");
     assert!(sent.success());
 }
 

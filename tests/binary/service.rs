@@ -5,7 +5,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::server::{Served, booking, complaint, exported, half_hour, practice, run, signal, store_of};
+use super::server::{
+    Served, booking, complaint, exported, half_hour, practice, run, signal, store_of,
+};
 
 const UNIT: &str = include_str!("../../data/service/slotbook.service");
 const CONTAINER: &str = include_str!("../../data/service/Containerfile");
@@ -13,23 +15,34 @@ const README: &str = include_str!("../../README.md");
 
 #[test]
 fn unit_and_container_have_a_place_for_backups_and_authorities_and_the_readme_names_it() {
-    assert!(UNIT.contains("StateDirectory=slotbook slotbook-backups\n") && UNIT.contains("ProtectSystem=strict"));
+    assert!(
+        UNIT.contains("StateDirectory=slotbook slotbook-backups\n")
+            && UNIT.contains("ProtectSystem=strict")
+    );
     assert!(!UNIT.contains("DynamicUser"), "commands are run as the user while no server runs");
     assert!(UNIT.contains("#LoadCredential=smtp-password:/etc/slotbook/smtp\n"));
-    let (_, image) = CONTAINER.split_once("FROM docker.io/library/debian").expect("the image that runs");
+    let (_, image) =
+        CONTAINER.split_once("FROM docker.io/library/debian").expect("the image that runs");
     assert!(image.contains("ca-certificates") && image.contains("--no-create-home"));
     assert!(image.contains("VOLUME /var/lib/slotbook /var/backups/slotbook\n"));
     for place in ["/var/lib/slotbook-backups", "/var/backups/slotbook", "LoadCredential"] {
         assert!(README.contains(place), "{place}");
     }
     let ignored = include_str!("../../.dockerignore");
-    assert!(ignored.lines().any(|line| line == ".git") && ignored.lines().any(|line| line == "target/"));
+    assert!(
+        ignored.lines().any(|line| line == ".git") && ignored.lines().any(|line| line == "target/")
+    );
 }
 
 /// Runs the program on a machine that believes no authority.
 fn unbelieving(arguments: &[&str], empty: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    command.args(arguments).env_clear().env("SSL_CERT_FILE", empty).output().expect("the program runs")
+    command
+        .args(arguments)
+        .env_clear()
+        .env("SSL_CERT_FILE", empty)
+        .output()
+        .expect("the program runs")
 }
 
 #[test]
@@ -37,7 +50,8 @@ fn a_gateway_without_tls_needs_no_authority() {
     let folder = tempfile::tempdir().expect("a folder");
     let empty = folder.path().join("none.pem");
     fs::write(&empty, "").expect("it is written");
-    let test = |url| unbelieving(&["message-test", "--to", "+33600000000", "--sms-url", url], &empty);
+    let test =
+        |url| unbelieving(&["message-test", "--to", "+33600000000", "--sms-url", url], &empty);
     let plain = test("http://127.0.0.1:1/send");
     assert_eq!(plain.status.code(), Some(1), "{}", complaint(&plain));
     assert!(complaint(&plain).contains("cannot be reached"), "{}", complaint(&plain));
@@ -71,7 +85,10 @@ fn options_without_sense_are_refused_by_name_before_the_store_is_touched() {
     for (more, why) in [
         (["--sms-url", "gateway", "--log", "warn"], "its address"),
         (["--smtp-host", "localhost", "--mail-from", "nobody"], "the address that mails come from"),
-        (["--smtp-host", "localhost", "--smtp-password-file", "/nope"], "--smtp-password-file: /nope cannot be read"),
+        (
+            ["--smtp-host", "localhost", "--smtp-password-file", "/nope"],
+            "--smtp-password-file: /nope cannot be read",
+        ),
     ] {
         let refused = run(&[&["serve"][..], &more].concat(), &data);
         assert_eq!(refused.status.code(), Some(2), "{}", complaint(&refused));
@@ -88,7 +105,8 @@ fn mails_that_would_name_this_machine_alone_are_warned_of() {
     assert_eq!(code, Some(0));
     assert!(said.contains("give --public-url") && said.contains("give --mail-from"), "{said}");
     let named = ["--public-url", "https://rdv.example.org", "--mail-from", "rdv@example.org"];
-    let (_, said) = Served::heard(&folder.path().join("two"), &[&post[..], &named].concat()).end("TERM");
+    let (_, said) =
+        Served::heard(&folder.path().join("two"), &[&post[..], &named].concat()).end("TERM");
     assert!(!said.contains("give --"), "{said}");
 }
 
@@ -100,10 +118,17 @@ fn a_document_goes_through_stdout_and_stdin_and_may_begin_with_a_mark() {
     assert!(document.status.success(), "{}", complaint(&document));
     let other = folder.path().join("other");
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    let mut child =
-        command.args(["import", "-"]).env("SLOTBOOK_DATA", &other).stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut child = command
+        .args(["import", "-"])
+        .env("SLOTBOOK_DATA", &other)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let mut stdin = child.stdin.take().expect("piped");
-    stdin.write_all("\u{feff}".as_bytes()).and_then(|()| stdin.write_all(&document.stdout)).expect("it reads");
+    stdin
+        .write_all("\u{feff}".as_bytes())
+        .and_then(|()| stdin.write_all(&document.stdout))
+        .expect("it reads");
     drop(stdin);
     assert!(child.wait().expect("it ends").success());
     assert_eq!(exported(&other), exported(&data));
@@ -120,13 +145,20 @@ fn a_backup_says_where_it_stands_and_leaves_free_what_the_server_is_to_leave() {
     let served = Served::on(&data, &["--disk-reserve-mib", much]);
     let refused = run(&["backup", name], &data);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(complaint(&refused).contains("beside 1000000000 MiB of reserve"), "{}", complaint(&refused));
+    assert!(
+        complaint(&refused).contains("beside 1000000000 MiB of reserve"),
+        "{}",
+        complaint(&refused)
+    );
     served.terminate();
     let _served = Served::on(&data, &["--disk-reserve-mib", "0"]);
     let done = run(&["backup", "--disk-reserve-mib", much, name], &data);
     assert!(done.status.success(), "{}", complaint(&done));
     let place = to.canonicalize().expect("it is there");
-    assert_eq!(String::from_utf8_lossy(&done.stdout), format!("the backup stands in {}\n", place.display()));
+    assert_eq!(
+        String::from_utf8_lossy(&done.stdout),
+        format!("the backup stands in {}\n", place.display())
+    );
 }
 
 #[test]
@@ -154,8 +186,11 @@ async fn a_server_whose_log_cannot_be_written_goes_on() {
     let data = store_of(folder.path(), &practice(1));
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    let command = command.args(["serve", "--log", "trace", "--listen", "127.0.0.1:0"]).env("SLOTBOOK_DATA", &data);
-    let mut child = command.stdout(Stdio::piped()).stderr(full).spawn().expect("the program starts");
+    let command = command
+        .args(["serve", "--log", "trace", "--listen", "127.0.0.1:0"])
+        .env("SLOTBOOK_DATA", &data);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(full).spawn().expect("the program starts");
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
     let base = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("said {line:?}"));

@@ -25,10 +25,16 @@ pub(crate) struct Told {
 }
 
 /// So many clients, who book again and again for so many seconds; what they were told.
-pub(crate) async fn book(address: SocketAddr, clients: usize, next: &Arc<AtomicU64>, seconds: u64) -> Told {
+pub(crate) async fn book(
+    address: SocketAddr,
+    clients: usize,
+    next: &Arc<AtomicU64>,
+    seconds: u64,
+) -> Told {
     let (next, time) = (Arc::clone(next), Duration::from_secs(seconds));
     let asking = tokio::task::spawn_blocking(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(crowd(address, clients, next, time))
     });
     asking.await.expect("no client panics")
@@ -43,7 +49,9 @@ async fn crowd(address: SocketAddr, clients: usize, next: Arc<AtomicU64>, time: 
         connections.push(connection);
     }
     let until = Instant::now() + time;
-    let asking = connections.into_iter().map(|connection| tokio::spawn(wish(connection, Arc::clone(&next), until)));
+    let asking = connections
+        .into_iter()
+        .map(|connection| tokio::spawn(wish(connection, Arc::clone(&next), until)));
     let mut all = Told::default();
     for client in asking.collect::<Vec<_>>() {
         let told = client.await.expect("no panic");
@@ -83,7 +91,8 @@ async fn wish(mut connection: Connection, next: Arc<AtomicU64>, until: Instant) 
 /// A wish that no other meets.
 fn request(number: u64) -> Vec<u8> {
     let midnight = CivilDay::from_ymd(2028, 1, 1).expect("a day").midnight();
-    let at: Civil = midnight.plus_seconds(i64::try_from(number / CALENDARS).expect("small") * 1_800);
+    let at: Civil =
+        midnight.plus_seconds(i64::try_from(number / CALENDARS).expect("small") * 1_800);
     let ((year, month, day), second) = (at.day().ymd(), at.second_of_day());
     let (hour, minute, calendar) = (second / 3_600, second / 60 % 60, number % CALENDARS + 1);
     let body = format!(
@@ -128,9 +137,12 @@ impl Connection {
         self.stream.write_all(request).await.expect("it is taken");
         self.read.clear();
         let (head, length) = loop {
-            let bytes = self.stream.read_buf(&mut self.read).await.expect("an answer, whatever it is");
+            let bytes =
+                self.stream.read_buf(&mut self.read).await.expect("an answer, whatever it is");
             assert!(bytes > 0, "the connection stays");
-            let Some(end) = self.read.windows(4).position(|end| end == b"\r\n\r\n") else { continue };
+            let Some(end) = self.read.windows(4).position(|end| end == b"\r\n\r\n") else {
+                continue;
+            };
             let length = header(&self.read[..end], "content-length: ").expect("a length");
             let length: usize = length.parse().expect("a number");
             if self.read.len() >= end + 4 + length {
@@ -139,7 +151,8 @@ impl Connection {
         };
         assert_eq!(self.read.len(), head + length, "nothing is told that was not asked");
         let text = str::from_utf8(&self.read[..head]).expect("a text");
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let status =
+            text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         let retry_after = header(text.as_bytes(), "retry-after: ").is_some();
         Answer { status, retry_after, body: &self.read[head..] }
     }
@@ -154,7 +167,8 @@ impl Answer<'_> {
     /// The id of the appointment that was made.
     fn id(&self) -> VeventId {
         let text = str::from_utf8(self.body).expect("a text");
-        let digits = text.strip_prefix(r#"{"records":[{"id":"#).expect("a record begins with its id");
+        let digits =
+            text.strip_prefix(r#"{"records":[{"id":"#).expect("a record begins with its id");
         let id = digits.split(',').next().and_then(|id| id.parse().ok()).and_then(VeventId::new);
         id.expect("an id")
     }

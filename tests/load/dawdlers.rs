@@ -88,9 +88,17 @@ async fn dawdlers_keep_nobody_waiting_and_are_left_in_the_end() {
     // Not even those who ask for long lists wait for those who do not read theirs.
     let fiches = format!("{base}/fiches?apikey=test-key&results=all");
     let began = Instant::now();
-    let list = http.get(&fiches).basic_auth("pro@example.org", Some("secret")).send().await.expect("an answer");
+    let list = http
+        .get(&fiches)
+        .basic_auth("pro@example.org", Some("secret"))
+        .send()
+        .await
+        .expect("an answer");
     let bytes = list.bytes().await.expect("all of it").len();
-    println!("a list of {bytes} bytes meanwhile: {:.0} ms", began.elapsed().as_secs_f64() * 1_000.0);
+    println!(
+        "a list of {bytes} bytes meanwhile: {:.0} ms",
+        began.elapsed().as_secs_f64() * 1_000.0
+    );
     assert!(bytes > 2_000_000);
     let grown = resident_mib().saturating_sub(before);
     println!("memory grew by {grown} MiB");

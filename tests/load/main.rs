@@ -17,8 +17,16 @@ fn so_many(short: u64, long: u64) -> u64 {
 /// Median, 99th percentile and maximum in milliseconds.
 fn told(mut seconds: Vec<f64>) -> String {
     seconds.sort_by(f64::total_cmp);
-    let at = |part: usize| seconds.get(seconds.len() * part / 100).or(seconds.last()).map_or(0.0, |s| s * 1_000.0);
-    format!("{} answers, p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms", seconds.len(), at(50), at(99), at(100))
+    let at = |part: usize| {
+        seconds.get(seconds.len() * part / 100).or(seconds.last()).map_or(0.0, |s| s * 1_000.0)
+    };
+    format!(
+        "{} answers, p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
+        seconds.len(),
+        at(50),
+        at(99),
+        at(100)
+    )
 }
 
 /// Memory that this process holds, in MiB.

@@ -33,9 +33,15 @@ async fn what_is_too_much_is_refused_and_what_was_answered_is_there() {
     assert!(grown < 256, "{grown} MiB");
     let answered: Vec<_> = half.booked.iter().chain(&much.booked).collect();
     for (place, root) in [("shown", &*server.published()), ("on disk", &server.recovered())] {
-        let kept = answered.iter().filter(|id| root.rows.get(**id).is_some_and(|row| row.appointment().is_some()));
+        let kept = answered
+            .iter()
+            .filter(|id| root.rows.get(**id).is_some_and(|row| row.appointment().is_some()));
         assert_eq!(kept.count(), answered.len(), "all that was answered is {place}");
         let appointments = root.rows.values().filter(|row| row.appointment().is_some()).count();
-        assert_eq!(appointments, answered.len(), "and nothing else: a 503 has done nothing, {place}");
+        assert_eq!(
+            appointments,
+            answered.len(),
+            "and nothing else: a 503 has done nothing, {place}"
+        );
     }
 }

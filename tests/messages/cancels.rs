@@ -30,8 +30,10 @@ fn nothing_leaves_for_an_appointment_after_its_cancel_was_answered() {
             });
             before.push((id, begun));
         }
-        until(engine, "all are settled", |root| root.outbox.open().count() == 0 && root.outbox.messages().len() >= 40)
-            .await;
+        until(engine, "all are settled", |root| {
+            root.outbox.open().count() == 0 && root.outbox.messages().len() >= 40
+        })
+        .await;
         before
     });
     let taken = house.post.taken();

@@ -28,13 +28,17 @@ fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
             // One an hour for two days and a half.
             for id in 1..=60 {
                 house.knows(id, phone);
-                let start = begin.plus_seconds(i64::try_from(id).expect("small") * HOUR + 20 * MINUTE);
+                let start =
+                    begin.plus_seconds(i64::try_from(id).expect("small") * HOUR + 20 * MINUTE);
                 house.holds(id, id, start, 10);
             }
             house.post.is(Mood::Busy);
             house.live(async |engine| {
                 let none_under_way = |root: &Root| {
-                    !root.outbox.open().any(|message| matches!(message.progress, Progress::Claimed { .. }))
+                    !root
+                        .outbox
+                        .open()
+                        .any(|message| matches!(message.progress, Progress::Claimed { .. }))
                 };
                 for quarter in 0..260 {
                     // No attempt is to be begun in one hour and taken in the next.
@@ -51,9 +55,18 @@ fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
             let root = house.root();
             let zone = root.catalogue.zone();
             let taken = house.post.taken();
-            assert!(taken.len() > 10, "{} on {day}: {}", root.catalogue.group.timezone.name(), taken.len());
+            assert!(
+                taken.len() > 10,
+                "{} on {day}: {}",
+                root.catalogue.group.timezone.name(),
+                taken.len()
+            );
             for text in taken {
-                assert!(is_sms_hour(zone.civil_of(text.at)), "{text:?} left at {:?}", zone.civil_of(text.at));
+                assert!(
+                    is_sms_hour(zone.civil_of(text.at)),
+                    "{text:?} left at {:?}",
+                    zone.civil_of(text.at)
+                );
             }
         }
     }
@@ -65,7 +78,13 @@ fn what_was_due_while_the_server_was_down_is_sent_or_missed_item_by_item() {
         group.mailreminder = ReminderLead::new(60).expect("a lead");
         group.smsreminder = ReminderLead::new(60).expect("a lead");
     });
-    let starts = ["2026-03-03 10:14", "2026-03-03 10:15", "2026-03-03 10:16", "2026-03-03 12:00", "2026-03-03 09:50"];
+    let starts = [
+        "2026-03-03 10:14",
+        "2026-03-03 10:15",
+        "2026-03-03 10:16",
+        "2026-03-03 12:00",
+        "2026-03-03 09:50",
+    ];
     for (id, start) in (1..).zip(starts) {
         house.knows(id, phone);
         let start = house.local(start);
@@ -81,7 +100,11 @@ fn what_was_due_while_the_server_was_down_is_sent_or_missed_item_by_item() {
     let sent = |id| matches!(progress(&root, id), Progress::Sent { .. });
     assert!(missed(1) && missed(2), "15 minutes ahead is too late");
     assert!(sent(3), "16 minutes ahead is not");
-    assert!(root.outbox.messages().all(|message| message.reminder().is_some_and(|(_, it)| it.id.number() != 4)));
+    assert!(
+        root.outbox
+            .messages()
+            .all(|message| message.reminder().is_some_and(|(_, it)| it.id.number() != 4))
+    );
     assert!(missed(5), "what has begun is nobody's matter any more");
     assert_eq!(house.post.taken().len(), 2, "one mail, one text message");
 }
@@ -117,7 +140,12 @@ fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     }
     assert!(house.post.taken().is_empty());
     let none = |why: &Why| matches!(why, Why::TooMany);
-    assert!(!root.outbox.messages().any(|it| matches!(&it.progress, Progress::Suppressed { why, .. } if none(why))));
+    assert!(
+        !root
+            .outbox
+            .messages()
+            .any(|it| matches!(&it.progress, Progress::Suppressed { why, .. } if none(why)))
+    );
 }
 
 #[test]
@@ -140,7 +168,8 @@ fn one_hanging_gateway_does_not_hold_up_the_other_channel() {
         let all = |root: &Root| root.outbox.open().count() == 0 && settled(root) >= 39;
         until_later(&house, engine, "all are settled", all).await;
     });
-    let to_cancelled = house.post.taken().iter().filter(|taken| taken.to == "client40@example.org").count();
+    let to_cancelled =
+        house.post.taken().iter().filter(|taken| taken.to == "client40@example.org").count();
     let reminders = house.post.taken().iter().filter(|taken| taken.text.contains("Rappel")).count();
     assert_eq!(reminders, 39, "none to whom it was cancelled");
     assert!(to_cancelled <= 1, "but perhaps the cancellation");

@@ -45,9 +45,11 @@ pub(crate) fn vevent(id: u64) -> VeventId {
 
 /// `YYYY-MM-DD HH:MM` as a wall clock shows it.
 pub(crate) fn civil(text: &str) -> Civil {
-    let numbers: Vec<u32> = text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
+    let numbers: Vec<u32> =
+        text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
     let year = i32::try_from(numbers[0]).expect("a year");
-    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0).expect("a civil time")
+    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0)
+        .expect("a civil time")
 }
 
 /// The clock of a house, which breaks whoever reads it as often as a test wants.
@@ -59,7 +61,10 @@ pub(crate) struct Breaking {
 
 impl Clock for Breaking {
     fn now(&self) -> Instant {
-        let broken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let broken = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+            .is_ok();
         assert!(!broken, "a bug, as a test wants it");
         self.clock.now()
     }
@@ -126,7 +131,8 @@ impl House {
     /// Changes the calendar of that number.
     pub(crate) fn places(&mut self, calendar: u64, change: impl FnOnce(&mut Calendar)) {
         let id = CalendarId::new(calendar).expect("an id");
-        let row = Arc::make_mut(&mut self.first.catalogue).calendars.get_mut(&id).expect("a calendar");
+        let row =
+            Arc::make_mut(&mut self.first.catalogue).calendars.get_mut(&id).expect("a calendar");
         change(Arc::make_mut(row));
     }
 
@@ -155,8 +161,15 @@ impl House {
             reminders: Reminders::since(now),
         });
         let calendar_id = CalendarId::new(id % 40 + 1).expect("an id");
-        let row =
-            Vevent { id: vevent(id), calendar_id, kind, deleted: false, created_at: now, updated_at: now, rare: None };
+        let row = Vevent {
+            id: vevent(id),
+            calendar_id,
+            kind,
+            deleted: false,
+            created_at: now,
+            updated_at: now,
+            rare: None,
+        };
         self.first.put_vevent(row.into());
     }
 
@@ -176,11 +189,16 @@ impl House {
     fn recovered(&self) -> (Directory, Root) {
         let mut directory = Directory::default();
         self.first.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-        self.first.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+        self.first
+            .fiches
+            .keys()
+            .for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
         let mut root = self.first.clone();
         let read = self.disk.recover(|_, record| {
             match record.stream {
-                Stream::Directory => directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?),
+                Stream::Directory => {
+                    directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
+                }
                 Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
             }
             Ok(())
@@ -215,7 +233,8 @@ impl House {
     pub(crate) fn live<T>(&self, story: impl AsyncFnOnce(&Engine) -> T) -> T {
         let (directory, root) = self.recovered();
         let (log, _) = self.disk.recover(|_, _| Ok(())).expect("it was read before");
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let (told, journal) = runtime.block_on(async {
             let parts = Parts {
@@ -247,7 +266,11 @@ impl House {
 }
 
 /// Waits until the group stands as wanted.
-pub(crate) async fn until(engine: &Engine, what: &str, wanted: impl Fn(&Root) -> bool) -> Arc<Root> {
+pub(crate) async fn until(
+    engine: &Engine,
+    what: &str,
+    wanted: impl Fn(&Root) -> bool,
+) -> Arc<Root> {
     for _ in 0..6_000 {
         let root = engine.published().root(group()).expect("the group");
         if wanted(&root) {
@@ -261,7 +284,12 @@ pub(crate) async fn until(engine: &Engine, what: &str, wanted: impl Fn(&Root) ->
 }
 
 /// The same while the clock goes on, a second at a time.
-pub(crate) async fn until_later(house: &House, engine: &Engine, what: &str, wanted: impl Fn(&Root) -> bool) {
+pub(crate) async fn until_later(
+    house: &House,
+    engine: &Engine,
+    what: &str,
+    wanted: impl Fn(&Root) -> bool,
+) {
     for _ in 0..3_000 {
         if wanted(&engine.published().root(group()).expect("the group")) {
             return;
@@ -282,8 +310,14 @@ pub(crate) fn settled(root: &Root) -> usize {
 }
 
 pub(crate) fn progress(root: &Root, id: u64) -> Progress {
-    let of = |message: &&Arc<Message>| message.reminder().is_some_and(|(_, standing)| standing.id == vevent(id));
-    root.outbox.messages().find(of).map(|message| message.progress.clone()).expect("it has a message")
+    let of = |message: &&Arc<Message>| {
+        message.reminder().is_some_and(|(_, standing)| standing.id == vevent(id))
+    };
+    root.outbox
+        .messages()
+        .find(of)
+        .map(|message| message.progress.clone())
+        .expect("it has a message")
 }
 
 pub(crate) fn phone(fiche: &mut Fiche) {

@@ -109,7 +109,8 @@ fn practice(extent: Extent, due: Instant) -> Value {
 
 /// What the attempts at a reminder meet: faults, each as likely as any other but that few hang, then an end.
 fn plan(to: &str, faults_most: u32) -> VecDeque<Mood> {
-    let seed = to.bytes().fold(42, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    let seed =
+        to.bytes().fold(42, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
     let mut draws = StdRng::seed_from_u64(seed);
     let mut moods = VecDeque::new();
     while moods.len() < faults_most as usize && draws.random_ratio(2, 5) {
@@ -125,7 +126,12 @@ fn plan(to: &str, faults_most: u32) -> VecDeque<Mood> {
 
 /// A store whose first reminder is still ahead when the server serves it; where the machine was too slow for that, another
 /// is made with more time.
-fn served(extent: Extent, post: &Post, folder: &Path, options: &[&str]) -> (Served, std::path::PathBuf) {
+fn served(
+    extent: Extent,
+    post: &Post,
+    folder: &Path,
+    options: &[&str],
+) -> (Served, std::path::PathBuf) {
     let mut ahead_seconds = extent.ahead_seconds;
     for attempt in 0..6 {
         let due = SystemClock.now().plus_seconds(ahead_seconds);
@@ -195,7 +201,9 @@ impl Pro {
 
     /// Lines of the ledger of which a field is one of some values.
     async fn lines(&self, field: &str, values: &str, results: &str) -> Value {
-        let conditions = format!("conditions[0][field]={field}&conditions[0][op]=in&conditions[0][value]={values}");
+        let conditions = format!(
+            "conditions[0][field]={field}&conditions[0][op]=in&conditions[0][value]={values}"
+        );
         self.asks(reqwest::Method::GET, &format!("messages?{conditions}&results={results}")).await.0
     }
 
@@ -205,7 +213,11 @@ impl Pro {
         let answered = Stopwatch::now();
         let read = Stopwatch::now();
         let lines = self.lines("appointment_id", &id.to_string(), "all").await;
-        let sending = lines["records"].as_array().expect("a list").iter().any(|line| line["state"] == "sending");
+        let sending = lines["records"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|line| line["state"] == "sending");
         Cancelled { answered, life, read, sending }
     }
 }
@@ -215,7 +227,8 @@ async fn cancel_some(pro: Arc<Pro>, post: Arc<Post>, extent: Extent) -> BTreeMap
     let mut draws = StdRng::seed_from_u64(7);
     let mut cancelled = BTreeMap::new();
     for nth in 0..extent.cancels {
-        let begun = nth.saturating_sub(extent.cancels / 4) * extent.reminders / extent.cancels * 3 / 4;
+        let begun =
+            nth.saturating_sub(extent.cancels / 4) * extent.reminders / extent.cancels * 3 / 4;
         while (post.count() as u64) < begun {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -231,9 +244,14 @@ async fn cancel_some(pro: Arc<Pro>, post: Arc<Post>, extent: Extent) -> BTreeMap
 /// The last that was neither taken nor refused.
 fn waiting(post: &Post, but: &BTreeMap<u64, Cancelled>) -> Option<u64> {
     let met = post.met();
-    let ended: BTreeSet<&str> =
-        met.iter().filter(|it| matches!(it.mood, Mood::Takes | Mood::Refuses)).map(|it| it.to.as_str()).collect();
-    let number = |to: &str| to.trim_start_matches("+336").trim_start_matches('c').split('@').next()?.parse().ok();
+    let ended: BTreeSet<&str> = met
+        .iter()
+        .filter(|it| matches!(it.mood, Mood::Takes | Mood::Refuses))
+        .map(|it| it.to.as_str())
+        .collect();
+    let number = |to: &str| {
+        to.trim_start_matches("+336").trim_start_matches('c').split('@').next()?.parse().ok()
+    };
     met.iter()
         .rev()
         .filter(|it| !ended.contains(it.to.as_str()))
@@ -260,10 +278,12 @@ fn what_a_killed_process_sends_is_delivered_or_final_and_at_most_once_more_for_e
     .concat();
     let folder = tempfile::tempdir().expect("a folder");
     let (server, data) = served(extent, &post, folder.path(), &options);
-    let pro = Arc::new(Pro { http: reqwest::Client::new(), place: Mutex::new((server.base.clone(), 0)) });
+    let pro =
+        Arc::new(Pro { http: reqwest::Client::new(), place: Mutex::new((server.base.clone(), 0)) });
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let cancelling = runtime.spawn(cancel_some(Arc::clone(&pro), Arc::clone(&post), extent));
-    let (server, kills) = runtime.block_on(kill_until_settled(server, &data, &options, (&pro, &post), extent));
+    let (server, kills) =
+        runtime.block_on(kill_until_settled(server, &data, &options, (&pro, &post), extent));
     let (cancelled, ledger) = runtime.block_on(async {
         let cancelled = cancelling.await.expect("nobody panicked");
         let ledger = pro.asks(reqwest::Method::GET, "messages?results=all").await.0;
@@ -288,7 +308,9 @@ async fn kill_until_settled(
         while post.count() < goal {
             tokio::time::sleep(Duration::from_millis(5)).await;
             looks += 1;
-            if looks.is_multiple_of(100) && pro.lines("state", "planned,sending", "1").await["totalRecords"] == 0 {
+            if looks.is_multiple_of(100)
+                && pro.lines("state", "planned,sending", "1").await["totalRecords"] == 0
+            {
                 return (server, kills);
             }
         }
@@ -301,7 +323,13 @@ async fn kill_until_settled(
 }
 
 /// Holds what arrived against what the ledger says of it, and counts.
-fn examine(extent: Extent, kills: u64, post: &Post, cancelled: &BTreeMap<u64, Cancelled>, ledger: &[Value]) -> String {
+fn examine(
+    extent: Extent,
+    kills: u64,
+    post: &Post,
+    cancelled: &BTreeMap<u64, Cancelled>,
+    ledger: &[Value],
+) -> String {
     let (taken, met) = (post.taken(), post.met());
     let mut arrived: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
     taken.iter().for_each(|it| arrived.entry(&it.to).or_default().push((&it.identity, it.life)));
@@ -338,7 +366,9 @@ fn examine(extent: Extent, kills: u64, post: &Post, cancelled: &BTreeMap<u64, Ca
     assert!(untold.iter().all(|id| cancelled.contains_key(id)), "nothing is known of {untold:?}");
     cancelled.iter().for_each(|(id, cancel)| none_after(&met, *id, cancel));
     let of = |mood: Mood| {
-        [false, true].map(|sms| met.iter().filter(|it| it.mood == mood && it.to.starts_with('+') == sms).count())
+        [false, true].map(|sms| {
+            met.iter().filter(|it| it.mood == mood && it.to.starts_with('+') == sms).count()
+        })
     };
     let faults = [Mood::Busy, Mood::Refuses, Mood::Hangs, Mood::Drops].map(of);
     assert!(kills >= extent.kills_least, "only {kills} kills");
@@ -362,10 +392,14 @@ fn examine(extent: Extent, kills: u64, post: &Post, cancelled: &BTreeMap<u64, Ca
 /// ended before the ledger was read.
 fn none_after(met: &[Met], id: u64, cancel: &Cancelled) {
     let to = recipient(id);
-    let later: Vec<&Met> = met.iter().filter(|it| it.to == to && it.begun > cancel.answered).collect();
+    let later: Vec<&Met> =
+        met.iter().filter(|it| it.to == to && it.begun > cancel.answered).collect();
     assert!(later.len() <= 1, "{to} was written to after {cancel:?}: {later:?}");
     for attempt in later {
         assert_eq!(attempt.life, cancel.life, "{to} was written to after a restart: {cancel:?}");
-        assert!(attempt.begun < cancel.read || cancel.sending, "{to} was written to after {cancel:?}: {attempt:?}");
+        assert!(
+            attempt.begun < cancel.read || cancel.sending,
+            "{to} was written to after {cancel:?}: {attempt:?}"
+        );
     }
 }

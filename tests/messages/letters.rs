@@ -20,7 +20,10 @@ async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send +
         change(&mut row);
         Ok(row)
     });
-    engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft))).await.expect("free");
+    engine
+        .write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft)))
+        .await
+        .expect("free");
 }
 
 async fn moves(engine: &Engine, id: u64, seconds: i64) {
@@ -45,7 +48,8 @@ fn calendars(mail: &Taken) -> Vec<[String; 5]> {
     let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
     let mut found = Vec::new();
     for part in &parsed.parts {
-        let is_calendar = part.content_type().is_some_and(|kind| kind.subtype() == Some("calendar"));
+        let is_calendar =
+            part.content_type().is_some_and(|kind| kind.subtype() == Some("calendar"));
         let PartType::Text(text) = &part.body else { continue };
         if !is_calendar {
             continue;
@@ -56,7 +60,8 @@ fn calendars(mail: &Taken) -> Vec<[String; 5]> {
             let property = properties.iter().find(|it| it.name.as_str() == name);
             property.map_or_else(String::new, |it| it.val.as_str().to_owned())
         };
-        let event = calendar.components.iter().find(|it| it.name.as_str() == "VEVENT").expect("an event");
+        let event =
+            calendar.components.iter().find(|it| it.name.as_str() == "VEVENT").expect("an event");
         found.push([
             of(&calendar.properties, "METHOD"),
             of(&event.properties, "UID"),
@@ -101,7 +106,10 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
     assert_eq!(parsed.subject(), Some("Votre rendez-vous au salon Cut & Co a changé"));
     let text = parsed.body_text(0).expect("a text part");
-    assert!(text.contains("jeudi 5 mars 2026 à 11:00") && text.contains("jeudi 5 mars 2026 à 10:00"), "{text}");
+    assert!(
+        text.contains("jeudi 5 mars 2026 à 11:00") && text.contains("jeudi 5 mars 2026 à 10:00"),
+        "{text}"
+    );
     assert!(text.contains("https://rdv.example.org/m/c.1.1.abcdefghijklmnopqrst"), "{text}");
     let html = parsed.body_html(0).expect("a page");
     assert!(html.contains("Cut &#38; Co") && html.contains("12 rue de l’Église"), "{html}");
@@ -115,13 +123,16 @@ fn a_change_says_only_times_that_the_client_was_told_and_a_restored_appointment_
     let start = house.local("2026-03-05 10:00");
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
-        let told = async |count| drop(until(engine, "it is told", |root| settled(root) == count).await);
+        let told =
+            async |count| drop(until(engine, "it is told", |root| settled(root) == count).await);
         changes(engine, 1, |row| row.calendar_id = CalendarId::new(9).expect("an id")).await;
         told(1).await;
         house.post.is(Mood::Busy);
         moves(engine, 1, 3_600).await;
         until(engine, "it was tried", |root| {
-            root.outbox.open().any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
+            root.outbox
+                .open()
+                .any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
         })
         .await;
         moves(engine, 1, 3_600).await;
@@ -136,8 +147,14 @@ fn a_change_says_only_times_that_the_client_was_told_and_a_restored_appointment_
     let [elsewhere, moved, _, restored] = &taken[..] else { panic!("{taken:?}") };
     assert!(elsewhere.contains("a changé") && !elsewhere.contains("Il était prévu"), "{elsewhere}");
     assert!(moved.contains("  jeudi 5 mars 2026 à 12:00"), "{moved}");
-    assert!(moved.contains("Il était prévu : jeudi 5 mars 2026 à 10:00"), "11:00 was never told: {moved}");
-    assert!(restored.contains("il n’est plus annulé") && !restored.contains("a changé"), "{restored}");
+    assert!(
+        moved.contains("Il était prévu : jeudi 5 mars 2026 à 10:00"),
+        "11:00 was never told: {moved}"
+    );
+    assert!(
+        restored.contains("il n’est plus annulé") && !restored.contains("a changé"),
+        "{restored}"
+    );
     assert!(restored.contains("à 12:00") && !restored.contains("Il était prévu"), "{restored}");
 }
 
@@ -148,7 +165,9 @@ fn a_reminder_offers_to_cancel_only_what_can_still_be_cancelled() {
     });
     let start = house.local("2026-03-05 15:00");
     for (id, lead) in [(1, 60), (2, 61)] {
-        house.places(id + 1, |calendar| calendar.mintime_annulation = Bounded::new(lead).expect("a lead"));
+        house.places(id + 1, |calendar| {
+            calendar.mintime_annulation = Bounded::new(lead).expect("a lead")
+        });
         house.knows(id, |_| {});
         house.holds(id, id, start, 30);
     }
@@ -183,7 +202,10 @@ fn a_client_is_sent_to_the_calendars_own_address_and_not_to_the_groups() {
     let html = parsed.body_html(0).expect("a page");
     assert!(html.contains("2 avenue Foch<br>69006 Lyon") && !html.contains("Rivoli"), "{html}");
     let text = text(&taken[0]);
-    assert!(text.contains("\n  2 avenue Foch\r\n  69006 Lyon\r\n") && !text.contains("Rivoli"), "{text}");
+    assert!(
+        text.contains("\n  2 avenue Foch\r\n  69006 Lyon\r\n") && !text.contains("Rivoli"),
+        "{text}"
+    );
     let is_calendar = |part: &&mail_parser::MessagePart<'_>| {
         part.content_type().is_some_and(|kind| kind.subtype() == Some("calendar"))
     };
@@ -195,7 +217,8 @@ fn a_client_is_sent_to_the_calendars_own_address_and_not_to_the_groups() {
 }
 
 #[test]
-fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_comes_into_that_of_the_second() {
+fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_comes_into_that_of_the_second()
+ {
     let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
     house.knows(1, |_| {});
     house.knows(2, |_| {});
@@ -211,7 +234,10 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
             }
             Ok(row)
         });
-        engine.write(group(), Command::PutVevent(PutVevent::Change(vevent(1), draft))).await.expect("legal");
+        engine
+            .write(group(), Command::PutVevent(PutVevent::Change(vevent(1), draft)))
+            .await
+            .expect("legal");
         until(engine, "both are told", |root| settled(root) == 3).await;
     });
     let root = house.root();
@@ -223,12 +249,19 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
         ["client1@example.org", "client1@example.org", "client2@example.org"]
     );
     let [had, gone, has] = [before, first, second].map(|mail| calendars(mail)[0].clone());
-    assert_eq!((gone[0].as_str(), &gone[1], &gone[3]), ("CANCEL", &had[1], &had[3]), "the event that the first had");
+    assert_eq!(
+        (gone[0].as_str(), &gone[1], &gone[3]),
+        ("CANCEL", &had[1], &had[3]),
+        "the event that the first had"
+    );
     assert!(gone[2].parse::<u64>().expect("a number") > had[2].parse::<u64>().expect("a number"));
     assert!(has[0] == "REQUEST" && has[1] != had[1] && has[3] == had[3], "{has:?}");
     let key = root.rows[&vevent(1)].appointment().expect("an appointment").key;
     assert!(!first.text.contains(key.as_str()), "the new secret is the second's alone");
-    assert!(text(first).contains("Bonjour Client 1") && text(first).contains("jeudi 5 mars 2026 à 11:00"));
+    assert!(
+        text(first).contains("Bonjour Client 1")
+            && text(first).contains("jeudi 5 mars 2026 à 11:00")
+    );
     assert!(text(second).contains("Bonjour Client 2") && text(second).contains(key.as_str()));
     assert!(!text(first).contains("Client 2") && !text(second).contains("Client 1"));
 }
@@ -278,7 +311,9 @@ fn with_nobody_to_carry_them_messages_are_kept() {
         until(engine, "the cancellation is kept", |root| settled(root) == 1).await;
     });
     let root = house.root();
-    assert!(root.outbox.messages().all(|message| matches!(message.progress, Progress::Kept { .. })));
+    assert!(
+        root.outbox.messages().all(|message| matches!(message.progress, Progress::Kept { .. }))
+    );
     assert!(house.post.taken().is_empty());
 }
 
@@ -295,7 +330,8 @@ fn a_name() -> impl Strategy<Value = String> {
         Just(" ".to_owned()),
         "[ -~]{0,20}",
     ];
-    proptest::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat().chars().take(200).collect())
+    proptest::collection::vec(piece, 1..5)
+        .prop_map(|pieces| pieces.concat().chars().take(200).collect())
 }
 
 #[test]
@@ -318,10 +354,16 @@ fn what_others_are_called_is_never_taken_for_anything_but_words() {
     let taken = house.post.taken();
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
     let html = parsed.body_html(0).expect("a page");
-    assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<a href=x>"), "{html}");
+    assert!(
+        !html.contains("<script") && !html.contains("<b>") && !html.contains("<a href=x>"),
+        "{html}"
+    );
     let text = parsed.body_text(0).expect("a text part");
-    for said in ["Bonjour \"><script>alert(1)</script> {% if true %},", "BEGIN:VEVENT;A,B:<script>", "{{ said.group }}"]
-    {
+    for said in [
+        "Bonjour \"><script>alert(1)</script> {% if true %},",
+        "BEGIN:VEVENT;A,B:<script>",
+        "{{ said.group }}",
+    ] {
         assert!(text.contains(said), "{said} in {text}");
     }
     assert!(!text.contains('\u{202e}'));
@@ -332,12 +374,26 @@ fn what_others_are_called_is_never_taken_for_anything_but_words() {
             continue;
         }
         let lines = unfold(calendar);
-        for only in
-            ["BEGIN:VEVENT", "END:VCALENDAR", "ATTENDEE", "ORGANIZER", "SUMMARY", "LOCATION", "DESCRIPTION", "UID"]
-        {
-            assert_eq!(lines.lines().filter(|line| line.starts_with(only)).count(), 1, "{only} in {lines}");
+        for only in [
+            "BEGIN:VEVENT",
+            "END:VCALENDAR",
+            "ATTENDEE",
+            "ORGANIZER",
+            "SUMMARY",
+            "LOCATION",
+            "DESCRIPTION",
+            "UID",
+        ] {
+            assert_eq!(
+                lines.lines().filter(|line| line.starts_with(only)).count(),
+                1,
+                "{only} in {lines}"
+            );
         }
-        assert!(!lines.lines().any(|line| line.starts_with("Bcc") || line.starts_with("A,B")), "{lines}");
+        assert!(
+            !lines.lines().any(|line| line.starts_with("Bcc") || line.starts_with("A,B")),
+            "{lines}"
+        );
         seen += 1;
     }
     assert_eq!(seen, 2, "in the body and as a file");
@@ -352,7 +408,9 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
     let names = std::cell::RefCell::new(Vec::new());
     let mut runner = TestRunner::new_with_rng(
         Config::with_cases(60),
-        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+        proptest::test_runner::TestRng::deterministic_rng(
+            proptest::test_runner::RngAlgorithm::ChaCha,
+        ),
     );
     runner
         .run(&a_name(), |name| {
@@ -365,8 +423,13 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
         for (index, name) in names.iter().enumerate() {
             let mut fields = Patch::default();
             let Ok(name) = Name::new(name) else { continue };
-            fields.push(move |group: &mut slotbook::domain::group::Group| group.name = name.clone());
-            if engine.write(group(), Command::ChangeRecord(RecordChange::Group(fields))).await.is_err() {
+            fields
+                .push(move |group: &mut slotbook::domain::group::Group| group.name = name.clone());
+            if engine
+                .write(group(), Command::ChangeRecord(RecordChange::Group(fields)))
+                .await
+                .is_err()
+            {
                 continue;
             }
             let before = settled(&engine.published().root(group()).expect("the group"));
@@ -379,20 +442,34 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
     for mail in &taken {
         let (head, _) = mail.text.split_once("\r\n\r\n").expect("a head and a body");
         for line in head.split("\r\n") {
-            assert!(line.len() <= 998 && line.is_ascii() && !line.contains(['\r', '\n', '\0']), "{line:?}");
+            assert!(
+                line.len() <= 998 && line.is_ascii() && !line.contains(['\r', '\n', '\0']),
+                "{line:?}"
+            );
         }
         let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
         let names: Vec<&str> = parsed.headers().iter().map(|header| header.name()).collect();
-        for only in ["From", "To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"] {
-            assert_eq!(names.iter().filter(|name| name.eq_ignore_ascii_case(only)).count(), 1, "{only}: {names:?}");
+        for only in ["From", "To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"]
+        {
+            assert_eq!(
+                names.iter().filter(|name| name.eq_ignore_ascii_case(only)).count(),
+                1,
+                "{only}: {names:?}"
+            );
         }
         assert!(!names.iter().any(|name| name.eq_ignore_ascii_case("bcc")), "{names:?}");
         let from = parsed.from().and_then(|from| from.first()).expect("one sender");
         assert_eq!(from.address(), Some("rdv@shop.example"), "{head}");
         let to = parsed.to().expect("a recipient");
-        assert_eq!(to.iter().filter_map(|it| it.address()).collect::<Vec<_>>(), ["client1@example.org"]);
+        assert_eq!(
+            to.iter().filter_map(|it| it.address()).collect::<Vec<_>>(),
+            ["client1@example.org"]
+        );
         let subject = parsed.subject().expect("a subject");
-        assert!(subject.starts_with("Votre rendez-vous chez") && !subject.contains('\u{202e}'), "{subject:?}");
+        assert!(
+            subject.starts_with("Votre rendez-vous chez") && !subject.contains('\u{202e}'),
+            "{subject:?}"
+        );
         assert_eq!(calendars(mail).len(), 2, "in the body and as a file");
     }
 }

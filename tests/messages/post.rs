@@ -107,18 +107,23 @@ impl Post {
         });
         let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let (mails, texts) = (bind(), bind());
-        let (smtp, gateway) = (mails.local_addr().expect("bound"), texts.local_addr().expect("bound"));
+        let (smtp, gateway) =
+            (mails.local_addr().expect("bound"), texts.local_addr().expect("bound"));
         let (for_mails, for_texts) = (Arc::clone(&desk), Arc::clone(&desk));
         runtime.spawn(async move {
             while let Ok((stream, _)) = mails.accept().await {
                 let (desk, caller) = (Arc::clone(&for_mails), for_mails.caller());
-                tokio::spawn(async move { converse(stream, &desk, caller).await.unwrap_or_default() });
+                tokio::spawn(
+                    async move { converse(stream, &desk, caller).await.unwrap_or_default() },
+                );
             }
         });
         runtime.spawn(async move {
             while let Ok((stream, _)) = texts.accept().await {
                 let (desk, caller) = (Arc::clone(&for_texts), for_texts.caller());
-                tokio::spawn(async move { receive(stream, &desk, caller).await.unwrap_or_default() });
+                tokio::spawn(
+                    async move { receive(stream, &desk, caller).await.unwrap_or_default() },
+                );
             }
         });
         Self { smtp, gateway, desk, _runtime: runtime }
@@ -132,18 +137,20 @@ impl Post {
     /// From now on every other connection meets something bad, drawn by a seed.
     pub(crate) fn is_moody(&self, seed: u64) {
         let mut draws = StdRng::seed_from_u64(seed);
-        *self.desk.mood.lock().expect("nobody panicked") = Box::new(move || match draws.random_range(0..20_u32) {
-            0..4 => Mood::Busy,
-            4 => Mood::Refuses,
-            5 => Mood::Hangs,
-            6..10 => Mood::Drops,
-            _ => Mood::Takes,
-        });
+        *self.desk.mood.lock().expect("nobody panicked") =
+            Box::new(move || match draws.random_range(0..20_u32) {
+                0..4 => Mood::Busy,
+                4 => Mood::Refuses,
+                5 => Mood::Hangs,
+                6..10 => Mood::Drops,
+                _ => Mood::Takes,
+            });
     }
 
     /// From now on each recipient's attempts meet what is planned for that recipient.
     pub(crate) fn goes_by(&self, plan: impl Fn(&str) -> VecDeque<Mood> + Send + 'static) {
-        *self.desk.plan.lock().expect("nobody panicked") = Some(Plan { of: Box::new(plan), left: BTreeMap::new() });
+        *self.desk.plan.lock().expect("nobody panicked") =
+            Some(Plan { of: Box::new(plan), left: BTreeMap::new() });
     }
 
     /// A sender has died, and another begins: every connection of the first has been accepted before this returns.
@@ -203,11 +210,17 @@ impl Desk {
             None => mood,
             Some(Plan { of, left }) => {
                 let left = left.entry(to.to_owned()).or_insert_with(|| of(to));
-                if left.len() > 1 { left.pop_front() } else { left.front().copied() }.expect("a plan ends with a mood")
+                if left.len() > 1 { left.pop_front() } else { left.front().copied() }
+                    .expect("a plan ends with a mood")
             }
         };
         let Caller { begun, life } = caller;
-        self.met.lock().expect("nobody panicked").push(Met { to: to.to_owned(), mood, begun, life });
+        self.met.lock().expect("nobody panicked").push(Met {
+            to: to.to_owned(),
+            mood,
+            begun,
+            life,
+        });
         mood
     }
 
@@ -269,7 +282,10 @@ async fn converse(stream: TcpStream, desk: &Desk, caller: Caller) -> std::io::Re
                     }
                     text.push_str(line.strip_prefix('.').unwrap_or(&line));
                 }
-                let identity = text.lines().find_map(|line| line.strip_prefix("Message-ID: ")).unwrap_or_default();
+                let identity = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix("Message-ID: "))
+                    .unwrap_or_default();
                 let identity = identity.to_owned();
                 desk.take(text, to.clone(), identity, caller);
                 b"250 taken\r\n"
@@ -323,5 +339,10 @@ async fn receive(stream: TcpStream, desk: &Desk, caller: Caller) -> std::io::Res
             "200 OK"
         }
     };
-    stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").as_bytes()).await
+    stream
+        .write_all(
+            format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .as_bytes(),
+        )
+        .await
 }

@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
@@ -35,7 +37,8 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let file = folder.join(name);
-        std::fs::write(&file, params.self_signed(&key).expect("a certificate").pem()).expect("it is written");
+        std::fs::write(&file, params.self_signed(&key).expect("a certificate").pem())
+            .expect("it is written");
         Self { issuer: Issuer::new(params, key), file }
     }
 
@@ -91,7 +94,8 @@ impl Other {
     {
         let runtime = Runtime::new().expect("a runtime");
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
-        let (address, heard) = (listener.local_addr().expect("bound"), Arc::<Mutex<Heard>>::default());
+        let (address, heard) =
+            (listener.local_addr().expect("bound"), Arc::<Mutex<Heard>>::default());
         let theirs = Arc::clone(&heard);
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -228,7 +232,10 @@ async fn text<S: AsyncRead + AsyncWrite + Unpin>(
 /// `slotbook message-test`, by options of its own, on a machine that trusts an authority or the usual ones.
 fn test_message(to: &str, options: &[&str], machine_trusts: Option<&Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    command.env_clear().args(["message-test", "--to", to, "--message-seconds-max", "10"]).args(options);
+    command
+        .env_clear()
+        .args(["message-test", "--to", to, "--message-seconds-max", "10"])
+        .args(options);
     if let Some(file) = machine_trusts {
         command.env("SSL_CERT_FILE", file);
     }
@@ -278,8 +285,14 @@ impl Way {
 fn is_not_taken(output: &Output, reason: &str) {
     let said = complaint(output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("slotbook: the message was not taken: ") && said.contains(reason), "{said}");
-    assert!(output.stdout.is_empty() && !said.contains(PASSWORD) && !said.contains(&login()), "{said}");
+    assert!(
+        said.starts_with("slotbook: the message was not taken: ") && said.contains(reason),
+        "{said}"
+    );
+    assert!(
+        output.stdout.is_empty() && !said.contains(PASSWORD) && !said.contains(&login()),
+        "{said}"
+    );
 }
 
 #[test]
@@ -314,7 +327,10 @@ fn nobody_else_is_told_the_password_or_the_mail() {
     // A server, or somebody between, that offers no TLS but would gladly hear a password.
     let other = Other::mails(Manner::Plain, ours.vouches("127.0.0.1"));
     is_not_taken(&Way::to(&other, "starttls", &ours, PASSWORD).tried(), "STARTTLS");
-    assert!(!other.betrayed() && other.heard(|it| !it.plain.contains("MAIL") && it.plain.contains("EHLO")));
+    assert!(
+        !other.betrayed()
+            && other.heard(|it| !it.plain.contains("MAIL") && it.plain.contains("EHLO"))
+    );
 }
 
 #[test]
@@ -323,13 +339,21 @@ fn a_wrong_password_and_a_file_without_authorities_are_told() {
     let ours = Authority::new(folder.path(), "ours.pem");
     let other = Other::mails(Manner::Starttls, ours.vouches("127.0.0.1"));
     is_not_taken(&Way::to(&other, "starttls", &ours, "wrong").tried(), "535");
-    assert!(!other.betrayed() && other.heard(|it| it.taken == 0 && it.secret.contains("AUTH PLAIN")));
+    assert!(
+        !other.betrayed() && other.heard(|it| it.taken == 0 && it.secret.contains("AUTH PLAIN"))
+    );
     let mut way = Way::to(&other, "starttls", &ours, PASSWORD);
-    for (file, reason) in [(way.password_file.clone(), "certificate"), ("/nonexistent.pem".to_owned(), "/nonexistent")]
-    {
+    for (file, reason) in [
+        (way.password_file.clone(), "certificate"),
+        ("/nonexistent.pem".to_owned(), "/nonexistent"),
+    ] {
         way.trusts = file;
         let output = way.tried();
-        assert!(!output.status.success() && complaint(&output).contains(reason), "{}", complaint(&output));
+        assert!(
+            !output.status.success() && complaint(&output).contains(reason),
+            "{}",
+            complaint(&output)
+        );
     }
 }
 
@@ -352,7 +376,11 @@ fn text_messages_are_handed_over_in_secret_to_whom_the_machine_trusts() {
     {
         let (output, other) = send(authority, name);
         is_not_taken(&output, reason);
-        assert!(complaint(&output).contains("the SMS gateway cannot be reached"), "{}", complaint(&output));
+        assert!(
+            complaint(&output).contains("the SMS gateway cannot be reached"),
+            "{}",
+            complaint(&output)
+        );
         assert!(other.heard(|it| it.taken == 0 && it.secret.is_empty()));
     }
 }
@@ -380,7 +408,11 @@ fn the_ledger_says_why_nobody_takes_a_mail() {
         let served = Served::on(&store_of(&folder, &practice(1)), &options);
         let line = runtime.block_on(line_of_a_booking(&served.base, state));
         assert!(line["reason"].as_str().expect("a text").contains(reason), "{line}");
-        assert_eq!(line["attempts"].as_u64(), if state == "failed" { None } else { Some(1) }, "{line}");
+        assert_eq!(
+            line["attempts"].as_u64(),
+            if state == "failed" { None } else { Some(1) },
+            "{line}"
+        );
         assert!(!line.to_string().contains(PASSWORD), "{line}");
         assert_eq!(served.terminate(), Some(0));
     }
@@ -393,11 +425,13 @@ async fn line_of_a_booking(base: &str, state: &str) -> Value {
     let http = reqwest::Client::new();
     let group = format!("{base}/api/v1/groups/1");
     let booked = http.post(format!("{group}/appointments")).query(&[("apikey", "test-key")]);
-    let booked = booked.json(&booking("c1", &half_hour(0), 1, &[1])).send().await.expect("an answer");
+    let booked =
+        booked.json(&booking("c1", &half_hour(0), 1, &[1])).send().await.expect("an answer");
     assert_eq!(booked.status(), 201);
     for _ in 0..2_000 {
         let ledger = http.get(format!("{group}/messages")).query(&[("apikey", "test-key")]);
-        let ledger = ledger.basic_auth("pro@example.org", Some("secret")).send().await.expect("an answer");
+        let ledger =
+            ledger.basic_auth("pro@example.org", Some("secret")).send().await.expect("an answer");
         let ledger: Value = ledger.json().await.expect("JSON");
         let line = &ledger["records"][0];
         if line["state"] == state && (state != "planned" || line["attempts"].as_u64() > Some(0)) {

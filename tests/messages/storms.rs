@@ -24,7 +24,8 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     let many = how_many();
     for id in 1..=many {
         house.knows(id, |_| {});
-        let start = house.local("2026-03-04 10:00").plus_seconds(i64::try_from(id % 60).expect("small"));
+        let start =
+            house.local("2026-03-04 10:00").plus_seconds(i64::try_from(id % 60).expect("small"));
         // Those of one calendar come after one another.
         let later = start.plus_seconds(i64::try_from(id / 40).expect("small"));
         house.holds(id, id, later, 1);
@@ -58,11 +59,15 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     let identity = |id: u64, at: i64| format!("<slotbook-1-{id}-{at}@shop.example>");
     let mut told = [0_usize; 2];
     for message in root.outbox.messages() {
-        let copies = arrived.get(&identity(message.id.number(), message.created_at.0)).copied().unwrap_or(0);
+        let copies =
+            arrived.get(&identity(message.id.number(), message.created_at.0)).copied().unwrap_or(0);
         match &message.progress {
             Progress::Sent { attempts, .. } => {
                 assert!(copies >= 1, "{message:?} was not taken by anybody");
-                assert!(copies as u64 <= 1 + kills && copies <= *attempts as usize, "{copies} of {message:?}");
+                assert!(
+                    copies as u64 <= 1 + kills && copies <= *attempts as usize,
+                    "{copies} of {message:?}"
+                );
                 told[0] += 1;
             }
             Progress::Failed { reason, .. } => {
@@ -157,7 +162,10 @@ fn what_was_sent_is_kept_even_where_the_store_takes_no_writes_for_a_while() {
         // Time for the timer to wake again and again.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let root = engine.published().root(super::house::group()).expect("the group");
-        assert!(matches!(progress(&root, 1), Progress::Claimed { attempt: 1, .. }), "its result could not be kept yet");
+        assert!(
+            matches!(progress(&root, 1), Progress::Claimed { attempt: 1, .. }),
+            "its result could not be kept yet"
+        );
         engine.health().has_room(true);
         until(engine, "its result is kept", |root| settled(root) == 1).await;
     });

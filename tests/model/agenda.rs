@@ -8,7 +8,8 @@ use slotbook::domain::vevent::{Permits, Vevent};
 use super::shop::{Shop, booking_of, redrawn};
 
 fn two_bookings() -> (Shop, Vevent, Vevent) {
-    let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let mut shop =
+        Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
     let mut row = |name, start| {
         let id = shop.book(&booking_of(name, start)).expect("free")[0];
         Vevent::clone(shop.root.rows.get(&id).expect("made"))
@@ -20,7 +21,9 @@ fn two_bookings() -> (Shop, Vevent, Vevent) {
 #[test]
 fn a_move_gives_the_old_time_back_and_takes_the_new_on_either_calendar() {
     let (mut shop, ada, _) = two_bookings();
-    let starts = |shop: &Shop, on| shop.offers(on, &[1], Channel::Module, "2026-03-03 00:00", "2026-03-04 00:00").len();
+    let starts = |shop: &Shop, on| {
+        shop.offers(on, &[1], Channel::Module, "2026-03-03 00:00", "2026-03-04 00:00").len()
+    };
     assert_eq!((starts(&shop, 1), starts(&shop, 2)), (4, 6));
     assert_eq!(shop.moves(ada.id, 2, "2026-03-03 09:30"), Ok(true));
     assert_eq!((starts(&shop, 1), starts(&shop, 2)), (5, 5));
@@ -36,10 +39,17 @@ fn only_a_live_appointment_stands_in_the_way() {
     let Refusal::NotAvailable { obstacles } = &refused[0] else { panic!("{refused:?}") };
     assert!(matches!(obstacles[..], [Obstacle::Taken { id, .. }] if id == bob.id));
     let mut shop = shop.closed(1, "2026-03-03 09:00", "2026-03-03 12:00");
-    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 09:30"), Ok(true), "up to the moment Bob begins, in a plage");
+    assert_eq!(
+        shop.moves(ada.id, 1, "2026-03-03 09:30"),
+        Ok(true),
+        "up to the moment Bob begins, in a plage"
+    );
     assert_eq!(shop.cancel(bob.id, CancelRight::Pro), Ok(true));
     assert_eq!(shop.moves(ada.id, 1, "2026-03-03 09:45"), Ok(true));
-    assert!(matches!(shop.restores(bob.id).expect_err("Ada is there")[..], [Refusal::NotAvailable { .. }]));
+    assert!(matches!(
+        shop.restores(bob.id).expect_err("Ada is there")[..],
+        [Refusal::NotAvailable { .. }]
+    ));
     assert_eq!(shop.moves(bob.id, 1, "2026-03-03 09:50"), Ok(true), "a deleted one takes no time");
     assert_eq!(shop.moves(ada.id, 1, "2026-03-03 10:20"), Ok(true));
     assert_eq!(shop.restores(bob.id), Ok(true));

@@ -54,7 +54,13 @@ fn a_chain_is_booked_whole_or_not_at_all() {
     chain.intervention_ids = vec![intervention(1), intervention(2)];
     let made = shop.book(&chain).expect("10:30 to 12:00 fits exactly");
     assert_eq!(made.len(), 2);
-    let starts: Vec<_> = shop.root.rows.values().filter_map(|row| row.appointment()).map(|a| a.civil_start).collect();
+    let starts: Vec<_> = shop
+        .root
+        .rows
+        .values()
+        .filter_map(|row| row.appointment())
+        .map(|a| a.civil_start)
+        .collect();
     assert_eq!(starts, [civil("2026-03-03 10:30"), civil("2026-03-03 11:00")]);
     chain.client = somebody("Bob");
     chain.date = civil("2026-03-03 09:30");
@@ -67,32 +73,51 @@ fn a_chain_longer_than_the_group_allows_is_a_wrong_parameter() {
     let mut shop = Shop::open_on_tuesday();
     let mut chain = booking_of("Ada", "2026-03-03 09:00");
     chain.intervention_ids = vec![intervention(3); 4];
-    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+    assert!(
+        matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids")
+    );
     chain.intervention_ids = vec![];
-    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+    assert!(
+        matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids")
+    );
     chain.intervention_ids = vec![intervention(9)];
-    assert!(matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids"));
+    assert!(
+        matches!(shop.refusal_of(&chain), Refusal::InvalidParameter(f) if f.field == "intervention_ids")
+    );
 }
 
 #[test]
 fn lead_times_are_named_before_anything_else_that_is_wrong() {
-    let early = |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let early =
+        |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
     let mut shop = Shop::open_on_tuesday().with_calendar(1, early);
-    assert!(matches!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::MintimeRdv { .. }));
+    assert!(matches!(
+        shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
+        Refusal::MintimeRdv { .. }
+    ));
     shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("exactly 26 hours ahead is in time");
-    let late = |c: &mut slotbook::domain::calendar::Calendar| c.maxrdv_period = Bounded::known(25 * 60);
+    let late =
+        |c: &mut slotbook::domain::calendar::Calendar| c.maxrdv_period = Bounded::known(25 * 60);
     let mut shop = Shop::open_on_tuesday().with_calendar(1, late);
-    assert!(matches!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::MaxRdvPeriod { .. }));
-    shop.book(&booking_of("Ada", "2026-03-03 09:00")).expect("exactly 25 hours ahead is near enough");
+    assert!(matches!(
+        shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
+        Refusal::MaxRdvPeriod { .. }
+    ));
+    shop.book(&booking_of("Ada", "2026-03-03 09:00"))
+        .expect("exactly 25 hours ahead is near enough");
 }
 
 #[test]
 fn without_a_calendar_lead_times_refuse_only_where_they_hold_on_every_calendar() {
-    let early = |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let early =
+        |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
     let shop = Shop::open_on_tuesday().with_calendar(1, early);
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     command.calendar_id = None;
-    assert!(matches!(shop.clone().refusal_of(&command), Refusal::MintimeRdv { .. }), "calendar 2 offers nothing");
+    assert!(
+        matches!(shop.clone().refusal_of(&command), Refusal::MintimeRdv { .. }),
+        "calendar 2 offers nothing"
+    );
     let mut both = shop.opened(2, "2026-03-03 14:00", "2026-03-03 16:00", "", Permits::All);
     assert_eq!(both.refusal_of(&command), Refusal::NotAvailable { obstacles: vec![] });
     command.date = civil("2026-03-03 14:00");
@@ -103,14 +128,17 @@ fn without_a_calendar_lead_times_refuse_only_where_they_hold_on_every_calendar()
 #[test]
 fn no_preference_takes_any_free_calendar_and_each_is_as_likely() {
     let mut counts = [0; 2];
-    let shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let shop =
+        Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     command.calendar_id = None;
     let mut drawn = shop.clone();
     for _ in 0..400 {
         let mut story = drawn.clone();
         let made = story.book(&command).expect("both are free");
-        counts[usize::from(story.root.rows.get(&made[0]).expect("there").calendar_id == calendar(2))] += 1;
+        counts[usize::from(
+            story.root.rows.get(&made[0]).expect("there").calendar_id == calendar(2),
+        )] += 1;
         drawn.knows("another draw", "draw@example.org");
     }
     assert!(counts.iter().all(|count| (140..=260).contains(count)), "{counts:?}");
@@ -118,7 +146,8 @@ fn no_preference_takes_any_free_calendar_and_each_is_as_likely() {
 
 #[test]
 fn a_client_cannot_be_in_two_places_at_once() {
-    let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let mut shop =
+        Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
     shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
     let mut second = booking_of("Ada", "2026-03-03 09:30");
     second.calendar_id = Some(calendar(2));
@@ -149,9 +178,13 @@ fn the_clients_rules_are_named_together() {
     );
     shop.book(&booking_of("Ada", "2026-03-03 11:30")).expect("two hours apart");
     let refusals = shop.book(&booking_of("Ada", "2026-03-03 11:30")).expect_err("all of them");
-    assert!(matches!(refusals[..], [Refusal::SameTimeRdv { .. }, Refusal::MaxRdvNumber { most: 2 }]), "{refusals:?}");
+    assert!(
+        matches!(refusals[..], [Refusal::SameTimeRdv { .. }, Refusal::MaxRdvNumber { most: 2 }]),
+        "{refusals:?}"
+    );
     let mut shop = shop.at("2026-03-03 09:30");
-    shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("the first is over, the other an hour away");
+    shop.book(&booking_of("Ada", "2026-03-03 10:00"))
+        .expect("the first is over, the other an hour away");
 }
 
 #[test]
@@ -169,9 +202,17 @@ fn an_address_with_an_account_must_log_in() {
     let mut shop = Shop::open_on_tuesday();
     let fiche_id = shop.knows("Ada", "ada@example.org");
     let email = Email::new("Ada@example.org").expect("an address");
-    let account = Account { email: email.clone(), fiche_id, password_hash: Text::default(), former: Vec::new() };
+    let account = Account {
+        email: email.clone(),
+        fiche_id,
+        password_hash: Text::default(),
+        former: Vec::new(),
+    };
     shop.root.accounts.insert(email.folded(), account.into());
-    assert_eq!(shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")), Refusal::EmailAlreadyExists);
+    assert_eq!(
+        shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
+        Refusal::EmailAlreadyExists
+    );
     shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:30"), true)).expect("a professional may");
 }
 
@@ -188,7 +229,8 @@ fn what_a_key_alone_may_not_do_is_forbidden_before_parameters_are_read() {
     assert!(matches!(shop.refusal_of(&known), Refusal::Unauthorized { .. }));
     let mut shop = shop.with_group(|group| group.validate_email = true);
     assert!(matches!(shop.refusal_of(&command), Refusal::Unauthorized { .. }));
-    let mut shop = shop.with_group(|group| (group.validate_email, group.open_data) = (false, false));
+    let mut shop =
+        shop.with_group(|group| (group.validate_email, group.open_data) = (false, false));
     assert!(matches!(shop.refusal_of(&command), Refusal::Unauthorized { .. }));
 }
 
@@ -199,7 +241,8 @@ fn the_back_office_books_over_anything_but_taken_time() {
         .with_group(|group| group.inactive = true)
         .with_calendar(1, |c| c.publicname = Name::default());
     let pro = |name: &str, date: &str| by_pro(booking_of(name, date), false);
-    shop.book(&pro("Ada", "2026-03-01 03:07")).expect("in the past, off the grid, closed, hidden, inactive");
+    shop.book(&pro("Ada", "2026-03-01 03:07"))
+        .expect("in the past, off the grid, closed, hidden, inactive");
     shop.book(&pro("Bob", "2026-03-03 15:30")).expect_err("a plage takes it");
     shop.book(&pro("Bob", "2026-03-03 14:30")).expect("touching the plage");
     shop.book(&pro("Cleo", "2026-03-03 14:45")).expect_err("Bob is there");
@@ -222,13 +265,18 @@ fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
     shop.book(&command).expect("free");
     assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Byron");
     assert!(shop.root.fiche_of_email("ada@example.org").is_none(), "the address changed too");
-    let mut fiche = slotbook::domain::fiche::Fiche::clone(shop.root.fiches.get(&known).expect("there"));
+    let mut fiche =
+        slotbook::domain::fiche::Fiche::clone(shop.root.fiches.get(&known).expect("there"));
     fiche.deleted = true;
     shop.root.put_fiche(fiche.into());
     command.date = civil("2026-03-03 10:30");
-    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id"));
+    assert!(
+        matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id")
+    );
     command.client.id = FicheId::new(999);
-    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id"));
+    assert!(
+        matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id")
+    );
 }
 
 #[test]
@@ -236,7 +284,9 @@ fn a_new_client_needs_a_name() {
     let mut shop = Shop::open_on_tuesday();
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     command.client.fields = slotbook::domain::command::Patch::default();
-    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname"));
+    assert!(
+        matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname")
+    );
 }
 
 #[test]
@@ -266,7 +316,8 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
     unseen.book(&ignored).expect("nobody is asked for what they are not shown");
     let fiche = unseen.root.fiche_of_email("ada@example.org").expect("made");
     assert_eq!(fiche.customs.value(name), None, "a web caller does not set what it may not see");
-    let fields: Vec<String> = shop.book(&command).expect_err("both are missing").iter().map(field_of).collect();
+    let fields: Vec<String> =
+        shop.book(&command).expect_err("both are missing").iter().map(field_of).collect();
     assert_eq!(fields, ["str0", "fiche.str0"]);
     command.customs[0].1 = Some(value.clone());
     command.client.customs.push((name, Some(value.clone())));
@@ -299,7 +350,9 @@ fn of_a_hidden_calendar_a_key_alone_learns_only_that_it_is_not_offered() {
     for date in ["2026-03-03 09:30", "2026-03-03 09:31", "2026-03-03 20:00"] {
         assert_eq!(
             shop.refusal_of(&booking_of("Ada", date)),
-            Refusal::NotAvailable { obstacles: vec![Obstacle::NotOffered(NotOffered::CalendarHidden(calendar(1)))] }
+            Refusal::NotAvailable {
+                obstacles: vec![Obstacle::NotOffered(NotOffered::CalendarHidden(calendar(1)))]
+            }
         );
     }
 }
@@ -311,5 +364,7 @@ fn a_client_keeps_a_name_whatever_a_professional_sends() {
     let mut command = by_pro(booking_of("Ada", "2026-03-03 09:30"), true);
     command.client.id = Some(known);
     command.client.fields.push(|fiche| fiche.lastname = Name::default());
-    assert!(matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname"));
+    assert!(
+        matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname")
+    );
 }

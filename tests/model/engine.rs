@@ -37,7 +37,8 @@ fn parts(shop: &Shop, directory: Directory, root: Root, seed: u8) -> Parts {
 }
 
 fn simulated<F: Future>(story: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(story)
 }
 
@@ -55,7 +56,9 @@ fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, Root) {
     let (mut directory, mut root) = (imported(shop), shop.root.clone());
     disk.recover(|_, record| {
         match record.stream {
-            Stream::Directory => directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?),
+            Stream::Directory => {
+                directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
+            }
             Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
         }
         Ok(())
@@ -77,7 +80,12 @@ fn wish(client: usize, half_hour: i64, on: Option<u64>) -> Command {
 }
 
 /// Tells a story on a disk that loses power after some time; what each client was told, in the order of their wishes.
-fn story(shop: &Shop, disk: &SimulatedDisk, seed: u8, power: Duration) -> Vec<Option<Result<Vec<VeventId>, String>>> {
+fn story(
+    shop: &Shop,
+    disk: &SimulatedDisk,
+    seed: u8,
+    power: Duration,
+) -> Vec<Option<Result<Vec<VeventId>, String>>> {
     simulated(async {
         let (directory, root) = recovered(shop, disk);
         let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
@@ -102,9 +110,9 @@ fn story(shop: &Shop, disk: &SimulatedDisk, seed: u8, power: Duration) -> Vec<Op
         let deadline = tokio::time::Instant::now() + power;
         for client in clients {
             let answer = tokio::time::timeout_at(deadline, client).await.ok();
-            told.push(
-                answer.map(|joined| joined.expect("no client panics").map_err(|rejection| format!("{rejection:?}"))),
-            );
+            told.push(answer.map(|joined| {
+                joined.expect("no client panics").map_err(|rejection| format!("{rejection:?}"))
+            }));
         }
         told
     })
@@ -123,9 +131,15 @@ fn what_was_answered_survives_a_power_cut_at_any_moment() {
             disk.crash([Tail::Lost, Tail::Torn(1), Tail::Whole][usize::from(seed % 3)]);
             let (_, root) = recovered(&shop, &disk);
             for id in &answered {
-                let row = root.rows.get(id).unwrap_or_else(|| panic!("{id} was answered and is lost, seed {seed}"));
+                let row = root
+                    .rows
+                    .get(id)
+                    .unwrap_or_else(|| panic!("{id} was answered and is lost, seed {seed}"));
                 let client = row.appointment().expect("an appointment").fiche_id;
-                assert!(root.fiches.contains_key(&client), "an appointment never comes without its client");
+                assert!(
+                    root.fiches.contains_key(&client),
+                    "an appointment never comes without its client"
+                );
             }
             for view in root.calendars.values() {
                 let all: Vec<_> = view.taken.iter().collect();
@@ -157,8 +171,15 @@ fn everybody_is_answered_once_and_nobody_gets_a_taken_start() {
     let booked = told.iter().flatten().filter(|answer| answer.is_ok()).count();
     assert!(told.iter().all(Option::is_some));
     let (directory, root) = recovered(&shop, &disk);
-    assert_eq!(root.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(), booked);
-    assert_eq!(directory.blocks.len(), 3, "the import's and one block of ids per kind, however many refusals");
+    assert_eq!(
+        root.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(),
+        booked
+    );
+    assert_eq!(
+        directory.blocks.len(),
+        3,
+        "the import's and one block of ids per kind, however many refusals"
+    );
 }
 
 #[test]
@@ -195,7 +216,10 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
         for write in writes {
             told.push(write.await.expect("no panic").expect_err("nothing is done"));
         }
-        assert!(matches!(told[..], [Rejection::Expired, Rejection::Expired, Rejection::Overloaded]), "{told:?}");
+        assert!(
+            matches!(told[..], [Rejection::Expired, Rejection::Expired, Rejection::Overloaded]),
+            "{told:?}"
+        );
         let group_less = engine.write(GroupId::new(9).expect("an id"), wish(0, 0, None)).await;
         assert!(matches!(group_less, Err(Rejection::NoGroup)));
         engine.shut_down().await;
@@ -209,7 +233,8 @@ fn shutting_down_answers_all_that_was_let_in_and_ends_the_journal() {
     simulated(async {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
-        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        let (engine, journal) =
+            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
         let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         let booked = tokio::spawn({
             let engine = engine.clone();
@@ -232,7 +257,8 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
     simulated(async {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
-        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        let (engine, journal) =
+            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         let done = engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
         let row = done.root.rows.get(&done.appointments[0]).expect("there");
@@ -242,7 +268,10 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         let wrong = engine.write(group(), cancel(CancelRight::Secret(SECRET.into()))).await;
         assert!(matches!(wrong, Err(Rejection::Refused(_))));
         for _ in 0..2 {
-            let done = engine.write(group(), cancel(CancelRight::Secret(key.clone()))).await.expect("its own key");
+            let done = engine
+                .write(group(), cancel(CancelRight::Secret(key.clone())))
+                .await
+                .expect("its own key");
             assert!(done.root.rows.get(&row.id).expect("kept").deleted);
         }
         engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
@@ -255,7 +284,8 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
     simulated(async {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
-        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        let (engine, journal) =
+            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_secs(70)));
         let first = tokio::spawn({
             let engine = engine.clone();
@@ -278,7 +308,8 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
     simulated(async {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
-        let (engine, journal) = Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+        let (engine, journal) =
+            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         engine.health().has_room(false);
         let refused = engine.write(group(), wish(0, 0, Some(1))).await;

@@ -30,7 +30,10 @@ fn reminding() -> Shop {
 /// Ada, with an address and a number, on Tuesday at 11.
 fn booked(shop: &mut Shop) -> VeventId {
     let mut command = booking_of("Ada", "2026-03-03 11:00");
-    command.client.fields.push(|fiche| fiche.firstphone = Text::new("06 12 34 56 78").expect("a number"));
+    command
+        .client
+        .fields
+        .push(|fiche| fiche.firstphone = Text::new("06 12 34 56 78").expect("a number"));
     shop.book(&command).expect("free")[0]
 }
 
@@ -90,12 +93,20 @@ fn a_reminder_follows_its_appointment() {
     let id = booked(&mut shop);
     assert_eq!(times(&shop, id), both("2026-03-02 11:00", "2026-03-03 10:00"));
     shop.moves(id, 1, "2026-03-03 09:00").expect("free");
-    assert_eq!(times(&shop, id), both("2026-03-02 09:00", "2026-03-02 18:30"), "08:00 is night for text messages");
+    assert_eq!(
+        times(&shop, id),
+        both("2026-03-02 09:00", "2026-03-02 18:30"),
+        "08:00 is night for text messages"
+    );
     shop.cancel(id, CancelRight::Pro).expect("live");
     assert_eq!(times(&shop, id), both("", ""));
     let mut shop = shop.at("2026-03-02 10:00");
     shop.restores(id).expect("free");
-    assert_eq!(times(&shop, id), both("", "2026-03-02 18:30"), "the mail's time passed while it was cancelled");
+    assert_eq!(
+        times(&shop, id),
+        both("", "2026-03-02 18:30"),
+        "the mail's time passed while it was cancelled"
+    );
 }
 
 #[test]
@@ -127,7 +138,8 @@ fn other_changes_of_an_appointment_move_no_reminder() {
     };
     shop.by_hand(&PutVevent::Change(id, redrawn(move |_, row| state(row)))).expect("legal");
     assert_eq!(times(&shop, id), both("2026-03-02 11:00", "2026-03-03 10:00"));
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("an hour late is not too late");
+    let message =
+        claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("an hour late is not too late");
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
 }
 
@@ -145,10 +157,17 @@ fn a_reminder_is_sent_once_and_a_move_asks_for_another() {
     assert_eq!(times(&shop, id).0.as_deref(), Some("2026-03-02 11:00"), "it shows when it left");
     // A clock that was an hour ahead is mended.
     let mut shop = shop.at("2026-03-02 10:00");
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "a start once sent is not sent again");
+    assert_eq!(
+        claim(&mut shop, Item::Reminder(id, Channel::Mail)),
+        None,
+        "a start once sent is not sent again"
+    );
     shop.moves(id, 1, "2026-03-03 11:30").expect("free");
     let mut shop = shop.at("2026-03-02 11:30");
-    assert!(claim(&mut shop, Item::Reminder(id, Channel::Mail)).is_some(), "another start, another reminder");
+    assert!(
+        claim(&mut shop, Item::Reminder(id, Channel::Mail)).is_some(),
+        "another start, another reminder"
+    );
 }
 
 #[test]
@@ -158,7 +177,9 @@ fn a_claim_looks_at_the_newest_state() {
     let mut shop = shop.at("2026-03-02 11:00");
     let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
     let waiting = settle(&mut shop, &message, deferred()).expect("claimed");
-    let Progress::Waiting { attempts: 1, not_before, .. } = waiting.progress else { panic!("{waiting:?}") };
+    let Progress::Waiting { attempts: 1, not_before, .. } = waiting.progress else {
+        panic!("{waiting:?}")
+    };
     assert_eq!(not_before.seconds_since(shop.now), 15, "half of thirty seconds at least");
     assert_eq!(claim(&mut shop, Item::Message(message.id)), None, "not yet");
     shop.now = not_before;
@@ -167,13 +188,17 @@ fn a_claim_looks_at_the_newest_state() {
         (|shop, id| assert_eq!(shop.cancel(id, CancelRight::Pro), Ok(true)), Some(Why::Cancelled)),
         (|shop, id| assert_eq!(shop.moves(id, 1, "2026-03-03 09:00"), Ok(true)), Some(Why::Moved)),
         (|shop, id| change_client(shop, id, |fiche| fiche.email = None), Some(Why::NoRecipient)),
-        (|shop, id| change_client(shop, id, |fiche| fiche.rappel_email = false), Some(Why::Unwanted)),
+        (
+            |shop, id| change_client(shop, id, |fiche| fiche.rappel_email = false),
+            Some(Why::Unwanted),
+        ),
         (|_, _| {}, None),
     ];
     for (change, why) in outcomes {
         let mut shop = shop.clone();
         change(&mut shop, id);
-        let after = claim(&mut shop, Item::Message(message.id)).expect("its time has come").progress;
+        let after =
+            claim(&mut shop, Item::Message(message.id)).expect("its time has come").progress;
         match why {
             Some(why) => assert_eq!(after, Progress::Suppressed { at: shop.now, why }),
             None => assert_eq!(after, Progress::Claimed { attempt: 2, at: shop.now }),
@@ -186,34 +211,52 @@ fn a_reminder_leaves_while_the_appointment_is_more_than_15_minutes_ahead() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let progress = |shop: &Shop, at: &str| {
-        claim(&mut shop.clone().at(at), Item::Reminder(id, Channel::Mail)).expect("overdue").progress
+        claim(&mut shop.clone().at(at), Item::Reminder(id, Channel::Mail))
+            .expect("overdue")
+            .progress
     };
     assert!(matches!(progress(&shop, "2026-03-03 10:44"), Progress::Claimed { .. }));
     assert!(matches!(progress(&shop, "2026-03-03 10:45"), Progress::Missed { .. }));
     let mut late = shop.clone().at("2026-03-03 10:45");
     claim(&mut late, Item::Reminder(id, Channel::Mail)).expect("overdue");
     assert_eq!(times(&late, id).0, None, "nothing will be sent");
-    assert_eq!(claim(&mut late, Item::Reminder(id, Channel::Mail)), None, "and nothing is said twice");
+    assert_eq!(
+        claim(&mut late, Item::Reminder(id, Channel::Mail)),
+        None,
+        "and nothing is said twice"
+    );
     // Attempted in time and deferred until it is too late, it failed with what the other side said.
     let mut shop = shop.at("2026-03-03 10:44");
     let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("overdue");
     let mut shop = shop.at("2026-03-03 10:45");
     let failed = settle(&mut shop, &message, deferred()).expect("claimed").progress;
-    assert!(matches!(&failed, Progress::Failed { reason, .. } if reason.as_str() == "busy"), "{failed:?}");
+    assert!(
+        matches!(&failed, Progress::Failed { reason, .. } if reason.as_str() == "busy"),
+        "{failed:?}"
+    );
 }
 
 #[test]
 fn a_text_message_waits_for_the_morning_or_is_dropped() {
     for zone in ["Paris", "Eastern Time (US & Canada)", "Sydney", "Kathmandu"] {
         let mut shop = Shop::in_zone(zone, "2026-03-01 12:00")
-            .opened(1, "2026-03-03 06:00", "2026-03-03 12:00", "", slotbook::domain::vevent::Permits::All)
+            .opened(
+                1,
+                "2026-03-03 06:00",
+                "2026-03-03 12:00",
+                "",
+                slotbook::domain::vevent::Permits::All,
+            )
             .with_group(|group| {
                 group.smsreminder = ReminderLead::new(60).expect("a lead");
                 (group.mail_since.0, group.sms_since.0) = (0, 0);
             });
         let mut book = |start: &str, name: &str| {
             let mut command = booking_of(name, start);
-            command.client.fields.push(|fiche| fiche.firstphone = Text::new("0612").expect("a number"));
+            command
+                .client
+                .fields
+                .push(|fiche| fiche.firstphone = Text::new("0612").expect("a number"));
             shop.book(&command).expect("free")[0]
         };
         let (nine, late) = (book("2026-03-03 09:00", "Ada"), book("2026-03-03 09:30", "Bob"));
@@ -221,17 +264,27 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
         shop.moves(quarter, 2, "2026-03-03 09:15").expect("free");
         let mut shop = shop.at("2026-03-02 20:00");
         let local = |shop: &Shop, text| shop.root.catalogue.zone().instant_of(civil(text));
-        let waiting = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
+        let waiting =
+            claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
         assert!(
             matches!(waiting, Progress::Waiting { not_before, .. } if not_before == local(&shop, "2026-03-03 09:00"))
         );
-        let dropped = claim(&mut shop, Item::Reminder(nine, Channel::Sms)).expect("due at 18:30").progress;
-        assert!(matches!(dropped, Progress::Missed { .. }), "at 09:00 it is not ahead any more: {dropped:?}");
+        let dropped =
+            claim(&mut shop, Item::Reminder(nine, Channel::Sms)).expect("due at 18:30").progress;
+        assert!(
+            matches!(dropped, Progress::Missed { .. }),
+            "at 09:00 it is not ahead any more: {dropped:?}"
+        );
         let mut shop = shop.at("2026-03-03 09:00");
-        let claimed = claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("it is morning").progress;
+        let claimed =
+            claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("it is morning").progress;
         assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: {claimed:?}");
-        let claimed = claim(&mut shop, Item::Reminder(quarter, Channel::Sms)).expect("overdue").progress;
-        assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: 09:15 is still ahead: {claimed:?}");
+        let claimed =
+            claim(&mut shop, Item::Reminder(quarter, Channel::Sms)).expect("overdue").progress;
+        assert!(
+            matches!(claimed, Progress::Claimed { .. }),
+            "{zone}: 09:15 is still ahead: {claimed:?}"
+        );
     }
 }
 
@@ -244,7 +297,11 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
     let again = claim(&mut shop, Item::Message(first.id)).expect("the server ended meanwhile");
     assert_eq!((again.id, again.first_claimed_at), (first.id, first.first_claimed_at));
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }));
-    assert_eq!(settle(&mut shop, &first, Outcome::Taken), None, "the first attempt is nobody's any more");
+    assert_eq!(
+        settle(&mut shop, &first, Outcome::Taken),
+        None,
+        "the first attempt is nobody's any more"
+    );
 }
 
 #[test]
@@ -252,7 +309,12 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let message = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), "ada@example.org");
+    let message = shop.root.outbox.draft(
+        0,
+        shop.now,
+        Content::Confirmation(vec![standing]),
+        "ada@example.org",
+    );
     waits(&mut shop, &message);
     let first = claim(&mut shop, Item::Message(message.id)).expect("it waits");
     let before = shop.root.clone();
@@ -260,7 +322,10 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let moved = planning::standing(&shop.root.rows[&id]).expect("an appointment");
     assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
     assert_eq!(delivery::unwanted(&shop.root, &first, shop.now), None);
-    assert!(delivery::postponed(&shop.root, &first, shop.now).is_some(), "it would say the old time");
+    assert!(
+        delivery::postponed(&shop.root, &first, shop.now).is_some(),
+        "it would say the old time"
+    );
     settle(&mut shop, &first, deferred()).expect("claimed");
     let before = shop.root.clone();
     let mut shop = shop.at("2026-02-27 12:05");
@@ -280,7 +345,11 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
 /// A booking by key alone is to be confirmed to somebody.
 fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
     let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let message = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), to).caused_by_key();
+    let message = shop
+        .root
+        .outbox
+        .draft(0, shop.now, Content::Confirmation(vec![standing]), to)
+        .caused_by_key();
     waits(shop, &message);
     Item::Message(message.id)
 }
@@ -318,7 +387,11 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let first = waiting(&mut shop, link());
     let told = claim_of(&mut shop, 4, first);
     assert!(leaves(&told), "{told:?}");
-    assert_eq!(claim_of(&mut shop, 4, Item::Reminder(id, Channel::Mail)), too_many, "the link was the fourth");
+    assert_eq!(
+        claim_of(&mut shop, 4, Item::Reminder(id, Channel::Mail)),
+        too_many,
+        "the link was the fourth"
+    );
     assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
     let second = waiting(&mut shop, link());
     let told = claim_of(&mut shop, 4, second);
@@ -334,7 +407,8 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
 fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let claim_of_four = |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 4, carried: true });
+    let claim_of_four =
+        |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 4, carried: true });
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
             fiche.email = Some(slotbook::domain::text::Email::new(email).expect("an address"));
@@ -353,8 +427,12 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let told = claim_of_four(&mut shop, third).expect("it waits").progress;
     assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
     let mut shop = shop.at("2026-03-02 11:00");
-    let again = claim_of_four(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
-    assert!(matches!(again, Progress::Claimed { attempt: 2, .. }), "another attempt is no other message: {again:?}");
+    let again =
+        claim_of_four(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
+    assert!(
+        matches!(again, Progress::Claimed { attempt: 2, .. }),
+        "another attempt is no other message: {again:?}"
+    );
     let fourth = spelled(&mut shop, "ADA@example.org");
     let fourth = claim_of_four(&mut shop, fourth).expect("it waits").progress;
     assert!(matches!(fourth, Progress::Claimed { .. }), "the first was a day ago: {fourth:?}");
@@ -366,7 +444,9 @@ fn a_phone_without_a_digit_is_none_and_the_second_counts() {
     let id = booked(&mut shop);
     change_client(&mut shop, id, |fiche| fiche.firstphone = Text::new("inconnu").expect("a text"));
     assert_eq!(times(&shop, id).1, None, "nothing will be sent");
-    change_client(&mut shop, id, |fiche| fiche.secondphone = Text::new("06 98 76 54 32").expect("a number"));
+    change_client(&mut shop, id, |fiche| {
+        fiche.secondphone = Text::new("06 98 76 54 32").expect("a number")
+    });
     let mut shop = shop.at("2026-03-03 10:00");
     let message = claim(&mut shop, Item::Reminder(id, Channel::Sms)).expect("due");
     assert!(message.recipient.as_str().ends_with("698765432"), "{message:?}");
@@ -397,11 +477,17 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
     let mut shop = shop.at("2026-03-02 11:30");
     // As though the other side had been away for an hour.
     let mut waiting = Message::clone(shop.root.outbox.message(first.id).expect("kept"));
-    waiting.progress =
-        Progress::Waiting { attempts: 3, not_before: shop.now.plus_seconds(3_000), reason: Text::default() };
+    waiting.progress = Progress::Waiting {
+        attempts: 3,
+        not_before: shop.now.plus_seconds(3_000),
+        reason: Text::default(),
+    };
     shop.carry_out(Event::MessagePut { at: shop.now, message: Box::new(waiting) });
     let old = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("it is in the way");
-    assert_eq!((old.id, old.progress), (first.id, Progress::Suppressed { at: shop.now, why: Why::Moved }));
+    assert_eq!(
+        (old.id, old.progress),
+        (first.id, Progress::Suppressed { at: shop.now, why: Why::Moved })
+    );
     let new = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
     assert!(matches!(new.progress, Progress::Claimed { attempt: 1, .. }), "{new:?}");
 }
@@ -409,7 +495,12 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
 /// What the client is told of a change of an appointment by hand.
 fn told(before: &Root, shop: &Shop, id: VeventId) -> Vec<Message> {
     let row = Box::new(Vevent::clone(&shop.root.rows[&id]));
-    announcement::messages(before, &shop.root, &Event::VeventPut { at: shop.root.last_stamp, row }, shop.now)
+    announcement::messages(
+        before,
+        &shop.root,
+        &Event::VeventPut { at: shop.root.last_stamp, row },
+        shop.now,
+    )
 }
 
 #[test]
@@ -422,7 +513,10 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
     shop.cancel(id, CancelRight::Pro).expect("live");
     let messages = told(&moved, &shop, id);
     assert!(messages[0].created_at > shop.now, "stamps never go back");
-    let event = Event::VeventPut { at: shop.root.last_stamp, row: Box::new(Vevent { deleted: true, ..*row }) };
+    let event = Event::VeventPut {
+        at: shop.root.last_stamp,
+        row: Box::new(Vevent { deleted: true, ..*row }),
+    };
     shop.carry_out(event.announced_by(messages.clone()));
     let message = claim(&mut shop, Item::Message(messages[0].id)).expect("due at once");
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
@@ -444,7 +538,8 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
         }
     });
     let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
-    let event = agenda::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now).expect("legal");
+    let event =
+        agenda::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now).expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)
 }
@@ -468,7 +563,10 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
     let [told, _] = &messages[..] else { panic!("{messages:?}") };
     let Content::Withdrawal(withdrawn) = &told.content else { panic!("{told:?}") };
     assert_eq!((told.recipient.as_str(), told.kind().name()), ("ada@example.org", "cancellation"));
-    assert_eq!((withdrawn.client, withdrawn.key, withdrawn.appointment.start), (was.fiche_id, was.key, was.start));
+    assert_eq!(
+        (withdrawn.client, withdrawn.key, withdrawn.appointment.start),
+        (was.fiche_id, was.key, was.start)
+    );
     let is = shop.root.rows[&id].appointment().expect("an appointment").clone();
     assert_ne!(is.key, was.key);
     let with = |key: Key| CancelRight::Secret(key.as_str().to_owned());
@@ -484,7 +582,12 @@ fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let pending = shop.root.outbox.draft(0, shop.now, Content::Confirmation(vec![standing]), "ada@example.org");
+    let pending = shop.root.outbox.draft(
+        0,
+        shop.now,
+        Content::Confirmation(vec![standing]),
+        "ada@example.org",
+    );
     waits(&mut shop, &pending);
     let mut due = shop.at("2026-03-02 11:00");
     let reminder = claim(&mut due, Item::Reminder(id, Channel::Mail)).expect("due");
@@ -526,7 +629,10 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
         })
     };
     let kinds = |shop: &Shop, before: &Root| {
-        told(before, shop, id).iter().map(|it| (it.recipient.as_str().to_owned(), it.kind().name())).collect::<Vec<_>>()
+        told(before, shop, id)
+            .iter()
+            .map(|it| (it.recipient.as_str().to_owned(), it.kind().name()))
+            .collect::<Vec<_>>()
     };
     let ada = || ("ada@example.org".to_owned(), "cancellation");
     // Cancelled and given away at once: Bob never had it.
@@ -540,7 +646,8 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
     assert_eq!(kinds(&after, &shop.root), [("bob@example.org".to_owned(), "confirmation")]);
     // Cancelled before, and Ada has not heard of it yet: what was to tell her is overtaken.
     let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let unheard = shop.root.outbox.draft(0, shop.now, Content::Cancellation(standing), "ada@example.org");
+    let unheard =
+        shop.root.outbox.draft(0, shop.now, Content::Cancellation(standing), "ada@example.org");
     waits(&mut shop, &unheard);
     let mut after = shop.clone();
     after.by_hand(&PutVevent::Change(id, given(false))).expect("free");

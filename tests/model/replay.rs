@@ -110,7 +110,13 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        let shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
+        let shop = Shop::open_on_tuesday().opened(
+            2,
+            "2026-03-03 09:00",
+            "2026-03-03 14:00",
+            "",
+            Permits::All,
+        );
         let mut shop = shop.with_group(|group| (group.sendmail, group.open) = (true, true));
         shop.announces = true;
         Self { shop, made: Vec::new(), links: Vec::new() }
@@ -146,9 +152,12 @@ impl Story {
             Step::Client { of, name, deleted } => {
                 let row = of.and_then(|which| self.one_of(which));
                 let root = &self.shop.root;
-                let appointment = row.and_then(|id| root.rows.get(&id)).and_then(|row| row.appointment());
-                let put =
-                    Put { id: appointment.map(|appointment| appointment.fiche_id), fields: client(name, deleted) };
+                let appointment =
+                    row.and_then(|id| root.rows.get(&id)).and_then(|row| row.appointment());
+                let put = Put {
+                    id: appointment.map(|appointment| appointment.fiche_id),
+                    fields: client(name, deleted),
+                };
                 prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok());
             }
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
@@ -157,7 +166,10 @@ impl Story {
                 let zone = ZoneName::from_name(name).expect("a zone");
                 let mut fields = Patch::default();
                 fields.push(move |group: &mut Group| group.timezone = zone);
-                prop_assert!(shop.changes(&RecordChange::Group(fields)).is_ok(), "no clock changes that day");
+                prop_assert!(
+                    shop.changes(&RecordChange::Group(fields)).is_ok(),
+                    "no clock changes that day"
+                );
             }
             Step::Link { client, moves } => {
                 let asked = shop.asks_link(&wish(&shop.root, client, moves));
@@ -187,7 +199,9 @@ fn wish(root: &Root, client: u8, moves: bool) -> AskLink {
         None => AskLink { email, wish: LinkWish::Account { pending_rdv: None } },
         Some((folded, account)) => {
             let mut fields = Patch::default();
-            fields.push(move |fiche: &mut Fiche| fiche.firstname = Name::new("moving").expect("a name"));
+            fields.push(move |fiche: &mut Fiche| {
+                fiche.firstname = Name::new("moving").expect("a name")
+            });
             let put = Put { id: Some(account.fiche_id), fields };
             AskLink { email, wish: LinkWish::Email { account: folded.clone(), put } }
         }
@@ -221,16 +235,22 @@ struct Said {
 fn said(shop: &Shop, root: &Root) -> Said {
     let mut shop = shop.clone();
     shop.root = root.clone();
-    let offers = |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
+    let offers =
+        |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
     let first = root.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");
-        [Asker::Known, Asker::Account(first)].map(|asker| root.links.has_room(&folded, asker, shop.now))
+        [Asker::Known, Asker::Account(first)]
+            .map(|asker| root.links.has_room(&folded, asker, shop.now))
     };
     Said {
         hash: state::hash(root),
         offers: [offers(1), offers(2)],
-        appointments: root.fiches.keys().map(|fiche| root.appointments_of(*fiche).to_vec()).collect(),
+        appointments: root
+            .fiches
+            .keys()
+            .map(|fiche| root.appointments_of(*fiche).to_vec())
+            .collect(),
         room_for_links: (0..6).map(room).collect(),
     }
 }
@@ -285,7 +305,8 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
     let mut shop = Shop::open_on_tuesday();
     let fiche_id = shop.knows("Kim", "\u{212a}im@example.org");
     let account = |email: &str, hash: &str| {
-        let (email, password_hash) = (Email::new(email).expect("an address"), Text::new(hash).expect("a text"));
+        let (email, password_hash) =
+            (Email::new(email).expect("an address"), Text::new(hash).expect("a text"));
         Box::new(Account { email, fiche_id, password_hash, former: Vec::new() })
     };
     let mut put = |was: Option<&str>, account: Box<Account>| {
@@ -300,9 +321,18 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
         shop.root.accounts.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(put(None, account("\u{212a}IM@example.org", "one")), ["\u{212a}im@example.org"]);
-    assert_eq!(put(Some("kim@example.org"), account("\u{212a}im@example.org", "two")), ["\u{212a}im@example.org"]);
-    assert_eq!(put(None, account("kim@example.org", "three")), ["kim@example.org", "\u{212a}im@example.org"]);
-    assert_eq!(put(Some("kim@example.org"), account("ada@example.org", "four"))[0], "ada@example.org");
+    assert_eq!(
+        put(Some("kim@example.org"), account("\u{212a}im@example.org", "two")),
+        ["\u{212a}im@example.org"]
+    );
+    assert_eq!(
+        put(None, account("kim@example.org", "three")),
+        ["kim@example.org", "\u{212a}im@example.org"]
+    );
+    assert_eq!(
+        put(Some("kim@example.org"), account("ada@example.org", "four"))[0],
+        "ada@example.org"
+    );
 }
 
 /// A change of what the group offers; it may be of something that is not there.
@@ -312,20 +342,30 @@ fn offer(what: u8, which: u64) -> RecordChange {
     match what {
         0 => RecordChange::Calendarset(named(None, |row: &mut Calendarset, name| row.name = name)),
         1 => RecordChange::RemoveCalendarset(set),
-        2 => RecordChange::Calendar(named(Some(calendar(which)), move |row: &mut Calendar, name| {
-            (row.calendarset_id, row.name) = (Some(set), name);
-        })),
+        2 => {
+            RecordChange::Calendar(named(Some(calendar(which)), move |row: &mut Calendar, name| {
+                (row.calendarset_id, row.name) = (Some(set), name);
+            }))
+        }
         3 => RecordChange::Calendar(named(None, |row: &mut Calendar, name| row.name = name)),
-        4 => RecordChange::Interventionset(named(None, |row: &mut Interventionset, name| row.name = name)),
-        5 => RecordChange::RemoveInterventionset(category),
-        6 => RecordChange::Intervention(named(Some(intervention(which)), move |row: &mut Intervention, name| {
-            (row.interventionset_id, row.name) = (Some(category), name);
+        4 => RecordChange::Interventionset(named(None, |row: &mut Interventionset, name| {
+            row.name = name
         })),
+        5 => RecordChange::RemoveInterventionset(category),
+        6 => RecordChange::Intervention(named(
+            Some(intervention(which)),
+            move |row: &mut Intervention, name| {
+                (row.interventionset_id, row.name) = (Some(category), name);
+            },
+        )),
         _ => RecordChange::Customfield(named(None, |_, _| {})),
     }
 }
 
-fn named<R: Record>(id: Option<R::Id>, change: impl Fn(&mut R, Name<255>) + Send + Sync + 'static) -> Put<R> {
+fn named<R: Record>(
+    id: Option<R::Id>,
+    change: impl Fn(&mut R, Name<255>) + Send + Sync + 'static,
+) -> Put<R> {
     let mut fields = Patch::default();
     fields.push(move |row| change(row, Name::new("a name").expect("a name")));
     Put { id, fields }

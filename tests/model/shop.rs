@@ -11,8 +11,8 @@ use slotbook::domain::calendar::Calendar;
 use slotbook::domain::cancellation::{self, Cancellation};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::command::{
-    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, FollowLink, LinkDraws,
-    Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
+    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
+    FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
 use slotbook::domain::delivery::{self, Deliver};
 use slotbook::domain::enrolment;
@@ -53,9 +53,11 @@ pub(crate) fn intervention(id: u64) -> InterventionId {
 
 /// `YYYY-MM-DD HH:MM` as a wall clock shows it.
 pub(crate) fn civil(text: &str) -> Civil {
-    let numbers: Vec<u32> = text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
+    let numbers: Vec<u32> =
+        text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
     let year = i32::try_from(numbers[0]).expect("a year");
-    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0).expect("a civil time")
+    Civil::from_ymd_hms(year, numbers[1], numbers[2], numbers[3], numbers[4], 0)
+        .expect("a civil time")
 }
 
 impl Shop {
@@ -87,7 +89,13 @@ impl Shop {
 
     /// In Paris on the Monday before, with calendar 1 open on Tuesday 3 March 2026 from 9 to 12.
     pub(crate) fn open_on_tuesday() -> Self {
-        Self::in_zone("Paris", "2026-03-02 08:00").opened(1, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All)
+        Self::in_zone("Paris", "2026-03-02 08:00").opened(
+            1,
+            "2026-03-03 09:00",
+            "2026-03-03 12:00",
+            "",
+            Permits::All,
+        )
     }
 
     pub(crate) fn at(mut self, now: &str) -> Self {
@@ -106,10 +114,19 @@ impl Shop {
     }
 
     pub(crate) fn with_calendar(self, id: u64, change: impl FnOnce(&mut Calendar)) -> Self {
-        self.with(|c| change(Arc::make_mut(c.calendars.get_mut(&calendar(id)).expect("a calendar"))))
+        self.with(|c| {
+            change(Arc::make_mut(c.calendars.get_mut(&calendar(id)).expect("a calendar")))
+        })
     }
 
-    pub(crate) fn opened(mut self, on: u64, from: &str, to: &str, rrule: &str, permits: Permits) -> Self {
+    pub(crate) fn opened(
+        mut self,
+        on: u64,
+        from: &str,
+        to: &str,
+        rrule: &str,
+        permits: Permits,
+    ) -> Self {
         let series = self.series(from, to, rrule);
         self.put(on, Kind::Availability(Box::new(Availability { series, permits })));
         self
@@ -158,7 +175,8 @@ impl Shop {
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
         let event = if self.announces {
-            let messages = announcement::messages(&self.root, &self.root.apply(&event), &event, self.now);
+            let messages =
+                announcement::messages(&self.root, &self.root.apply(&event), &event, self.now);
             event.announced_by(messages)
         } else {
             event
@@ -166,7 +184,12 @@ impl Shop {
         let number = u8::try_from(self.events.len() % 250).expect("small");
         let event = if number.is_multiple_of(3) {
             let at = self.root.apply(&event).last_stamp;
-            let answered = Answered { scope: [number % 7; 32], body: [number; 32], at, answer: vec![number; 9].into() };
+            let answered = Answered {
+                scope: [number % 7; 32],
+                body: [number; 32],
+                at,
+                answer: vec![number; 9].into(),
+            };
             Event::DoneOnce { answered: answered.into(), event: Box::new(event) }
         } else {
             event
@@ -243,7 +266,8 @@ impl Shop {
     /// Follows a link, and gives a password.
     pub(crate) fn follows_link(&mut self, hash: [u8; 32]) -> Result<(), Refusals> {
         let new_fiche = FicheId::new(self.id()).expect("an id");
-        let command = FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
+        let command =
+            FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
         let event = enrolment::follow(&self.root, &command, new_fiche, self.now)?;
         self.carry_out(event);
         Ok(())
@@ -277,11 +301,19 @@ impl Shop {
     }
 
     /// The starts that the search offers on a calendar for one intervention, on the wall clock.
-    pub(crate) fn offers(&self, on: u64, interventions: &[u64], channel: Channel, from: &str, to: &str) -> Vec<Civil> {
+    pub(crate) fn offers(
+        &self,
+        on: u64,
+        interventions: &[u64],
+        channel: Channel,
+        from: &str,
+        to: &str,
+    ) -> Vec<Civil> {
         let zone = self.root.catalogue.zone();
         let ids: Vec<InterventionId> = interventions.iter().map(|id| intervention(*id)).collect();
         let chain = self.root.catalogue.chain(&ids, channel).expect("a chain");
-        let window = Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
+        let window =
+            Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
         let view = self.root.calendars.get(&calendar(on)).expect("a calendar");
         let mut starts = Vec::new();
         free_starts(&self.root.catalogue, view, &chain, window, self.now, channel, &mut starts);

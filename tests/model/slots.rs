@@ -42,31 +42,40 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("Newfoundland", "2026-03-07 00:00")),
         Just(("UTC", "2026-06-01 00:00")),
     ];
-    let channel = prop_oneof![Just(Channel::Module), Just(Channel::ModuleByPro), Just(Channel::BackOffice)];
+    let channel =
+        prop_oneof![Just(Channel::Module), Just(Channel::ModuleByPro), Just(Channel::BackOffice)];
     let opened = (span(), prop_oneof![Just(None), (1..4_u64).prop_map(Some)], any::<bool>());
     (
         (place, channel, proptest::collection::vec(1..4_u64, 1..4)),
         proptest::collection::vec(opened, 0..6),
         (proptest::collection::vec(span(), 0..3), proptest::collection::vec(span(), 0..6)),
-        (prop_oneof![Just(7), Just(15), Just(30), Just(60)], 0..600_i64, 1_000..4_000_i64, -600..1_440_i64, span()),
+        (
+            prop_oneof![Just(7), Just(15), Just(30), Just(60)],
+            0..600_i64,
+            1_000..4_000_i64,
+            -600..1_440_i64,
+            span(),
+        ),
     )
-        .prop_map(|(((zone, midnight), channel, chain), open, (plages, appointments), numbers)| {
-            let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
-            Story {
-                zone,
-                midnight,
-                open,
-                plages,
-                appointments,
-                chain,
-                generate_interval,
-                mintime_rdv,
-                maxrdv_period,
-                now,
-                window,
-                channel,
-            }
-        })
+        .prop_map(
+            |(((zone, midnight), channel, chain), open, (plages, appointments), numbers)| {
+                let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
+                Story {
+                    zone,
+                    midnight,
+                    open,
+                    plages,
+                    appointments,
+                    chain,
+                    generate_interval,
+                    mintime_rdv,
+                    maxrdv_period,
+                    now,
+                    window,
+                    channel,
+                }
+            },
+        )
 }
 
 impl Story {
@@ -97,7 +106,12 @@ impl Story {
     }
 }
 
-fn series(zone: Zone, first: Instant, span: Span, daily: bool) -> Option<slotbook::domain::recurrence::Series> {
+fn series(
+    zone: Zone,
+    first: Instant,
+    span: Span,
+    daily: bool,
+) -> Option<slotbook::domain::recurrence::Series> {
     let start = zone.civil_of(first).plus_seconds(span.0 * MINUTE);
     let rule = daily.then(|| "FREQ=DAILY;COUNT=3".parse().expect("a rule"));
     let end = start.plus_seconds(span.1 * MINUTE);
@@ -134,14 +148,20 @@ impl Naive {
         let first = zone.instant_of(super::shop::civil(story.midnight));
         let on_the_wall = |span: Span, day: i64| {
             let start = zone.civil_of(first).plus_seconds(span.0 * MINUTE + day * DAY);
-            Interval { start: zone.instant_of(start), end: zone.instant_of(start.plus_seconds(span.1 * MINUTE)) }
+            Interval {
+                start: zone.instant_of(start),
+                end: zone.instant_of(start.plus_seconds(span.1 * MINUTE)),
+            }
         };
         // An event whose own end is not after its start cannot be made at all.
         let makeable = |span: &Span| !on_the_wall(*span, 0).is_empty();
         let days = |daily: bool| if daily { 0..3 } else { 0..1 };
         let open = story.open.iter().filter(|(span, ..)| makeable(span));
-        let open = open.flat_map(|(span, only, daily)| days(*daily).map(|day| (on_the_wall(*span, day), *only)));
-        let plages = story.plages.iter().filter(|span| makeable(span)).map(|span| on_the_wall(*span, 0));
+        let open = open.flat_map(|(span, only, daily)| {
+            days(*daily).map(|day| (on_the_wall(*span, day), *only))
+        });
+        let plages =
+            story.plages.iter().filter(|span| makeable(span)).map(|span| on_the_wall(*span, 0));
         let appointments = story.appointments.iter().map(|(start, minutes)| {
             let start = first.plus_minutes(*start);
             Interval { start, end: start.plus_minutes(*minutes) }
@@ -156,22 +176,30 @@ impl Naive {
     }
 
     fn permitting(&self, intervention: u64) -> impl Iterator<Item = Interval> + '_ {
-        self.open.iter().filter(move |(_, only)| only.is_none_or(|only| only == intervention)).map(|(i, _)| *i)
+        self.open
+            .iter()
+            .filter(move |(_, only)| only.is_none_or(|only| only == intervention))
+            .map(|(i, _)| *i)
     }
 
     /// The names of all rules that stand in the way.
     fn obstacles(&self, start: Instant) -> Vec<&'static str> {
         let story = &self.story;
         let mut found = Vec::new();
-        let holds = |interval: &Interval, moment: Instant| interval.start <= moment && moment < interval.end;
+        let holds = |interval: &Interval, moment: Instant| {
+            interval.start <= moment && moment < interval.end
+        };
         if story.channel != Channel::BackOffice {
             if start < self.now.plus_minutes(story.mintime_rdv) {
                 found.push("MintimeRdv");
             } else if start > self.now.plus_minutes(story.maxrdv_period) {
                 found.push("MaxRdvPeriod");
             }
-            let mut anchors = self.permitting(story.chain[0]).filter(|o| holds(o, start)).peekable();
-            let on_grid = |o: Interval| start.seconds_since(o.start) % (story.generate_interval * MINUTE) == 0;
+            let mut anchors =
+                self.permitting(story.chain[0]).filter(|o| holds(o, start)).peekable();
+            let on_grid = |o: Interval| {
+                start.seconds_since(o.start) % (story.generate_interval * MINUTE) == 0
+            };
             if anchors.peek().is_some() && !anchors.any(on_grid) {
                 found.push("off_grid");
             }
@@ -179,7 +207,8 @@ impl Naive {
             let open_throughout = story.chain.iter().all(|id| {
                 let leg = at;
                 at = at.plus_minutes(Self::length(*id));
-                (0..Self::length(*id)).all(|m| self.permitting(*id).any(|o| holds(&o, leg.plus_minutes(m))))
+                (0..Self::length(*id))
+                    .all(|m| self.permitting(*id).any(|o| holds(&o, leg.plus_minutes(m))))
             });
             if !open_throughout {
                 found.push("outside_availability");
@@ -251,7 +280,12 @@ proptest! {
 }
 
 /// A booking of a new client at `start` goes through exactly where nothing stands in the way.
-fn books_as_offered(story: &Story, shop: &Shop, naive: &Naive, start: Instant) -> Result<(), TestCaseError> {
+fn books_as_offered(
+    story: &Story,
+    shop: &Shop,
+    naive: &Naive,
+    start: Instant,
+) -> Result<(), TestCaseError> {
     let mut command = booking_of("Ada", "2026-01-01 00:00");
     command.date = naive.zone.civil_of(start);
     if naive.zone.instant_of(command.date) != start {
@@ -276,7 +310,12 @@ fn books_as_offered(story: &Story, shop: &Shop, naive: &Naive, start: Instant) -
                 }
                 other => return Err(TestCaseError::fail(format!("{other:?}"))),
             };
-            prop_assert!(!named.is_empty() && named.iter().all(|n| names.contains(n)), "{:?} for {:?}", named, names);
+            prop_assert!(
+                !named.is_empty() && named.iter().all(|n| names.contains(n)),
+                "{:?} for {:?}",
+                named,
+                names
+            );
         }
     }
     Ok(())
@@ -289,16 +328,33 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
     // 03:00 summer time on the 25th, shown as 02:00 for the second time.
     let second_pass = shop.now.plus_minutes(27 * 60);
     assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
-    let chain = shop.root.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
+    let chain =
+        shop.root.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
     let view = shop.root.calendars.get(&calendar(1)).expect("a calendar");
-    for (begins, offered) in
-        [(0, vec![60, 90]), (30, vec![60, 90]), (60, vec![60, 90]), (-90, vec![-90, -60, -30, 60, 90])]
-    {
-        let window = Interval { start: second_pass.plus_minutes(begins), end: second_pass.plus_minutes(120) };
+    for (begins, offered) in [
+        (0, vec![60, 90]),
+        (30, vec![60, 90]),
+        (60, vec![60, 90]),
+        (-90, vec![-90, -60, -30, 60, 90]),
+    ] {
+        let window = Interval {
+            start: second_pass.plus_minutes(begins),
+            end: second_pass.plus_minutes(120),
+        };
         let mut starts = Vec::new();
-        free_starts(&shop.root.catalogue, view, &chain, window, shop.now, Channel::BackOffice, &mut starts);
-        let offered: Vec<Instant> = offered.into_iter().map(|minute| second_pass.plus_minutes(minute)).collect();
-        let expected: Vec<Instant> = offered.into_iter().filter(|start| zone.names_itself(*start)).collect();
+        free_starts(
+            &shop.root.catalogue,
+            view,
+            &chain,
+            window,
+            shop.now,
+            Channel::BackOffice,
+            &mut starts,
+        );
+        let offered: Vec<Instant> =
+            offered.into_iter().map(|minute| second_pass.plus_minutes(minute)).collect();
+        let expected: Vec<Instant> =
+            offered.into_iter().filter(|start| zone.names_itself(*start)).collect();
         assert_eq!(starts, expected, "from {begins}");
     }
 }

@@ -18,7 +18,8 @@ fn start(root: &Root, id: VeventId) -> i64 {
 
 /// A shop whose appointments were made by a zone database that had its clocks an hour behind.
 fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
-    let mut shop = Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
+    let mut shop =
+        Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 14:00", "", Permits::All);
     let mut ids = Vec::new();
     for time in ["2026-03-03 09:00", "2026-03-03 10:00", "2026-03-03 12:00"] {
         let mut wish = by_pro(booking_of("client", time), false);
@@ -58,7 +59,11 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     let (shop, ids) = shop_of_another_release();
     let noon = shop.root.catalogue.zone().instant_of(civil("2026-03-03 12:30"));
     let next = shop.root.apply(&upkeep::resolve(&shop.root, noon).expect("another release"));
-    assert_eq!(start(&next, ids[1]), start(&shop.root, ids[1]), "it was at eleven, and that is over");
+    assert_eq!(
+        start(&next, ids[1]),
+        start(&shop.root, ids[1]),
+        "it was at eleven, and that is over"
+    );
     assert_ne!(start(&next, ids[2]), start(&shop.root, ids[2]));
     // The one that was at nine by the old rules now stands where the other one is.
     let mut row = Vevent::clone(next.rows.get(&ids[2]).expect("there"));
@@ -80,8 +85,14 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
     assert_eq!(upkeep::deleted_before(&shop.root, shop.now), [], "not yet");
     let ids = upkeep::deleted_before(&shop.root, later);
     assert_eq!(ids, [gone]);
-    assert_eq!(upkeep::remove(&shop.root, &[kept], later, later), None, "what lives is never removed");
-    let next = shop.root.apply(&upkeep::remove(&shop.root, &[gone, kept], later, later).expect("one is deleted"));
+    assert_eq!(
+        upkeep::remove(&shop.root, &[kept], later, later),
+        None,
+        "what lives is never removed"
+    );
+    let next = shop
+        .root
+        .apply(&upkeep::remove(&shop.root, &[gone, kept], later, later).expect("one is deleted"));
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
     assert_eq!(next.spent.vevent, shop.root.spent.vevent);
     assert_eq!(promises::broken(&next), []);

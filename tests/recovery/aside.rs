@@ -29,7 +29,8 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let id = VeventId::new(77_777).expect("an id");
     let bytes = codec::encode(&Event::AppointmentCancelled { at: NOON, id });
     for sequence in 1..=count {
-        log.append(&[Record::new(Stream::Group(group), 0, sequence, bytes.clone())]).expect("it is written");
+        log.append(&[Record::new(Stream::Group(group), 0, sequence, bytes.clone())])
+            .expect("it is written");
     }
     log.close().expect("it closes");
 }
@@ -54,7 +55,10 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     let data = store_of(folder.path(), &document);
     write_nonsense(&data, 2, 3);
     let before = aside(&data);
-    assert_eq!((before.waiting.len(), before.base.as_ref().map(|root| root.sequence)), (3, Some(0)));
+    assert_eq!(
+        (before.waiting.len(), before.base.as_ref().map(|root| root.sequence)),
+        (3, Some(0))
+    );
 
     let server = Served::heard(&data, &["--journal-mib", "0"]);
     let get = |path: &str| reqwest::get(format!("{}{path}", server.base));
@@ -138,11 +142,13 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let mut log = loaded.store.into_log().expect("it opens");
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
-        log.append(&[Record::new(stream, 0, sequence, codec::encode(event))]).expect("it is written");
+        log.append(&[Record::new(stream, 0, sequence, codec::encode(event))])
+            .expect("it is written");
     };
     // More than recovery holds on to at a time, of two groups in turn.
     for number in 1..=150 {
-        let (one, two) = (booked(number, 1), Event::FichePut { at: NOON, fiche: Box::new(client(number)) });
+        let (one, two) =
+            (booked(number, 1), Event::FichePut { at: NOON, fiche: Box::new(client(number)) });
         (first, second) = (first.apply(&one), second.apply(&two));
         write(1, first.sequence, &one);
         write(2, second.sequence, &two);
@@ -157,7 +163,11 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
 
     let loaded = recovery::load(&data).expect("a store");
     let [aside] = &loaded.aside[..] else { panic!("one is set aside") };
-    assert!(aside.why.starts_with("its event 151 cannot be carried out: an event's calendar exists"), "{}", aside.why);
+    assert!(
+        aside.why.starts_with("its event 151 cannot be carried out: an event's calendar exists"),
+        "{}",
+        aside.why
+    );
     assert_eq!(aside.waiting.iter().map(|event| event.sequence).collect::<Vec<_>>(), [151, 152]);
     let base = aside.base.as_ref().expect("it stood well before");
     assert_eq!((base.sequence, state::hash(base)), (150, state::hash(&first)));
@@ -173,11 +183,15 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
     let sequence = loaded.directory.sequence + 1;
     let mut log = loaded.store.into_log().expect("it opens");
     let bytes = codec::encode(&DirectoryEvent::ApikeyRevoked { hash: [7; 32] });
-    let batch = log.append(&[Record::new(Stream::Directory, 0, sequence, bytes)]).expect("it is written");
+    let batch =
+        log.append(&[Record::new(Stream::Directory, 0, sequence, bytes)]).expect("it is written");
     log.close().expect("it closes");
     let refusal = recovery::load(&data).expect_err("nobody knows that key");
     let place = Place::Record { batch, stream: Stream::Directory, sequence };
-    assert!(matches!(refusal, StoreError::Damaged { place: found, .. } if found == place), "{refusal}");
+    assert!(
+        matches!(refusal, StoreError::Damaged { place: found, .. } if found == place),
+        "{refusal}"
+    );
     let checked = run(&["check"], &data);
     assert_eq!(checked.status.code(), Some(1));
     let said = complaint(&checked);

@@ -16,8 +16,10 @@ fn check_counts_what_is_there_and_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(3));
     let names = || {
-        let mut names: Vec<_> =
-            fs::read_dir(&data).expect("it is there").map(|e| e.expect("one").file_name()).collect();
+        let mut names: Vec<_> = fs::read_dir(&data)
+            .expect("it is there")
+            .map(|e| e.expect("one").file_name())
+            .collect();
         names.sort();
         names
     };
@@ -25,7 +27,10 @@ fn check_counts_what_is_there_and_changes_nothing() {
     let done = run(&["check"], &data);
     assert_eq!(done.status.code(), Some(0), "{}", complaint(&done));
     let said = String::from_utf8(done.stdout).expect("text");
-    assert!(said.contains("group 1: 3 calendars, 0 clients, 3 events, 0 live appointments"), "{said}");
+    assert!(
+        said.contains("group 1: 3 calendars, 0 clients, 3 events, 0 live appointments"),
+        "{said}"
+    );
     assert!(said.ends_with("all is well\n"), "{said}");
     assert_eq!((names(), fs::read(data.join("mark")).expect("it stands")), before);
     assert_eq!(run(&["check"], &folder.path().join("none")).status.code(), Some(1));
@@ -38,7 +43,10 @@ fn check_says_what_is_wrong_and_where() {
     let path = data.join("snapshots-000001").join("db");
     let mut bytes = fs::read(&path).expect("it is there");
     // Some byte of a frame: the text of a calendar's name.
-    let at = bytes.windows(10).position(|window| window == b"Calendar 2").expect("it is written plainly");
+    let at = bytes
+        .windows(10)
+        .position(|window| window == b"Calendar 2")
+        .expect("it is written plainly");
     bytes[at + 9] = b'8';
     fs::write(&path, &bytes).expect("it is written");
     let done = run(&["check"], &data);
@@ -56,8 +64,14 @@ fn check_names_the_store_itself_and_what_is_to_be_done_next() {
     let done = run(&["check"], &data);
     let said = complaint(&done);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("{} is damaged at its content: it is cut short", mark.display())), "{said}");
-    assert!(said.contains("restore the newest backup") && !said.contains("slotbook check"), "{said}");
+    assert!(
+        said.contains(&format!("{} is damaged at its content: it is cut short", mark.display())),
+        "{said}"
+    );
+    assert!(
+        said.contains("restore the newest backup") && !said.contains("slotbook check"),
+        "{said}"
+    );
     assert!(!said.contains("copy-to-read"), "{said}");
     fs::remove_file(&mark).expect("ours");
     let done = run(&["check"], &data);
@@ -99,7 +113,8 @@ fn a_backup_is_its_owners_alone_or_says_so() {
     };
     assert_eq!(backup("new"), (String::new(), 0o700));
     fs::create_dir(folder.path().join("shared")).expect("it is made");
-    fs::set_permissions(folder.path().join("shared"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::set_permissions(folder.path().join("shared"), fs::Permissions::from_mode(0o755))
+        .expect("it is ours");
     let (said, mode) = backup("shared");
     assert!(said.contains("shared: chmod 700") && mode == 0o755, "{mode:o} {said}");
 }
@@ -120,8 +135,12 @@ async fn a_backup_of_a_running_server_holds_all_that_was_answered_before_it() {
     let checked = run(&["check"], &copy);
     assert_eq!(checked.status.code(), Some(0), "{}", complaint(&checked));
     let document = exported(&copy);
-    let found: BTreeSet<u64> = appointments(&document).map(|row| row["id"].as_u64().expect("an id")).collect();
+    let found: BTreeSet<u64> =
+        appointments(&document).map(|row| row["id"].as_u64().expect("an id")).collect();
     assert!(before.len() > 200 && before.iter().all(|id| found.contains(id)));
     let server = Served::on(&copy, &[]);
-    assert_eq!(reqwest::get(format!("{}/readyz", server.base)).await.expect("an answer").status(), 200);
+    assert_eq!(
+        reqwest::get(format!("{}/readyz", server.base)).await.expect("an answer").status(),
+        200
+    );
 }

@@ -59,14 +59,24 @@ impl Image {
             std::fs::create_dir_all(folder.path().join(database).join("blobs")).expect("made");
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-        let done = command.arg("check").env("SLOTBOOK_DATA", folder.path()).env("RUST_BACKTRACE", "0").output();
+        let done = command
+            .arg("check")
+            .env("SLOTBOOK_DATA", folder.path())
+            .env("RUST_BACKTRACE", "0")
+            .output();
         let done = done.expect("the program runs");
         let said = String::from_utf8_lossy(&done.stdout);
         let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
         match done.status.code() {
-            Some(0) => Ok(said.lines().find(|line| line.starts_with("group 1:")).expect("its group").to_owned()),
+            Some(0) => Ok(said
+                .lines()
+                .find(|line| line.starts_with("group 1:"))
+                .expect("its group")
+                .to_owned()),
             Some(1) => {
-                let named = ["journal-0", "snapshots-0", "mark", "CURRENT"].iter().any(|name| complaint.contains(name));
+                let named = ["journal-0", "snapshots-0", "mark", "CURRENT"]
+                    .iter()
+                    .any(|name| complaint.contains(name));
                 assert!(named, "a refusal without a place: {complaint}");
                 Err(complaint)
             }
@@ -80,7 +90,8 @@ async fn images(folder: &Path) -> Vec<Image> {
     let mut document = practice(2);
     // Nobody is written to, so that each booking is one event, and each batch one of the states compared.
     let group = &mut document["groups"][0];
-    (group["sendmail"], group["mailreminder"], group["smsreminder"]) = (false.into(), 0.into(), 0.into());
+    (group["sendmail"], group["mailreminder"], group["smsreminder"]) =
+        (false.into(), 0.into(), 0.into());
     let data = store_of(folder, &document);
     let server = Served::on(&data, &[]);
     let http = reqwest::Client::new();
@@ -116,7 +127,8 @@ async fn damage_is_never_less_without_a_word() {
     let folder = tempfile::tempdir().expect("a folder");
     let images = images(folder.path()).await;
     let (before, after) = (&images[0], &images[3]);
-    let states: Vec<String> = images.iter().map(|image| image.checked().expect("it is whole")).collect();
+    let states: Vec<String> =
+        images.iter().map(|image| image.checked().expect("it is whole")).collect();
     let (old, new) = (before.bytes(JOURNAL), after.bytes(JOURNAL));
     let differing: Vec<usize> = (0..new.len()).filter(|at| old.get(*at) != new.get(*at)).collect();
     let (first, last) = (differing[0], differing[differing.len() - 1]);
@@ -145,10 +157,16 @@ async fn damage_is_never_less_without_a_word() {
         same_or_refused(&after.with(JOURNAL, flipped), "flipped byte", at);
     });
     let tail = (whole.swap(0, Ordering::Relaxed), refused.swap(0, Ordering::Relaxed));
-    println!("{} places of the last three batches: {} the same state, {} refused", places.len(), tail.0, tail.1);
+    println!(
+        "{} places of the last three batches: {} the same state, {} refused",
+        places.len(),
+        tail.0,
+        tail.1
+    );
 
     let mut chance = StdRng::seed_from_u64(13);
-    let files: Vec<(&PathBuf, &Vec<u8>)> = after.0.iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
+    let files: Vec<(&PathBuf, &Vec<u8>)> =
+        after.0.iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
     let count = usize::try_from(rounds(150, 5_000)).expect("small");
     let flips: Vec<(usize, usize, u32)> = (0..count)
         .map(|_| {

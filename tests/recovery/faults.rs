@@ -12,8 +12,13 @@ use super::server::{complaint, exported, practice, run, store_of};
 use super::witness::{CALENDARS, Witness};
 
 /// The calls that change a disk or promise that it holds something, and how they fail.
-const FAULTS: [(&str, &str); 5] =
-    [("pwrite64", "EIO"), ("pwrite64", "ENOSPC"), ("fdatasync", "EIO"), ("fsync", "EIO"), ("rename", "EIO")];
+const FAULTS: [(&str, &str); 5] = [
+    ("pwrite64", "EIO"),
+    ("pwrite64", "ENOSPC"),
+    ("fdatasync", "EIO"),
+    ("fsync", "EIO"),
+    ("rename", "EIO"),
+];
 
 /// The paths of a store's first generations: only calls about these are counted and fail.
 fn paths(data: &Path) -> Vec<String> {
@@ -43,13 +48,25 @@ fn failing(
 ) -> (Child, Option<String>) {
     let mut command = Command::new("strace");
     command.args(["-D", "-f", "-qq", "-o"]).arg(log);
-    command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:error={error}:when={nth}")]);
+    command.args([
+        "-e",
+        &format!("trace={call}"),
+        "-e",
+        &format!("inject={call}:error={error}:when={nth}"),
+    ]);
     for path in faulty {
         command.args(["-P", path]);
     }
-    command.arg(env!("CARGO_BIN_EXE_slotbook")).args(["serve", "--listen", "127.0.0.1:0", "--journal-mib", "0"]);
+    command.arg(env!("CARGO_BIN_EXE_slotbook")).args([
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--journal-mib",
+        "0",
+    ]);
     command.env("SLOTBOOK_LOG", "off").env("SLOTBOOK_DATA", data);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("strace was found");
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("strace was found");
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
     let base = line.trim().strip_prefix("listening on ").map(str::to_owned);
@@ -63,9 +80,12 @@ fn strace_works() -> bool {
 
 /// Room that a process takes by files that have no name any more, in bytes.
 fn held_without_a_name(pid: u32) -> u64 {
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").map(|entry| entry.expect("one").path());
-    let nameless =
-        open.filter(|path| std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().ends_with(" (deleted)")));
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("it runs")
+        .map(|entry| entry.expect("one").path());
+    let nameless = open.filter(|path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().ends_with(" (deleted)"))
+    });
     nameless.map(|path| std::fs::metadata(path).map_or(0, |file| file.blocks() * 512)).sum()
 }
 
@@ -77,12 +97,20 @@ async fn a_served_backup_that_fails_leaves_nothing_and_holds_no_room() {
     // Within sled first, which keeps what has failed open.
     let within = ["snapshots-000001/db"].as_slice();
     let beside = ["mark", "CURRENT.new", "journal-000001.new"].as_slice();
-    let cases = [(within, FAULTS[1], 1), (within, FAULTS[2], 1), (within, FAULTS[2], 2), (beside, FAULTS[1], 1)];
-    for (names, fault, nth) in cases.into_iter().chain([(beside, FAULTS[1], 3), (beside, FAULTS[4], 1)]) {
+    let cases = [
+        (within, FAULTS[1], 1),
+        (within, FAULTS[2], 1),
+        (within, FAULTS[2], 2),
+        (beside, FAULTS[1], 1),
+    ];
+    for (names, fault, nth) in
+        cases.into_iter().chain([(beside, FAULTS[1], 3), (beside, FAULTS[4], 1)])
+    {
         let folder = tempfile::tempdir().expect("a folder");
         let data = store_of(folder.path(), &practice(CALENDARS));
         let (log, to) = (folder.path().join("strace.log"), folder.path().join("made/for/it"));
-        let faulty: Vec<String> = names.iter().map(|name| to.join(name).to_string_lossy().into_owned()).collect();
+        let faulty: Vec<String> =
+            names.iter().map(|name| to.join(name).to_string_lossy().into_owned()).collect();
         let (mut child, base) = failing(&data, &faulty, fault, nth, &log);
         let base = base.expect("nothing of its own store fails");
         let back_up = |to: &Path| run(&["backup", to.to_str().expect("a plain path")], &data);
@@ -112,7 +140,11 @@ async fn a_failed_write_or_sync_ends_the_process_and_loses_nothing_that_was_answ
         let last = rounds(3, 200);
         for round in 0..last {
             // In a short run a few calls far apart, in a long one each of the first.
-            let nth = if last == 3 { [1, 4, 15][usize::try_from(round).expect("small")] } else { round + 1 };
+            let nth = if last == 3 {
+                [1, 4, 15][usize::try_from(round).expect("small")]
+            } else {
+                round + 1
+            };
             let folder = tempfile::tempdir().expect("a folder");
             let data = store_of(folder.path(), &practice(CALENDARS));
             let log = folder.path().join("strace.log");
@@ -129,13 +161,18 @@ async fn a_failed_write_or_sync_ends_the_process_and_loses_nothing_that_was_answ
             }
             let code = child.wait().expect("ours").code();
             let hit = std::fs::read_to_string(&log).unwrap_or_default().contains("INJECTED");
-            assert!(!hit || code == Some(70) || code.is_none(), "{fault:?} at {nth}: ended with {code:?}");
+            assert!(
+                !hit || code == Some(70) || code.is_none(),
+                "{fault:?} at {nth}: ended with {code:?}"
+            );
             injected += u64::from(hit && code == Some(70));
             runs += 1;
             witness.examine(&exported(&data));
             answered += witness.answered();
         }
     }
-    println!("{runs} runs, {injected} ended by an injected fault, {answered} answered writes: nothing lost");
+    println!(
+        "{runs} runs, {injected} ended by an injected fault, {answered} answered writes: nothing lost"
+    );
     assert!(injected * 2 > runs, "{injected} of {runs} runs met their fault");
 }

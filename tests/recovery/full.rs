@@ -19,7 +19,11 @@ impl Memory {
     fn mount(&self, arguments: &[&str]) -> Result<(), String> {
         let done = Command::new("mount").args(arguments).arg(self.0.path()).output();
         let done = done.map_err(|error| error.to_string())?;
-        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+        if done.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&done.stderr).into_owned())
+        }
     }
 }
 
@@ -37,7 +41,9 @@ async fn status(base: &str, path: &str) -> u16 {
 async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothing() {
     let memory = match Memory::new(64) {
         Ok(memory) => memory,
-        Err(reason) => return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}"),
+        Err(reason) => {
+            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
+        }
     };
     let data = store_of(memory.0.path(), &practice(CALENDARS));
     let witness = Arc::new(Witness::verbose());
@@ -47,7 +53,10 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
     // Every client was told 503, and the process is there to say so.
     let reading = "/api/v1/groups/1?apikey=test-key";
     assert_eq!(status(&server.base, "/readyz").await, 503);
-    assert_eq!((status(&server.base, "/healthz").await, status(&server.base, reading).await), (200, 200));
+    assert_eq!(
+        (status(&server.base, "/healthz").await, status(&server.base, reading).await),
+        (200, 200)
+    );
     let write = |client: &str| {
         let wish = booking(client, &half_hour(200_000), 1, &[2]);
         let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
@@ -67,8 +76,14 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
     server.end("KILL");
     more.join_all().await;
     witness.examine(&exported(&data));
-    println!("{answered} answered writes filled the disk, {} with more room: nothing lost", witness.answered());
-    assert!(answered > 1_000 && witness.answered() > answered, "{answered} before there was room again");
+    println!(
+        "{answered} answered writes filled the disk, {} with more room: nothing lost",
+        witness.answered()
+    );
+    assert!(
+        answered > 1_000 && witness.answered() > answered,
+        "{answered} before there was room again"
+    );
 }
 
 #[test]
@@ -77,14 +92,23 @@ fn a_backup_that_has_no_room_is_refused_before_anything_is_made() {
     let data = store_of(folder.path(), &practice(8_000));
     let memory = match Memory::new(1) {
         Ok(memory) => memory,
-        Err(reason) => return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}"),
+        Err(reason) => {
+            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
+        }
     };
     let to = memory.0.path().join("backups/today");
     let refused = run(&["backup", to.to_str().expect("a plain path")], &data);
     assert_eq!(refused.status.code(), Some(1));
     let said = complaint(&refused);
-    assert!(said.contains("MiB free") && said.contains("make room on it, or choose another place"), "{said}");
-    assert_eq!(std::fs::read_dir(memory.0.path()).expect("it is there").count(), 0, "nothing was made");
+    assert!(
+        said.contains("MiB free") && said.contains("make room on it, or choose another place"),
+        "{said}"
+    );
+    assert_eq!(
+        std::fs::read_dir(memory.0.path()).expect("it is there").count(),
+        0,
+        "nothing was made"
+    );
     memory.mount(&["-o", "remount,size=64m"]).expect("it could be mounted");
     let done = run(&["backup", to.to_str().expect("a plain path")], &data);
     assert!(done.status.success(), "{}", complaint(&done));

@@ -6,7 +6,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::command::{BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch};
+use slotbook::domain::command::{
+    BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
+};
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::ids::{GroupId, InterventionId, VeventId};
 use slotbook::domain::root::Root;
@@ -61,9 +63,12 @@ impl Running {
     /// Books the `nth` half hour.
     async fn book(&self, nth: i64) -> VeventId {
         let mut fields = Patch::default();
-        let (name, email) = (Name::new("Somebody").expect("a name"), Email::new("a@x.org").expect("an address"));
+        let (name, email) =
+            (Name::new("Somebody").expect("a name"), Email::new("a@x.org").expect("an address"));
         let shown = email.clone();
-        fields.push(move |fiche: &mut Fiche| (fiche.lastname, fiche.email) = (name.clone(), Some(shown.clone())));
+        fields.push(move |fiche: &mut Fiche| {
+            (fiche.lastname, fiche.email) = (name.clone(), Some(shown.clone()))
+        });
         let wish = BookAppointment {
             caller: Caller::Application,
             from_web: true,
@@ -76,7 +81,11 @@ impl Running {
             smsreminder: None,
             customs: Vec::new(),
         };
-        let done = self.engine.write(group(), Command::BookAppointment(Box::new(wish))).await.expect("it is free");
+        let done = self
+            .engine
+            .write(group(), Command::BookAppointment(Box::new(wish)))
+            .await
+            .expect("it is free");
         done.appointments[0]
     }
 
@@ -102,7 +111,8 @@ impl Running {
 }
 
 fn names(data: &Path, kind: &str) -> Vec<String> {
-    let all = std::fs::read_dir(data).expect("it is there").map(|entry| entry.expect("one").file_name());
+    let all =
+        std::fs::read_dir(data).expect("it is there").map(|entry| entry.expect("one").file_name());
     let mut names: Vec<String> = all.map(|name| name.to_string_lossy().into_owned()).collect();
     names.retain(|name| name.starts_with(kind));
     names.sort();
@@ -138,12 +148,18 @@ async fn a_look_that_fails_harms_nobody_and_the_next_makes_the_generation() {
     let mut compactor = running.engine.compactor(generations, 0, 0);
     let (snapshots, away) = (data.join("snapshots-000001"), folder.path().join("away"));
     std::fs::rename(&snapshots, &away).expect("it is ours");
-    let looking = tokio::task::spawn_blocking(move || (compactor.look().expect("nothing was written"), compactor));
+    let looking = tokio::task::spawn_blocking(move || {
+        (compactor.look().expect("nothing was written"), compactor)
+    });
     let (looked, mut compactor) = looking.await.expect("joined");
-    assert_eq!((looked, names(&data, "journal")), (Look::GivenUp, vec!["journal-000001".to_owned()]));
+    assert_eq!(
+        (looked, names(&data, "journal")),
+        (Look::GivenUp, vec!["journal-000001".to_owned()])
+    );
     running.book(1).await;
     std::fs::rename(&away, &snapshots).expect("it is ours");
-    let looked = tokio::task::spawn_blocking(move || compactor.look().expect("the disk takes it")).await;
+    let looked =
+        tokio::task::spawn_blocking(move || compactor.look().expect("the disk takes it")).await;
     assert_eq!(looked.expect("joined"), Look::Made(Compacted { copied: 0, written: 2 }));
     assert_eq!(names(&data, "snapshots"), ["snapshots-000001", "snapshots-000002"]);
     running.ends_whole(&data).await;
@@ -160,12 +176,14 @@ async fn what_is_damaged_on_disk_is_written_anew_from_memory() {
     running.book(0).await;
     let path = data.join("snapshots-000001").join("db");
     let mut bytes = std::fs::read(&path).expect("it is there");
-    let at = bytes.windows(9).position(|window| window == b"Unchanged").expect("it is written plainly");
+    let at =
+        bytes.windows(9).position(|window| window == b"Unchanged").expect("it is written plainly");
     bytes[at] = b'X';
     std::fs::write(&path, &bytes).expect("it is written");
     let mut compactor = running.engine.compactor(generations, 0, 0);
     let looking = tokio::task::spawn_blocking(move || [compactor.look(), compactor.look()]);
-    let [first, second] = looking.await.expect("joined").map(|looked| looked.expect("the disk takes it"));
+    let [first, second] =
+        looking.await.expect("joined").map(|looked| looked.expect("the disk takes it"));
     assert_eq!((first, second), (Look::Damaged, Look::Made(Compacted { copied: 0, written: 3 })));
     running.ends_whole(&data).await;
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::server::{Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of};
+use super::server::{
+    Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
+};
 
 /// The version that this release writes.
 const PRESENT: &str = "1";
@@ -27,20 +29,24 @@ fn content(data: &Path) -> Value {
     let (counts, state) = group.split_once(", state ").expect("a state");
     let events = state.split_once(" after event ").expect("a number").1;
     let document = exported(data);
-    let rows: Vec<Value> =
-        appointments(&document).map(|row| json!([row["id"], row["start"], row["end"], row["deleted"]])).collect();
+    let rows: Vec<Value> = appointments(&document)
+        .map(|row| json!([row["id"], row["start"], row["end"], row["deleted"]]))
+        .collect();
     json!({"counts": counts, "events": events, "appointments": rows})
 }
 
 /// Copies files, without the zeros that sled's end in, or with them again.
 fn copy(from: &Path, to: &Path, convert: &dyn Fn(&Path, Vec<u8>) -> Vec<u8>) {
     std::fs::create_dir_all(to).expect("made");
-    for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+    for entry in
+        std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry").path())
+    {
         let target = to.join(entry.file_name().expect("a name"));
         if entry.is_dir() {
             copy(&entry, &target, convert);
         } else if entry.is_file() && !entry.ends_with("lock") {
-            std::fs::write(target, convert(&entry, std::fs::read(&entry).expect("a file"))).expect("written");
+            std::fs::write(target, convert(&entry, std::fs::read(&entry).expect("a file")))
+                .expect("written");
         }
     }
 }
@@ -70,11 +76,16 @@ async fn write(to: &Path) {
     let http = reqwest::Client::new();
     let url = format!("{}/api/v1/groups/1", server.base);
     let pro = |request: reqwest::RequestBuilder| {
-        request.query(&[("apikey", "test-key")]).basic_auth("pro@example.org", Some("secret")).send()
+        request
+            .query(&[("apikey", "test-key")])
+            .basic_auth("pro@example.org", Some("secret"))
+            .send()
     };
     for nth in 0..12_u64 {
         let wish = booking(&format!("c{nth}"), &half_hour(nth * 4), 1 + nth % 2, &[1, 2]);
-        let request = http.post(format!("{url}/appointments")).header("Idempotency-Key", format!("key-{nth}"));
+        let request = http
+            .post(format!("{url}/appointments"))
+            .header("Idempotency-Key", format!("key-{nth}"));
         let made: Value = request
             .query(&[("apikey", "test-key")])
             .json(&wish)
@@ -88,11 +99,17 @@ async fn write(to: &Path) {
         if nth % 4 == 1 {
             let moved = json!({"vevent": {"start": half_hour(nth * 4 + 3)}});
             assert_eq!(
-                pro(http.put(format!("{url}/vevents/{id}")).json(&moved)).await.expect("an answer").status(),
+                pro(http.put(format!("{url}/vevents/{id}")).json(&moved))
+                    .await
+                    .expect("an answer")
+                    .status(),
                 200
             );
         } else if nth % 4 == 2 {
-            assert_eq!(pro(http.delete(format!("{url}/vevents/{id}"))).await.expect("an answer").status(), 200);
+            assert_eq!(
+                pro(http.delete(format!("{url}/vevents/{id}"))).await.expect("an answer").status(),
+                200
+            );
         }
         let mut patience = 500;
         while nth == 8 && !data.join("snapshots-000002").exists() && patience > 0 {
@@ -113,12 +130,16 @@ async fn golden_stores_of_every_version_open() {
         write(&stores().join(PRESENT)).await;
     }
     let mut opened = 0;
-    for store in std::fs::read_dir(stores()).expect("stores").map(|entry| entry.expect("an entry").path()) {
+    for store in
+        std::fs::read_dir(stores()).expect("stores").map(|entry| entry.expect("an entry").path())
+    {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
         copy(&store.join("data"), &data, &padded);
         // An image of a directory holds no empty folders; sled looks for these.
-        for database in std::fs::read_dir(&data).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        for database in
+            std::fs::read_dir(&data).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
             if database.is_dir() {
                 std::fs::create_dir_all(database.join("blobs")).expect("made");
             }

@@ -33,9 +33,15 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
         assert_eq!(Served::heard(&data, &[]).terminate(), Some(0), "it opens and closes in peace");
         answered += witness.answered();
         let current = std::fs::read_to_string(data.join("CURRENT")).expect("it stands");
-        let generation: u64 = current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        let generation: u64 =
+            current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
         generations += generation - 1;
     }
-    println!("{kills} kills, {answered} answered writes, {generations} new generations: nothing lost");
-    assert!(answered > kills * 50 && generations > 0, "{answered} answers, {generations} generations");
+    println!(
+        "{kills} kills, {answered} answered writes, {generations} new generations: nothing lost"
+    );
+    assert!(
+        answered > kills * 50 && generations > 0,
+        "{answered} answers, {generations} generations"
+    );
 }

@@ -12,7 +12,10 @@ const EACH: u64 = 60;
 
 /// Sends every wish once, each client one after another; the answers by the number of the wish. When so many have come,
 /// the server is killed.
-async fn all_ask(server: Served, kill_after: Option<usize>) -> (BTreeMap<u64, String>, Option<Served>) {
+async fn all_ask(
+    server: Served,
+    kill_after: Option<usize>,
+) -> (BTreeMap<u64, String>, Option<Served>) {
     let http = reqwest::Client::new();
     let (sender, mut told) = tokio::sync::mpsc::unbounded_channel();
     let mut clients = JoinSet::new();
@@ -22,7 +25,11 @@ async fn all_ask(server: Served, kill_after: Option<usize>) -> (BTreeMap<u64, St
             for number in (client * EACH)..(client + 1) * EACH {
                 let wish = booking(&format!("c{number}"), &half_hour(number), 1, &[1]);
                 let url = format!("{base}/api/v1/groups/1/appointments?apikey=test-key");
-                let sent = http.post(url).header("Idempotency-Key", format!("wish {number}")).json(&wish).send();
+                let sent = http
+                    .post(url)
+                    .header("Idempotency-Key", format!("wish {number}"))
+                    .json(&wish)
+                    .send();
                 let Ok(answer) = sent.await else { return };
                 assert_eq!(answer.status(), 201);
                 let Ok(answer) = answer.text().await else { return };

@@ -14,21 +14,32 @@ const NOBODY: u32 = 65_534;
 /// Runs a command on a store as a user, in a folder that everybody may be in.
 fn run_as(user: u32, arguments: &[&str], data: &Path) -> std::io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    command.args(arguments).env_clear().env("SLOTBOOK_DATA", data).current_dir("/").uid(user).gid(user).output()
+    command
+        .args(arguments)
+        .env_clear()
+        .env("SLOTBOOK_DATA", data)
+        .current_dir("/")
+        .uid(user)
+        .gid(user)
+        .output()
 }
 
 /// Every file and folder, with who owns it.
 fn owners(path: &Path, found: &mut Vec<u32>) {
     found.push(fs::symlink_metadata(path).expect("it is there").uid());
     if path.is_dir() {
-        fs::read_dir(path).expect("a folder").for_each(|entry| owners(&entry.expect("an entry").path(), found));
+        fs::read_dir(path)
+            .expect("a folder")
+            .for_each(|entry| owners(&entry.expect("an entry").path(), found));
     }
 }
 
 fn give(path: &Path, user: u32) {
     chown(path, Some(user), Some(user)).expect("root may");
     if path.is_dir() {
-        fs::read_dir(path).expect("a folder").for_each(|entry| give(&entry.expect("an entry").path(), user));
+        fs::read_dir(path)
+            .expect("a folder")
+            .for_each(|entry| give(&entry.expect("an entry").path(), user));
     }
 }
 
@@ -38,7 +49,10 @@ fn refused(user: u32, arguments: &[&str], data: &Path, why: &str) {
     let said = complaint(&done);
     assert_eq!(done.status.code(), Some(1), "{arguments:?}: {said}");
     assert!(said.contains(why), "{arguments:?}: {why:?} in {said}");
-    assert!(!said.contains("damaged") && !said.contains("missing") && !said.contains("holds no store"), "{said}");
+    assert!(
+        !said.contains("damaged") && !said.contains("missing") && !said.contains("holds no store"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -58,7 +72,8 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
     give(&data, NOBODY);
     let document = folder.path().join("document.json");
     let document = document.to_str().expect("a plain path");
-    for arguments in [&["import", "--merge", document][..], &["key", "add"], &["check"], &["serve"]] {
+    for arguments in [&["import", "--merge", document][..], &["key", "add"], &["check"], &["serve"]]
+    {
         refused(0, arguments, &data, "belongs to another user (uid 65534)");
     }
     let mut found = Vec::new();
@@ -66,7 +81,9 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
     assert!(found.len() > 5 && found.iter().all(|owner| *owner == NOBODY), "{found:?}");
     assert!(run_as(NOBODY, &["check"], &data).expect("it ran").status.success());
     let snapshots = data.join("snapshots-000001");
-    for taken in [snapshots.join("conf"), snapshots.join("db"), data.join("mark"), data.join("CURRENT")] {
+    for taken in
+        [snapshots.join("conf"), snapshots.join("db"), data.join("mark"), data.join("CURRENT")]
+    {
         chown(&taken, Some(0), Some(0)).expect("root may");
         let mode = fs::metadata(&taken).expect("it is there").permissions();
         fs::set_permissions(&taken, fs::Permissions::from_mode(0o600)).expect("root may");

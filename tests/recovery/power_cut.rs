@@ -57,7 +57,10 @@ fn stop(pid: u32) {
     signal(pid, "STOP");
     let threads = PathBuf::from(format!("/proc/{pid}/task"));
     let stands = |thread: std::io::Result<std::fs::DirEntry>| {
-        let Ok(stat) = std::fs::read_to_string(thread.expect("a thread").path().join("stat")) else { return true };
+        let Ok(stat) = std::fs::read_to_string(thread.expect("a thread").path().join("stat"))
+        else {
+            return true;
+        };
         // The state comes after the name, which stands in brackets.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 'Z']))
     };
@@ -75,7 +78,8 @@ const TICK: Duration = Duration::from_millis(20);
 fn after_a_cut(folder: &Path, image: &Path) -> (Mounted, u64) {
     let copy = folder.join("copy.img");
     for times in 1.. {
-        let written = || std::fs::metadata(image).and_then(|found| found.modified()).expect("it is there");
+        let written =
+            || std::fs::metadata(image).and_then(|found| found.modified()).expect("it is there");
         // A clock's tick later, so that no write of the same tick goes unseen.
         let mut before = written();
         while before.elapsed().is_ok_and(|age| age < TICK) {
@@ -84,7 +88,10 @@ fn after_a_cut(folder: &Path, image: &Path) -> (Mounted, u64) {
         }
         std::fs::copy(image, &copy).expect("it is copied");
         if written() == before {
-            return (Mounted::new(&copy, folder.join("after")).expect("the first one could be mounted"), times);
+            return (
+                Mounted::new(&copy, folder.join("after")).expect("the first one could be mounted"),
+                times,
+            );
         }
     }
     unreachable!("nobody writes for ever")
@@ -93,11 +100,14 @@ fn after_a_cut(folder: &Path, image: &Path) -> (Mounted, u64) {
 /// The number of the newest snapshots, whole or not, above the current generation's.
 fn is_being_compacted(data: &Path) -> bool {
     let Ok(current) = std::fs::read_to_string(data.join("CURRENT")) else { return false };
-    let current: u64 = current.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+    let current: u64 =
+        current.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
     let Ok(names) = std::fs::read_dir(data) else { return false };
     names.flatten().any(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        name.strip_prefix("snapshots-").and_then(|n| n.parse::<u64>().ok()).is_some_and(|number| number > current)
+        name.strip_prefix("snapshots-")
+            .and_then(|n| n.parse::<u64>().ok())
+            .is_some_and(|number| number > current)
     })
 }
 
@@ -110,7 +120,11 @@ async fn power_cuts_lose_nothing_that_was_answered() {
         let mut folder = tempfile::tempdir().expect("a folder");
         let (image, mounted) = match disk(folder.path()) {
             Ok(disk) => disk,
-            Err(reason) => return println!("skipped: a loop device cannot be mounted here (it takes root): {reason}"),
+            Err(reason) => {
+                return println!(
+                    "skipped: a loop device cannot be mounted here (it takes root): {reason}"
+                );
+            }
         };
         // Both images stay where something is amiss: nothing else can say why.
         folder.disable_cleanup(true);
@@ -154,7 +168,11 @@ fn a_power_cut_amid_the_first_creation_leaves_all_or_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let (image, mounted) = match disk(folder.path()) {
             Ok(disk) => disk,
-            Err(reason) => return println!("skipped: a loop device cannot be mounted here (it takes root): {reason}"),
+            Err(reason) => {
+                return println!(
+                    "skipped: a loop device cannot be mounted here (it takes root): {reason}"
+                );
+            }
         };
         let file = folder.path().join("document.json");
         std::fs::write(&file, practice(200).to_string()).expect("it is written");
@@ -175,7 +193,10 @@ fn a_power_cut_amid_the_first_creation_leaves_all_or_nothing() {
         signal(import.id(), "CONT");
         let done = import.wait().expect("it ends");
         assert!(done.success());
-        let found = run(&["export", folder.path().join("found.json").to_str().expect("plain")], &after.0.join("data"));
+        let found = run(
+            &["export", folder.path().join("found.json").to_str().expect("plain")],
+            &after.0.join("data"),
+        );
         match found.status.code() {
             Some(0) => whole += 1,
             Some(1) => {

@@ -14,7 +14,14 @@ use super::server::{Served, appointments, booking, exported, half_hour, practice
 fn slowed(pid: u32, seconds: u64, log: &Path) -> Child {
     let inject = format!("inject=fdatasync:delay_enter={}:when=1", seconds * 1_000_000);
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-o"]).arg(log).args(["-e", "trace=fdatasync", "-e", &inject, "-p", &pid.to_string()]);
+    command.args(["-f", "-qq", "-o"]).arg(log).args([
+        "-e",
+        "trace=fdatasync",
+        "-e",
+        &inject,
+        "-p",
+        &pid.to_string(),
+    ]);
     let tracer = command.spawn().expect("strace was found");
     while !is_traced(pid) {
         std::thread::park_timeout(Duration::from_millis(1));
@@ -76,7 +83,10 @@ async fn a_slow_write_keeps_others_out_until_it_is_there() {
     until_ready_is(&server.base, 503).await;
     assert!(!first.is_finished(), "nobody is answered before the disk has it");
     let reading = "/api/v1/groups/1?apikey=test-key";
-    assert_eq!((status(&server.base, "/healthz").await, status(&server.base, reading).await), (200, 200));
+    assert_eq!(
+        (status(&server.base, "/healthz").await, status(&server.base, reading).await),
+        (200, 200)
+    );
     let refused = book(&server.base, "refused", 1).send().await.expect("an answer");
     assert_eq!(refused.status(), 503);
     assert!(refused.headers().contains_key("retry-after"));
@@ -105,7 +115,11 @@ async fn a_write_that_never_arrives_ends_the_process_unanswered() {
     let (code, said) = server.left();
     drop(tracer.wait());
     assert_eq!(code, Some(70), "{said}");
-    assert!(said.contains("a write to the disk has taken 6") && said.contains("the next start recovers"), "{said}");
+    assert!(
+        said.contains("a write to the disk has taken 6")
+            && said.contains("the next start recovers"),
+        "{said}"
+    );
     let found = exported(&data);
     assert!(booked(&found).is_empty() || booked(&found) == ["stuck"], "all of it or nothing");
 }

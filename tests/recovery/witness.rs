@@ -70,13 +70,23 @@ impl Witness {
     }
 
     /// One client, until the server is gone.
-    async fn client(self: Arc<Self>, http: reqwest::Client, base: String, answered: mpsc::UnboundedSender<()>) {
+    async fn client(
+        self: Arc<Self>,
+        http: reqwest::Client,
+        base: String,
+        answered: mpsc::UnboundedSender<()>,
+    ) {
         while self.one(&http, &base, &answered).await.is_some() {}
     }
 
     /// One booking, one in three of two legs in a row. Every fourth is cancelled, every fifth of the others moved by a
     /// professional. `None` where the server went away or refuses.
-    async fn one(&self, http: &reqwest::Client, base: &str, answered: &mpsc::UnboundedSender<()>) -> Option<()> {
+    async fn one(
+        &self,
+        http: &reqwest::Client,
+        base: &str,
+        answered: &mpsc::UnboundedSender<()>,
+    ) -> Option<()> {
         let nth = self.next.fetch_add(1, Ordering::SeqCst);
         let client = format!("c{nth}");
         let legs: &[u64] = if nth.is_multiple_of(3) { &[1, 2] } else { &[2] };
@@ -85,7 +95,8 @@ impl Witness {
         let mut wish = booking(&client, &half_hour(first), nth % CALENDARS + 1, legs);
         wish["appointment"]["comments"] = self.comments.as_str().into();
         let url = format!("{base}/api/v1/groups/1");
-        let request = http.post(format!("{url}/appointments")).query(&[("apikey", "test-key")]).json(&wish);
+        let request =
+            http.post(format!("{url}/appointments")).query(&[("apikey", "test-key")]).json(&wish);
         let answer = answer_to(request, 201).await?;
         let records = answer["records"].as_array().expect("a list").clone();
         assert_eq!(records.len(), legs.len());
@@ -94,7 +105,8 @@ impl Witness {
             self.with(|told| told.booked.insert(record["id"].as_u64().expect("an id"), known));
         }
         answered.send(()).ok();
-        let (id, key) = (records[0]["id"].as_u64().expect("an id"), text(&records[0], "key").to_owned());
+        let (id, key) =
+            (records[0]["id"].as_u64().expect("an id"), text(&records[0], "key").to_owned());
         if nth.is_multiple_of(4) {
             self.with(|told| told.cancelled.insert(id, false));
             let request = http.delete(format!("{url}/appointments/{id}"));
@@ -130,25 +142,36 @@ impl Witness {
     /// Checks a store's content: everything answered is there, nothing is there by half, no hour is given away twice.
     pub(crate) fn examine(&self, document: &Value) {
         let fiches = document["groups"][0]["fiches"].as_array().expect("a list");
-        let names: BTreeMap<u64, &str> =
-            fiches.iter().map(|fiche| (fiche["id"].as_u64().expect("an id"), text(fiche, "lastname"))).collect();
+        let names: BTreeMap<u64, &str> = fiches
+            .iter()
+            .map(|fiche| (fiche["id"].as_u64().expect("an id"), text(fiche, "lastname")))
+            .collect();
         let mut legs: BTreeMap<&str, usize> = BTreeMap::new();
         let mut live: BTreeSet<(u64, &str, &str)> = BTreeSet::new();
         let mut found: BTreeMap<u64, (bool, &str)> = BTreeMap::new();
         for row in appointments(document) {
-            let client =
-                names.get(&row["fiche_id"].as_u64().expect("an id")).expect("no appointment without its client");
+            let client = names
+                .get(&row["fiche_id"].as_u64().expect("an id"))
+                .expect("no appointment without its client");
             *legs.entry(client).or_default() += 1;
             let deleted = row["deleted"] == true;
             found.insert(row["id"].as_u64().expect("an id"), (deleted, text(row, "start")));
             if !deleted {
-                live.insert((row["calendar_id"].as_u64().expect("an id"), text(row, "start"), text(row, "end")));
+                live.insert((
+                    row["calendar_id"].as_u64().expect("an id"),
+                    text(row, "start"),
+                    text(row, "end"),
+                ));
             }
         }
         self.with(|told| told.agrees(&found));
         for (client, count) in &legs {
             let number: u64 = client.trim_start_matches('c').parse().expect("our own names");
-            assert_eq!(*count, if number.is_multiple_of(3) { 2 } else { 1 }, "half a booking of {client}");
+            assert_eq!(
+                *count,
+                if number.is_multiple_of(3) { 2 } else { 1 },
+                "half a booking of {client}"
+            );
         }
         assert_eq!(names.len(), legs.len(), "a client without an appointment");
         let live: Vec<_> = live.into_iter().collect();
@@ -163,16 +186,21 @@ impl Told {
     /// Checks what was answered against the appointments found: whether each is deleted, and its start.
     fn agrees(&self, found: &BTreeMap<u64, (bool, &str)>) {
         for (id, (client, booked)) in &self.booked {
-            let (deleted, start) =
-                *found.get(id).unwrap_or_else(|| panic!("appointment {id} of {client} was answered and is lost"));
+            let (deleted, start) = *found
+                .get(id)
+                .unwrap_or_else(|| panic!("appointment {id} of {client} was answered and is lost"));
             match self.cancelled.get(id) {
                 Some(true) => assert!(deleted, "the cancel of {id} was answered and is lost"),
                 Some(false) => {}
                 None => assert!(!deleted, "{id} was never cancelled"),
             }
             match self.moved.get(id) {
-                Some((to, true)) => assert_eq!(start, to, "the move of {id} was answered and is lost"),
-                Some((to, false)) => assert!(start == to || start == booked, "{id} stands at {start}"),
+                Some((to, true)) => {
+                    assert_eq!(start, to, "the move of {id} was answered and is lost")
+                }
+                Some((to, false)) => {
+                    assert!(start == to || start == booked, "{id} stands at {start}")
+                }
                 None => assert_eq!(start, booked, "{id} was never moved"),
             }
         }

@@ -49,9 +49,9 @@ impl Message {
     /// As whose it counts among a recipient's messages of 24 hours.
     pub(super) const fn share(&self) -> Share {
         match &self.content {
-            Content::AccountLink { .. } | Content::ConfirmationByKey(_) | Content::CancellationByKey(_) => {
-                Share::Anybody
-            }
+            Content::AccountLink { .. }
+            | Content::ConfirmationByKey(_)
+            | Content::CancellationByKey(_) => Share::Anybody,
             Content::Confirmation(_)
             | Content::Change { .. }
             | Content::Cancellation(_)
@@ -76,6 +76,7 @@ impl Outbox {
             all += 1;
             anybodys += usize::from(*share == Share::Anybody);
         }
-        message.always_goes() || all < most && (message.share() == Share::Own || anybodys < most.div_ceil(2))
+        message.always_goes()
+            || all < most && (message.share() == Share::Own || anybodys < most.div_ceil(2))
     }
 }

@@ -12,7 +12,9 @@ const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 pub(super) fn standings(message: &Message) -> &[Standing] {
     match &message.content {
         Content::AccountLink { .. } => &[],
-        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => appointments,
+        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+            appointments
+        }
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
         | Content::CancellationByKey(appointment)
@@ -26,13 +28,21 @@ impl Outbox {
     /// The messages that are about an appointment and wait or are being attempted, ascending by id.
     pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
         let of_it = (appointment, FIRST)..=(appointment, LAST);
-        self.about.range(of_it).filter_map(|(_, id)| self.messages.get(id)).filter(|message| message.is_open())
+        self.about
+            .range(of_it)
+            .filter_map(|(_, id)| self.messages.get(id))
+            .filter(|message| message.is_open())
     }
 
     /// When an appointment began by the last that its client was told before a message; where that is not known, when it
     /// began before the first of the changes since that never left; `was` where there are none.
     #[must_use]
-    pub fn told_before(&self, message: MessageId, appointment: VeventId, mut was: Instant) -> Instant {
+    pub fn told_before(
+        &self,
+        message: MessageId,
+        appointment: VeventId,
+        mut was: Instant,
+    ) -> Instant {
         let earlier = self.about.range((appointment, FIRST)..(appointment, message)).rev();
         for message in earlier.filter_map(|(_, id)| self.messages.get(id)) {
             if matches!(message.content, Content::Withdrawal(_)) {

@@ -86,9 +86,13 @@ impl Plan {
                 let mask = on.map_or(1 << weekday, |days| days.bits());
                 weekly(first, weekday, every, mask)
             }
-            Pattern::Monthly(None) => Step::Months { month, months: every, on: On::DayOfMonth(day_of_month) },
+            Pattern::Monthly(None) => {
+                Step::Months { month, months: every, on: On::DayOfMonth(day_of_month) }
+            }
             Pattern::Monthly(Some(nth)) => Step::Months { month, months: every, on: On::Nth(nth) },
-            Pattern::Yearly => Step::Months { month, months: every * 12, on: On::DayOfMonth(day_of_month) },
+            Pattern::Yearly => {
+                Step::Months { month, months: every * 12, on: On::DayOfMonth(day_of_month) }
+            }
         };
         Self { first, step }
     }
@@ -108,7 +112,9 @@ impl Plan {
         }
         let next = match self.step {
             Step::Once => Next::Nothing,
-            Step::Days { from: begin, days } => Next::Day { day: at_or_after(begin, days, from), days },
+            Step::Days { from: begin, days } => {
+                Next::Day { day: at_or_after(begin, days, from), days }
+            }
             Step::Weeks { monday, weeks, mask } => {
                 let week = at_or_after(monday, weeks * 7, from - 6);
                 let left = if from > week { mask & (0x7f << (from - week)) } else { mask };
@@ -137,7 +143,8 @@ impl Plan {
             Step::Weeks { monday, weeks, mask } => {
                 let week = at_or_before(monday, weeks * 7, day - 1);
                 let passed = if day - week < 7 { mask & !(0x7f << (day - week)) } else { mask };
-                let (week, bits) = if passed == 0 { (week - weeks * 7, mask) } else { (week, passed) };
+                let (week, bits) =
+                    if passed == 0 { (week - weeks * 7, mask) } else { (week, passed) };
                 Some(week + i64::from(bits.ilog2()))
             }
             Step::Months { month: begin, months, on } => {
@@ -163,12 +170,18 @@ impl Plan {
                 let passed = mask & !(0x7f << (self.first - monday + 1));
                 let rank = i64::from(passed.count_ones()) + places - 1;
                 let in_week = i64::from(mask.count_ones());
-                let bit = (0..7).filter(|bit| mask >> bit & 1 == 1).nth(usize::try_from(rank % in_week).ok()?)?;
+                let bit = (0..7)
+                    .filter(|bit| mask >> bit & 1 == 1)
+                    .nth(usize::try_from(rank % in_week).ok()?)?;
                 monday + rank / in_week * weeks * 7 + bit
             }
             // Some months lack the day, so these are counted one by one, unless even all of them were too few.
-            Step::Months { month, months, .. } if places - 1 > (MONTH_MAX - month) / months => return None,
-            Step::Months { .. } => self.days(self.first + 1, DAY_MAX).nth(usize::try_from(places - 1).ok()?)?,
+            Step::Months { month, months, .. } if places - 1 > (MONTH_MAX - month) / months => {
+                return None;
+            }
+            Step::Months { .. } => {
+                self.days(self.first + 1, DAY_MAX).nth(usize::try_from(places - 1).ok()?)?
+            }
         };
         (day <= DAY_MAX).then_some(day)
     }

@@ -82,7 +82,10 @@ impl FromStr for Exceptions {
             return Err(ExceptionsError::TooMany(number));
         }
         let days: Result<Vec<_>, _> = entries()
-            .map(|entry| day(entry).ok_or_else(|| ExceptionsError::NotADate(entry.chars().take(20).collect())))
+            .map(|entry| {
+                day(entry)
+                    .ok_or_else(|| ExceptionsError::NotADate(entry.chars().take(20).collect()))
+            })
             .collect();
         Self::on(days?)
     }
@@ -95,9 +98,9 @@ fn day(text: &str) -> Option<CivilDay> {
         return None;
     }
     let digits = |from: usize, to: usize| {
-        date[from..to]
-            .iter()
-            .try_fold(0_u32, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0')))
+        date[from..to].iter().try_fold(0_u32, |number, byte| {
+            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
+        })
     };
     CivilDay::from_ymd(i32::try_from(digits(0, 4)?).ok()?, digits(5, 7)?, digits(8, 10)?)
 }
@@ -128,8 +131,14 @@ mod tests {
 
     #[test]
     fn what_is_not_a_date_is_named() {
-        for wrong in ["2025-02-29", "2025-1-1", "tomorrow", "2025-01-01 09:00:00", "2025-01-01T00:00:00", "2025-01-é"]
-        {
+        for wrong in [
+            "2025-02-29",
+            "2025-1-1",
+            "tomorrow",
+            "2025-01-01 09:00:00",
+            "2025-01-01T00:00:00",
+            "2025-01-é",
+        ] {
             assert_eq!(wrong.parse::<Exceptions>(), Err(ExceptionsError::NotADate(wrong.into())));
         }
     }
@@ -138,6 +147,9 @@ mod tests {
     fn three_thousand_dates_are_the_most() {
         let text = vec!["2025-01-01"; EXCEPTIONS_MAX].join(",");
         assert!(text.parse::<Exceptions>().is_ok());
-        assert_eq!(format!("{text},2025-01-01").parse::<Exceptions>(), Err(ExceptionsError::TooMany(3_001)));
+        assert_eq!(
+            format!("{text},2025-01-01").parse::<Exceptions>(),
+            Err(ExceptionsError::TooMany(3_001))
+        );
     }
 }

@@ -47,13 +47,24 @@ impl Series {
             exceptions => exceptions.partition_point(|day| i64::from(day.0) < first_day),
         };
         let exceptions = &self.exceptions.days()[passed..];
-        Occurrences { days, exceptions, second_of_day, length: self.wall_length(), offsets: zone.offsets() }
+        Occurrences {
+            days,
+            exceptions,
+            second_of_day,
+            length: self.wall_length(),
+            offsets: zone.offsets(),
+        }
     }
 
     /// The occurrences that share a moment with `from <= t < to`, ascending, exceptions left out. Merely touching the
     /// window is not meeting it, and an occurrence whose end instant is not after its start meets nothing: it neither
     /// blocks nor permits. Contract 1 and 5.
-    pub fn occurrences_meeting(&self, zone: Zone, from: Instant, to: Instant) -> impl Iterator<Item = Occurrence> + '_ {
+    pub fn occurrences_meeting(
+        &self,
+        zone: Zone,
+        from: Instant,
+        to: Instant,
+    ) -> impl Iterator<Item = Occurrence> + '_ {
         let longest = self.wall_length().max(0);
         let disorder = zone.disorder_seconds();
         let (from, to) = (from.max(Instant(-DAY)), to.min(Instant(INSTANT_MAX.0 + DAY)));
@@ -72,7 +83,8 @@ impl Series {
         from: Instant,
         to: Instant,
     ) -> impl Iterator<Item = (Instant, Instant)> + '_ {
-        self.occurrences_meeting(zone, from, to).map(|occurrence| (occurrence.start, occurrence.end))
+        self.occurrences_meeting(zone, from, to)
+            .map(|occurrence| (occurrence.start, occurrence.end))
     }
 
     /// Whether some occurrence, not excepted, ends after `instant` (and after its own start, so never one of a note).

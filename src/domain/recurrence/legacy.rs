@@ -100,7 +100,9 @@ impl LegacyFields<'_> {
 fn weekdays(bits: i64) -> Option<Weekdays> {
     use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
     let days = [Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday];
-    Weekdays::of(days.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, day)| day))
+    Weekdays::of(
+        days.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, day)| day),
+    )
 }
 
 #[cfg(test)]
@@ -121,7 +123,10 @@ mod tests {
                 "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR;UNTIL=20250701T160000Z",
             ),
             (LegacyFields { byday: Some(1), ..weekly }, "FREQ=WEEKLY;BYDAY=SU"),
-            (LegacyFields { byday: Some(64), count: Some(3), ..weekly }, "FREQ=WEEKLY;BYDAY=SA;COUNT=3"),
+            (
+                LegacyFields { byday: Some(64), count: Some(3), ..weekly },
+                "FREQ=WEEKLY;BYDAY=SA;COUNT=3",
+            ),
             (LegacyFields { byday: Some(0), count: Some(0), ..weekly }, "FREQ=WEEKLY"),
             (LegacyFields { freq: "monthly", byday: Some(62), ..weekly }, "FREQ=MONTHLY"),
             (LegacyFields { freq: "Yearly", interval: Some(1), ..weekly }, "FREQ=YEARLY"),
@@ -143,7 +148,10 @@ mod tests {
             (LegacyFields { count: Some(-1), ..weekly }, LegacyError::Count),
             (LegacyFields { byday: Some(128), ..weekly }, LegacyError::ByDay),
             (LegacyFields { byday: Some(-1), ..weekly }, LegacyError::ByDay),
-            (LegacyFields { until: Civil::from_ymd_hms(1950, 1, 1, 0, 0, 0), ..weekly }, LegacyError::Until),
+            (
+                LegacyFields { until: Civil::from_ymd_hms(1950, 1, 1, 0, 0, 0), ..weekly },
+                LegacyError::Until,
+            ),
             (LegacyFields { count: Some(2), until, ..weekly }, LegacyError::CountWithUntil),
         ] {
             assert_eq!(translated(fields), Err(error));

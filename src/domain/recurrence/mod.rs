@@ -121,13 +121,20 @@ impl Series {
     /// # Errors
     ///
     /// [`SeriesError::UntilNotAfterStart`].
-    pub fn of_note(zone: Zone, day: CivilDay, rule: Option<Rule>, exceptions: Exceptions) -> Result<Self, SeriesError> {
+    pub fn of_note(
+        zone: Zone,
+        day: CivilDay,
+        rule: Option<Rule>,
+        exceptions: Exceptions,
+    ) -> Result<Self, SeriesError> {
         Self::checked(zone, Stored { start: day.midnight(), end: day.midnight(), rule, exceptions })
     }
 
     fn checked(zone: Zone, stored: Stored) -> Result<Self, SeriesError> {
         match stored.rule.map(|rule| rule.end()) {
-            Some(End::Until(until)) if until <= zone.instant_of(stored.start) => Err(SeriesError::UntilNotAfterStart),
+            Some(End::Until(until)) if until <= zone.instant_of(stored.start) => {
+                Err(SeriesError::UntilNotAfterStart)
+            }
             Some(End::Until(_) | End::Never | End::Count(_)) | None => Ok(Self::from(stored)),
         }
     }
@@ -184,7 +191,9 @@ impl Series {
         let rule = self.rule.map(|rule| match rule.end() {
             End::Until(until) => {
                 let kept = zone.instant_of(before.civil_of(until));
-                rule.until(kept.clamp(start.plus_seconds(1), INSTANT_MAX.max(start.plus_seconds(1))))
+                rule.until(
+                    kept.clamp(start.plus_seconds(1), INSTANT_MAX.max(start.plus_seconds(1))),
+                )
             }
             End::Never | End::Count(_) => rule,
         });
@@ -237,11 +246,12 @@ impl From<Stored> for Series {
     fn from(stored: Stored) -> Self {
         let Stored { start, end, rule, exceptions } = stored;
         let length = end.seconds_since(start).max(0);
-        let last_of_calendar = i64::from(CIVIL_MAX.plus_seconds(-length - start.second_of_day()).day().0);
+        let last_of_calendar =
+            i64::from(CIVIL_MAX.plus_seconds(-length - start.second_of_day()).day().0);
         let last_counted = match rule.map(|rule| rule.end()) {
-            Some(End::Count(count)) => {
-                Plan::of(start.day(), rule.as_ref()).nth_after_first(i64::from(count.get()) - 1).unwrap_or(DAY_MAX)
-            }
+            Some(End::Count(count)) => Plan::of(start.day(), rule.as_ref())
+                .nth_after_first(i64::from(count.get()) - 1)
+                .unwrap_or(DAY_MAX),
             Some(End::Never | End::Until(_)) | None => DAY_MAX,
         };
         Self { start, end, rule, exceptions, last_day_counted: last_counted.min(last_of_calendar) }

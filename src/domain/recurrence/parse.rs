@@ -38,10 +38,14 @@ pub enum RuleError {
     #[error("BYDAY is only for FREQ=WEEKLY and FREQ=MONTHLY")]
     ByDayFreq,
     /// BYDAY of a weekly rule is not a list of weekdays.
-    #[error("BYDAY with FREQ=WEEKLY must be one or more of MO, TU, WE, TH, FR, SA, SU, separated by commas")]
+    #[error(
+        "BYDAY with FREQ=WEEKLY must be one or more of MO, TU, WE, TH, FR, SA, SU, separated by commas"
+    )]
     ByDayWeekly,
     /// BYDAY of a monthly rule is not exactly one nth weekday.
-    #[error("BYDAY with FREQ=MONTHLY must be one number from 1 to 5 or -5 to -1 and a weekday, such as 2TU or -1FR")]
+    #[error(
+        "BYDAY with FREQ=MONTHLY must be one number from 1 to 5 or -5 to -1 and a weekday, such as 2TU or -1FR"
+    )]
     ByDayMonthly,
 }
 
@@ -104,7 +108,8 @@ impl FromStr for Rule {
 fn values(text: &str) -> Result<[Option<&str>; 5], RuleError> {
     let mut values = [None; 5];
     for pair in text.split(';') {
-        let (name, value) = pair.split_once('=').ok_or_else(|| RuleError::NotAPair(beginning(pair)))?;
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| RuleError::NotAPair(beginning(pair)))?;
         let place = KEYS.iter().position(|key| name.eq_ignore_ascii_case(key.name()));
         let place = place.ok_or_else(|| RuleError::UnknownKey(beginning(name)))?;
         if values[place].replace(value).is_some() {
@@ -154,17 +159,26 @@ fn number(text: &str) -> Option<NonZeroU32> {
 /// `YYYYmmddTHHMMSSZ`, from 1970 to 9999.
 fn utc_instant(text: &str) -> Option<Instant> {
     let bytes = text.as_bytes();
-    if bytes.len() != 16 || !bytes[8].eq_ignore_ascii_case(&b'T') || !bytes[15].eq_ignore_ascii_case(&b'Z') {
+    if bytes.len() != 16
+        || !bytes[8].eq_ignore_ascii_case(&b'T')
+        || !bytes[15].eq_ignore_ascii_case(&b'Z')
+    {
         return None;
     }
     let digits = |from: usize, to: usize| {
-        bytes[from..to]
-            .iter()
-            .try_fold(0_u32, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0')))
+        bytes[from..to].iter().try_fold(0_u32, |number, byte| {
+            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
+        })
     };
     let year = i32::try_from(digits(0, 4)?).ok()?;
-    let utc =
-        Civil::from_ymd_hms(year, digits(4, 6)?, digits(6, 8)?, digits(9, 11)?, digits(11, 13)?, digits(13, 15)?)?;
+    let utc = Civil::from_ymd_hms(
+        year,
+        digits(4, 6)?,
+        digits(6, 8)?,
+        digits(9, 11)?,
+        digits(11, 13)?,
+        digits(13, 15)?,
+    )?;
     let instant = zone::instant_of_utc(utc);
     (INSTANT_MIN <= instant && instant <= INSTANT_MAX).then_some(instant)
 }
@@ -183,7 +197,10 @@ mod tests {
             ("FREQ=DAILY", "FREQ=DAILY"),
             ("interval=02;freq=weekly", "FREQ=WEEKLY;INTERVAL=2"),
             ("BYDAY=su,Mo;COUNT=2;FREQ=WEEKLY", "FREQ=WEEKLY;BYDAY=MO,SU;COUNT=2"),
-            ("until=20250101t000000z;BYDAY=-1fr;FREQ=MONTHLY", "FREQ=MONTHLY;BYDAY=-1FR;UNTIL=20250101T000000Z"),
+            (
+                "until=20250101t000000z;BYDAY=-1fr;FREQ=MONTHLY",
+                "FREQ=MONTHLY;BYDAY=-1FR;UNTIL=20250101T000000Z",
+            ),
             ("FREQ=MONTHLY;BYDAY=+2TU;INTERVAL=1", "FREQ=MONTHLY;BYDAY=2TU"),
             ("FREQ=YEARLY;COUNT=4294967295", "FREQ=YEARLY;COUNT=4294967295"),
         ] {

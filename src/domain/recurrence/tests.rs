@@ -43,7 +43,8 @@ impl Model<'_> {
 
     fn falls_on(&self, rule: &Rule, day: CivilDay) -> bool {
         let first = self.series.start().day();
-        let ((year, month, of_month), (first_year, first_month, first_of_month)) = (day.ymd(), first.ymd());
+        let ((year, month, of_month), (first_year, first_month, first_of_month)) =
+            (day.ymd(), first.ymd());
         let months = (year - first_year) * 12 + i32::try_from(month).expect("small")
             - i32::try_from(first_month).expect("small");
         let weeks = (day.0 - day.weekday() as i32 - (first.0 - first.weekday() as i32)) / 7;
@@ -51,20 +52,27 @@ impl Model<'_> {
         match rule.pattern() {
             Pattern::Daily => every(day.0 - first.0),
             Pattern::Weekly(None) => every(weeks) && day.weekday() == first.weekday(),
-            Pattern::Weekly(Some(days)) => every(weeks) && days.days().any(|named| named == day.weekday()),
+            Pattern::Weekly(Some(days)) => {
+                every(weeks) && days.days().any(|named| named == day.weekday())
+            }
             Pattern::Monthly(None) => every(months) && of_month == first_of_month,
             Pattern::Monthly(Some(on)) => {
                 let from_end = days_in_month(year, month) - of_month;
                 let nth = if on.nth() > 0 { (of_month - 1) / 7 } else { from_end / 7 } + 1;
-                every(months) && on.weekday() == day.weekday() && nth == u32::from(on.nth().unsigned_abs())
+                every(months)
+                    && on.weekday() == day.weekday()
+                    && nth == u32::from(on.nth().unsigned_abs())
             }
-            Pattern::Yearly => every(year - first_year) && (month, of_month) == (first_month, first_of_month),
+            Pattern::Yearly => {
+                every(year - first_year) && (month, of_month) == (first_month, first_of_month)
+            }
         }
     }
 
     /// All occurrences that start before `to`.
     fn occurrences(&self, to: Civil) -> Vec<Occurrence> {
-        let (start, length) = (self.series.start(), self.series.end().seconds_since(self.series.start()));
+        let (start, length) =
+            (self.series.start(), self.series.end().seconds_since(self.series.start()));
         let (mut found, mut counted) = (Vec::new(), 0_u32);
         let mut end_before = None;
         for days in 0.. {
@@ -81,7 +89,11 @@ impl Model<'_> {
             counted += 1;
             match self.series.rule().map(Rule::end) {
                 Some(End::Count(count)) if counted > count.get() => break,
-                Some(End::Until(until)) if start > until || (start == until && end_before == Some(until)) => break,
+                Some(End::Until(until))
+                    if start > until || (start == until && end_before == Some(until)) =>
+                {
+                    break;
+                }
                 _ => {}
             }
             end_before = Some(end);
@@ -95,7 +107,8 @@ impl Model<'_> {
     fn assert_window(&self, from: Civil, to: Civil) {
         let zone = zone(self.tz);
         let all = self.occurrences(to);
-        let expected: Vec<_> = all.into_iter().filter(|occurrence| from <= occurrence.start_civil).collect();
+        let expected: Vec<_> =
+            all.into_iter().filter(|occurrence| from <= occurrence.start_civil).collect();
         let found: Vec<_> = self.series.occurrences(zone, from, to).collect();
         assert_eq!(found, expected, "{:?} {} from {from:?} to {to:?}", self.series, self.tz);
     }
@@ -103,7 +116,8 @@ impl Model<'_> {
     fn assert_meeting(&self, from: Instant, to: Instant) {
         let zone = zone(self.tz);
         let all = self.occurrences(Civil(to.0 + 3 * DAY));
-        let expected: Vec<_> = all.into_iter().filter(|o| o.start < to && from < o.end && o.start < o.end).collect();
+        let expected: Vec<_> =
+            all.into_iter().filter(|o| o.start < to && from < o.end && o.start < o.end).collect();
         let found: Vec<_> = self.series.occurrences_meeting(zone, from, to).collect();
         assert_eq!(found, expected, "{:?} {} meeting {from:?} to {to:?}", self.series, self.tz);
         let intervals: Vec<_> = self.series.intervals_meeting(zone, from, to).collect();
@@ -120,19 +134,25 @@ fn zone(tz: Tz) -> Zone {
 }
 
 fn at(text: &str) -> Civil {
-    let numbers: Vec<u32> = text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
+    let numbers: Vec<u32> =
+        text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
     let [year, month, day, hour, minute] = numbers[..] else { panic!("not a time: {text}") };
-    Civil::from_ymd_hms(i32::try_from(year).expect("a year"), month, day, hour, minute, 0).expect("a time")
+    Civil::from_ymd_hms(i32::try_from(year).expect("a year"), month, day, hour, minute, 0)
+        .expect("a time")
 }
 
 fn series_in(tz: Tz, start: &str, minutes: i64, rule: &str, exceptions: &str) -> Series {
     let (start, rule) = (at(start), (!rule.is_empty()).then(|| rule.parse().expect("a rule")));
     let exceptions = exceptions.parse().expect("exceptions");
-    Series::new(zone(tz), start, start.plus_seconds(minutes * MINUTE), rule, exceptions).expect("a series")
+    Series::new(zone(tz), start, start.plus_seconds(minutes * MINUTE), rule, exceptions)
+        .expect("a series")
 }
 
 fn starts(series: &Series, tz: Tz, from: &str, to: &str) -> Vec<Civil> {
-    series.occurrences(zone(tz), at(from), at(to)).map(|occurrence| occurrence.start_civil).collect()
+    series
+        .occurrences(zone(tz), at(from), at(to))
+        .map(|occurrence| occurrence.start_civil)
+        .collect()
 }
 
 fn weekday() -> impl Strategy<Value = Weekday> {
@@ -141,7 +161,8 @@ fn weekday() -> impl Strategy<Value = Weekday> {
 
 fn pattern() -> impl Strategy<Value = Pattern> {
     let weekdays = prop::collection::vec(weekday(), 1..6).prop_map(Weekdays::of);
-    let nth = (prop_oneof![-5_i8..=-1, 1_i8..=5], weekday()).prop_map(|(nth, day)| NthWeekday::new(nth, day));
+    let nth = (prop_oneof![-5_i8..=-1, 1_i8..=5], weekday())
+        .prop_map(|(nth, day)| NthWeekday::new(nth, day));
     prop_oneof![
         Just(Pattern::Daily),
         Just(Pattern::Weekly(None)),
@@ -318,9 +339,16 @@ proptest! {
 
 #[test]
 fn a_count_of_a_billion_has_no_last_day_before_the_calendar_ends() {
-    for rule in ["FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TU", "FREQ=MONTHLY;BYDAY=5FR", "FREQ=MONTHLY", "FREQ=YEARLY"] {
+    for rule in [
+        "FREQ=DAILY",
+        "FREQ=WEEKLY;BYDAY=MO,TU",
+        "FREQ=MONTHLY;BYDAY=5FR",
+        "FREQ=MONTHLY",
+        "FREQ=YEARLY",
+    ] {
         let endless = series_in(Tz::UTC, "2024-01-31 10:00", 60, rule, "");
-        let counted = series_in(Tz::UTC, "2024-01-31 10:00", 60, &format!("{rule};COUNT=1000000000"), "");
+        let counted =
+            series_in(Tz::UTC, "2024-01-31 10:00", 60, &format!("{rule};COUNT=1000000000"), "");
         assert_eq!(
             starts(&counted, Tz::UTC, "9990-01-01 00:00", "9999-12-31 23:59"),
             starts(&endless, Tz::UTC, "9990-01-01 00:00", "9999-12-31 23:59")
@@ -332,7 +360,9 @@ fn a_count_of_a_billion_has_no_last_day_before_the_calendar_ends() {
 #[test]
 fn a_count_is_exact_far_from_the_start() {
     // The 31st exists in seven months of twelve, a last Wednesday in all: 4,999 = 714 × 7 + 1.
-    for (rule, months) in [("FREQ=MONTHLY;COUNT=5000", 714 * 12 + 2), ("FREQ=MONTHLY;BYDAY=-1WE;COUNT=5000", 4_999)] {
+    for (rule, months) in
+        [("FREQ=MONTHLY;COUNT=5000", 714 * 12 + 2), ("FREQ=MONTHLY;BYDAY=-1WE;COUNT=5000", 4_999)]
+    {
         let series = series_in(Tz::UTC, "2024-01-31 10:00", 60, rule, "");
         let all: Vec<_> = series.occurrences(zone(Tz::UTC), CIVIL_MIN, CIVIL_MAX).collect();
         assert_eq!(all.len(), 5_000);
@@ -344,9 +374,16 @@ fn a_count_is_exact_far_from_the_start() {
 #[test]
 fn an_occurrence_at_until_belongs_unless_the_one_before_ends_there() {
     let daily = |minutes, exceptions| {
-        series_in(Tz::UTC, "2025-06-01 09:00", minutes, "FREQ=DAILY;UNTIL=20250604T090000Z", exceptions)
+        series_in(
+            Tz::UTC,
+            "2025-06-01 09:00",
+            minutes,
+            "FREQ=DAILY;UNTIL=20250604T090000Z",
+            exceptions,
+        )
     };
-    let last = |series: &Series| starts(series, Tz::UTC, "2025-01-01 00:00", "2026-01-01 00:00").pop();
+    let last =
+        |series: &Series| starts(series, Tz::UTC, "2025-01-01 00:00", "2026-01-01 00:00").pop();
     assert_eq!(last(&daily(60, "")), Some(at("2025-06-04 09:00")));
     assert_eq!(last(&daily(1_440, "")), Some(at("2025-06-03 09:00")));
     // The one before counts although it is excepted: UNTIL is its end, whether or not it takes place.
@@ -355,7 +392,8 @@ fn an_occurrence_at_until_belongs_unless_the_one_before_ends_there() {
 
 #[test]
 fn an_event_off_its_own_rule_is_still_its_first_occurrence() {
-    let series = series_in(Tz::UTC, "2025-06-04 09:00", 60, "FREQ=WEEKLY;BYDAY=MO;COUNT=3", "2025-06-09");
+    let series =
+        series_in(Tz::UTC, "2025-06-04 09:00", 60, "FREQ=WEEKLY;BYDAY=MO;COUNT=3", "2025-06-09");
     let all = starts(&series, Tz::UTC, "2025-01-01 00:00", "2026-01-01 00:00");
     assert_eq!(all, [at("2025-06-04 09:00"), at("2025-06-16 09:00")]);
 }
@@ -382,8 +420,14 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert_eq!(made(start, start, None), Err(SeriesError::EndNotAfterStart));
     assert_eq!(made(end, start, None), Err(SeriesError::EndNotAfterStart));
     // Ends by its clocks at 03:15, which was 15 minutes before 02:30 would have been.
-    assert_eq!(made("2025-03-30 02:30", "2025-03-30 03:15", None), Err(SeriesError::EndNotAfterStart));
-    assert_eq!(made(start, end, Some("FREQ=DAILY;UNTIL=20250601T070000Z")), Err(SeriesError::UntilNotAfterStart));
+    assert_eq!(
+        made("2025-03-30 02:30", "2025-03-30 03:15", None),
+        Err(SeriesError::EndNotAfterStart)
+    );
+    assert_eq!(
+        made(start, end, Some("FREQ=DAILY;UNTIL=20250601T070000Z")),
+        Err(SeriesError::UntilNotAfterStart)
+    );
     assert_eq!(made(start, end, Some("FREQ=DAILY;UNTIL=20250601T070001Z")), Ok(()));
 }
 
@@ -397,5 +441,8 @@ fn a_note_has_occurrences_but_no_length() {
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|occurrence| occurrence.start == occurrence.end));
     assert!(!note.has_occurrence_ending_after(paris, Instant(0)));
-    assert_eq!(note.repeat_until(), Some(crate::domain::zone::instant_of_utc(at("2025-09-01 00:00"))));
+    assert_eq!(
+        note.repeat_until(),
+        Some(crate::domain::zone::instant_of_utc(at("2025-09-01 00:00")))
+    );
 }

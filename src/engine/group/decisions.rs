@@ -9,7 +9,8 @@ use crate::domain::bookable::Obstacle;
 use crate::domain::booking::{self, Opening};
 use crate::domain::cancellation::{self, Cancellation};
 use crate::domain::command::{
-    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish, PutVevent, RecordChange,
+    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
+    PutVevent, RecordChange,
 };
 use crate::domain::delivery;
 use crate::domain::directory::IdKind;
@@ -79,7 +80,12 @@ impl State {
             let refusals = opening.not_available(obstacles);
             return self.refuse(envelope, refusals);
         };
-        let room = Room { calendar, chain: opening.chain.clone(), start: opening.start, channel: opening.channel };
+        let room = Room {
+            calendar,
+            chain: opening.chain.clone(),
+            start: opening.start,
+            channel: opening.channel,
+        };
         self.ask(room, Open { envelope, now, matter: Matter::Booking { opening, draws } });
     }
 
@@ -108,7 +114,9 @@ impl State {
             (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
                 self.ask_next(envelope, now, opening, draws, obstacles);
             }
-            (Ok(Err(obstacles)), Matter::Placing(_)) => self.refuse(envelope, agenda::not_available(obstacles)),
+            (Ok(Err(obstacles)), Matter::Placing(_)) => {
+                self.refuse(envelope, agenda::not_available(obstacles))
+            }
             (Ok(Ok(())), Matter::Booking { opening, draws }) => {
                 self.book(envelope, *opening, &draws, word.calendar, now);
             }
@@ -117,9 +125,17 @@ impl State {
         self.advance();
     }
 
-    fn book(&mut self, envelope: Envelope, opening: Opening, draws: &BookingDraws, calendar: CalendarId, now: Instant) {
+    fn book(
+        &mut self,
+        envelope: Envelope,
+        opening: Opening,
+        draws: &BookingDraws,
+        calendar: CalendarId,
+        now: Instant,
+    ) {
         let Command::BookAppointment(command) = &envelope.command else { return };
-        let decided = self.applied(&envelope, now, |root| opening.booked_on(calendar, root, command, draws, now));
+        let decided = self
+            .applied(&envelope, now, |root| opening.booked_on(calendar, root, command, draws, now));
         let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
         let first = legs.first().map_or(0, |id| id.number());
         self.commit(envelope, decided, (first, legs), now);
@@ -142,7 +158,9 @@ impl State {
         };
         match guarded(|| agenda::open(&self.root, command, &draws, now)) {
             Ok(Ok(Some(placing))) => match placing.room.clone() {
-                Some(room) => self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) }),
+                Some(room) => {
+                    self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) })
+                }
                 None => self.place(envelope, placing, now),
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
@@ -194,7 +212,10 @@ impl State {
             Ok(Ok(None)) => {
                 let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
                 let (object, appointments) = about;
-                self.answer_when_durable(envelope, Ok(Done { before, root, object, appointments, answer: None }));
+                self.answer_when_durable(
+                    envelope,
+                    Ok(Done { before, root, object, appointments, answer: None }),
+                );
             }
             Ok(Ok(Some(event))) => {
                 let decided = self.applied(&envelope, now, |_| event);
@@ -214,7 +235,11 @@ impl State {
             let event = decide(&self.root);
             let mut next = self.root.apply(&event);
             let quiet = envelope.quiet;
-            let mut messages = if quiet { Vec::new() } else { announcement::messages(&self.root, &next, &event, now) };
+            let mut messages = if quiet {
+                Vec::new()
+            } else {
+                announcement::messages(&self.root, &next, &event, now)
+            };
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();
             }

@@ -28,9 +28,10 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
             Some(IdKind::Customfield) => &[IdKind::Customfield],
         },
         Command::FollowLink(_) => &[IdKind::Fiche],
-        Command::CancelAppointment(_) | Command::AskLink(_) | Command::Deliver(_) | Command::RemoveDeleted { .. } => {
-            &[]
-        }
+        Command::CancelAppointment(_)
+        | Command::AskLink(_)
+        | Command::Deliver(_)
+        | Command::RemoveDeleted { .. } => &[],
         Command::Quietly(inner) => needed(inner),
     }
 }
@@ -38,7 +39,9 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
 /// Ids and other draws.
 impl State {
     fn left(&self, kind: IdKind) -> u64 {
-        self.ids.get(&kind).map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
+        self.ids
+            .get(&kind)
+            .map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
     }
 
     /// Whether a command could be given ids of these kinds. Asks for more in good time.
@@ -83,7 +86,8 @@ impl State {
     /// At most 100 legs: a longer chain is refused before it would need ids.
     pub(super) fn draw_booking(&mut self, legs: usize) -> BookingDraws {
         let fiche = self.next_id(IdKind::Fiche);
-        let vevents: Vec<u64> = self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
+        let vevents: Vec<u64> =
+            self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
         let leg = |id: u64| (VeventId::new(id).expect("granted ids are ids"), self.draws.key());
         BookingDraws {
             fiche_id: FicheId::new(fiche).expect("granted ids are ids"),

@@ -37,7 +37,12 @@ pub(super) fn remember(
             return Err(Rejection::Overloaded);
         }
         let at = done.root.last_stamp;
-        let answered = Arc::new(Answered { scope: once.scope, body: once.body, at, answer: Arc::clone(&answer) });
+        let answered = Arc::new(Answered {
+            scope: once.scope,
+            body: once.body,
+            at,
+            answer: Arc::clone(&answer),
+        });
         let event = Event::DoneOnce { answered, event: Box::new(event) };
         let root = Arc::new(done.before.apply(&event));
         Ok((event, Done { root, answer: Some(answer), ..done }))

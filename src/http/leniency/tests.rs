@@ -10,7 +10,11 @@ use super::*;
 struct Pieces(VecDeque<Vec<u8>>);
 
 impl AsyncRead for Pieces {
-    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let Some(piece) = self.0.front_mut() else { return Poll::Ready(Ok(())) };
         let taken = piece.len().min(buffer.remaining());
         buffer.put_slice(&piece[..taken]);
@@ -31,7 +35,8 @@ fn read(pieces: Vec<Vec<u8>>, sizes: &[usize]) -> Vec<u8> {
         let mut space = vec![0; size + 1];
         let mut buffer = ReadBuf::new(&mut space);
         buffer.put_slice(b"!");
-        match Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer) {
+        match Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer)
+        {
             Poll::Pending => pending += 1,
             Poll::Ready(read) => {
                 read.expect("pieces do not fail");
@@ -55,7 +60,8 @@ fn read_whole(bytes: &[u8]) -> Vec<u8> {
 
 /// These bytes in pieces that end at these places.
 fn split(bytes: &[u8], ends: &[prop::sample::Index]) -> Vec<Vec<u8>> {
-    let mut ends: Vec<_> = ends.iter().map(|end| end.index(bytes.len() + 1)).chain([0, bytes.len()]).collect();
+    let mut ends: Vec<_> =
+        ends.iter().map(|end| end.index(bytes.len() + 1)).chain([0, bytes.len()]).collect();
     ends.sort_unstable();
     ends.windows(2).map(|ends| bytes[ends[0]..ends[1]].to_vec()).collect()
 }
@@ -79,7 +85,9 @@ impl Message {
         let mut bytes = format!("{blank}{method} ").into_bytes();
         bytes.extend_from_slice(target);
         bytes.extend_from_slice(format!(" HTTP/1.1{end}").as_bytes());
-        headers.iter().for_each(|header| bytes.extend_from_slice(format!("{header}{end}").as_bytes()));
+        headers
+            .iter()
+            .for_each(|header| bytes.extend_from_slice(format!("{header}{end}").as_bytes()));
         if !body.is_empty() {
             bytes.extend_from_slice(format!("{length}{}{end}", body.len()).as_bytes());
         }
@@ -189,8 +197,9 @@ proptest! {
 #[test]
 fn what_no_uri_may_hold_is_replaced_and_nothing_else() {
     for byte in (b'!'..=b'~').filter(|byte| !b"?#".contains(byte)) {
-        let taken =
-            [&b"/a"[..], b"/?a="].iter().all(|before| Uri::try_from(&[before, &[byte][..]].concat()[..]).is_ok());
+        let taken = [&b"/a"[..], b"/?a="]
+            .iter()
+            .all(|before| Uri::try_from(&[before, &[byte][..]].concat()[..]).is_ok());
         assert_eq!(passes(byte), taken, "{:?}", char::from(byte));
     }
     for byte in (b'!'..=0xFF).filter(|byte| *byte != 0x7F) {
@@ -212,17 +221,23 @@ fn what_no_uri_may_hold_is_replaced_and_nothing_else() {
 #[test]
 fn what_would_end_a_line_or_a_target_is_left_to_be_refused() {
     for byte in (0..=b' ').chain([0x7F]) {
-        let request = [b"GET /a", &[byte][..], b"> HTTP/1.1\r\n\r\nGET /a> HTTP/1.1\r\n\r\n"].concat();
-        assert!(read_whole(&request).starts_with(&[b"GET /a", &[byte][..], b">"].concat()), "{byte}");
+        let request =
+            [b"GET /a", &[byte][..], b"> HTTP/1.1\r\n\r\nGET /a> HTTP/1.1\r\n\r\n"].concat();
+        assert!(
+            read_whole(&request).starts_with(&[b"GET /a", &[byte][..], b">"].concat()),
+            "{byte}"
+        );
     }
 }
 
 #[test]
 fn nothing_is_kept_once_it_has_been_read() {
-    let mut lenient = Lenient::new(Pieces(VecDeque::from([b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec()])));
+    let mut lenient =
+        Lenient::new(Pieces(VecDeque::from([b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec()])));
     let mut space = [0; 100];
     let mut buffer = ReadBuf::new(&mut space);
-    let read = Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer);
+    let read =
+        Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer);
     assert!(matches!(read, Poll::Ready(Ok(()))));
     assert_eq!(buffer.filled(), b"GET /?a=%3E HTTP/1.1\r\n\r\n");
     assert_eq!((lenient.kept.capacity(), lenient.requests.line.capacity()), (0, 0));

@@ -4,29 +4,44 @@ use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, ComponentsBuilder, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AllOfBuilder, ComponentsBuilder, Object, ObjectBuilder, SchemaType, Type,
+};
 use utoipa::openapi::{Content, Ref, RefOr, Required, Response, Schema};
 
 use super::operations::{Answer, Body};
 use super::parameters::LOGIN;
 use super::resources::{Resource, flag};
 use super::schema::{
-    any_of, filled_list, given, givens, id, list, named, nothing, object, one_of, pattern, shown, text, whole,
+    any_of, filled_list, given, givens, id, list, named, nothing, object, one_of, pattern, shown,
+    text, whole,
 };
 use crate::wire::errors::Problem;
 use crate::wire::field::Kind;
 
 /// Every status of an answer that says no: the component that stands for it, and when it comes.
 const REFUSALS: [(u16, &str, &str); 11] = [
-    (400, "InvalidParameter", "a parameter is wrong, or a rule refuses: each entry says which and why"),
-    (401, "LoginFailed", "the credentials are wrong; there is no challenge, so that browsers do not ask"),
+    (
+        400,
+        "InvalidParameter",
+        "a parameter is wrong, or a rule refuses: each entry says which and why",
+    ),
+    (
+        401,
+        "LoginFailed",
+        "the credentials are wrong; there is no challenge, so that browsers do not ask",
+    ),
     (403, "Unauthorized", "no apikey, an unknown one, or a role that may not"),
     (404, "NoResult", "what does not exist, and what is not the caller's: the same answer"),
     (406, "NotAcceptable", "another format than JSON was asked for"),
     (409, "Conflict", "the idempotency key was used with another body"),
     (413, "ContentTooLarge", "a body of more than 256 KiB"),
     (415, "UnsupportedMediaType", "a body declared as another type than JSON"),
-    (429, "TooManyRequests", "too many failures, or too many refusals: Retry-After says when to come back"),
+    (
+        429,
+        "TooManyRequests",
+        "too many failures, or too many refusals: Retry-After says when to come back",
+    ),
     (500, "ServerError", "an error of the server"),
     (503, "ServiceUnavailable", "too much is under way; nothing was done"),
 ];
@@ -51,14 +66,17 @@ const PROBLEMS: [Problem; 14] = [
 
 /// The answer of that status that says no.
 pub(super) fn refusal(status: u16) -> Ref {
-    let (_, name, _) =
-        REFUSALS.iter().find(|(other, ..)| *other == status).expect("every status of a refusal is listed");
+    let (_, name, _) = REFUSALS
+        .iter()
+        .find(|(other, ..)| *other == status)
+        .expect("every status of a refusal is listed");
     Ref::from_response_name(*name)
 }
 
 /// What answers and bodies refer to.
 pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
-    let components = givens().into_iter().fold(components, |components, (name, of)| components.schema(name, of));
+    let components =
+        givens().into_iter().fold(components, |components, (name, of)| components.schema(name, of));
     let components = components
         .schema("Errors", errors())
         .schema("Slots", slots())
@@ -89,13 +107,19 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
 /// The answer of a server that takes no writes for now.
 pub(super) fn not_ready() -> Response {
     let content = Content::new(Some(named("Status")));
-    ResponseBuilder::new().description("it takes no writes for now").content("application/json", content).build()
+    ResponseBuilder::new()
+        .description("it takes no writes for now")
+        .content("application/json", content)
+        .build()
 }
 
 /// What may come with the end of an event. Contract 7.
 pub(super) fn quiet() -> RequestBody {
     let body = Content::new(Some(object().property("sendmail", sendmail()).build()));
-    RequestBodyBuilder::new().required(Some(Required::False)).content("application/json", body).build()
+    RequestBodyBuilder::new()
+        .required(Some(Required::False))
+        .content("application/json", body)
+        .build()
 }
 
 /// Whether anybody is written to about what a professional does.
@@ -118,14 +142,24 @@ pub(super) fn success(answer: Answer) -> (u16, Response) {
     let (status, description, schema) = match answer {
         Answer::Shown(resource) => (200, "the object", named(&resource.name())),
         Answer::Made(resource) => (201, "the object as it was made", named(&resource.name())),
-        Answer::List(resource) => (200, "a page of the list", named(&format!("{}List", resource.name()))),
+        Answer::List(resource) => {
+            (200, "a page of the list", named(&format!("{}List", resource.name())))
+        }
         Answer::Booked => (201, "one record for each appointment made", named("Booked")),
-        Answer::Slots => (200, "free starts, ascending", any_of([named("Slots"), named("Explanation")])),
+        Answer::Slots => {
+            (200, "free starts, ascending", any_of([named("Slots"), named("Explanation")]))
+        }
         Answer::Status => (200, "what the server says of itself", named("Status")),
         Answer::LoggedIn => {
-            let cookie = HeaderBuilder::new().schema(Some(text().build())).description(Some("_session_id"));
-            let response = ResponseBuilder::new().description("who has logged in").header("Set-Cookie", cookie.build());
-            return (200, response.content("application/json", Content::new(Some(named("LoggedIn")))).build());
+            let cookie =
+                HeaderBuilder::new().schema(Some(text().build())).description(Some("_session_id"));
+            let response = ResponseBuilder::new()
+                .description("who has logged in")
+                .header("Set-Cookie", cookie.build());
+            return (
+                200,
+                response.content("application/json", Content::new(Some(named("LoggedIn")))).build(),
+            );
         }
         Answer::LoggedOut => (200, "the session is over", named("LoggedOut")),
         Answer::LinkAsked => (201, "the address, whether or not it is known", named("LinkAsked")),
@@ -133,11 +167,20 @@ pub(super) fn success(answer: Answer) -> (u16, Response) {
         Answer::Document => (200, "an OpenAPI document", object().build().into()),
         Answer::Page => {
             let page = Content::new(Some(text().build()));
-            return (200, ResponseBuilder::new().description("HTML").content("text/html", page).build());
+            return (
+                200,
+                ResponseBuilder::new().description("HTML").content("text/html", page).build(),
+            );
         }
     };
     let content = Content::new(Some(schema));
-    (status, ResponseBuilder::new().description(description).content("application/json", content).build())
+    (
+        status,
+        ResponseBuilder::new()
+            .description(description)
+            .content("application/json", content)
+            .build(),
+    )
 }
 
 /// The body of a request; on older paths the key and the group may stand beside the object.
@@ -152,14 +195,27 @@ pub(super) fn body(body: Body, older: bool) -> RequestBody {
     };
     let mut wrapped = object().property(&name, schema.clone()).required(&name);
     if older {
-        let beside = |says: &str| ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(says));
-        wrapped = wrapped.property("apikey", beside("the key, a text; counts where the query has none"));
-        wrapped = wrapped.property("group_id", beside("the group of a new object; counts where the query has none"));
+        let beside = |says: &str| {
+            ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(says))
+        };
+        wrapped =
+            wrapped.property("apikey", beside("the key, a text; counts where the query has none"));
+        wrapped = wrapped.property(
+            "group_id",
+            beside("the group of a new object; counts where the query has none"),
+        );
     }
     let schema = match body {
         // An event may come without its wrapper.
-        Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => any_of([wrapped.into(), schema]),
-        Body::New(_) | Body::Fields(_) | Body::Booking | Body::Login | Body::Address | Body::Token => wrapped.into(),
+        Body::New(Resource::Vevent) | Body::Fields(Resource::Vevent) => {
+            any_of([wrapped.into(), schema])
+        }
+        Body::New(_)
+        | Body::Fields(_)
+        | Body::Booking
+        | Body::Login
+        | Body::Address
+        | Body::Token => wrapped.into(),
     };
     of_json(schema)
 }
@@ -174,7 +230,9 @@ fn of_json(schema: RefOr<Schema>) -> RequestBody {
 /// Who is to have an account. Contract 3.
 fn address() -> Object {
     let pending = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
-    let pending = pending.description(Some("what was about to be booked; given back once the link has been followed"));
+    let pending = pending.description(Some(
+        "what was about to be booked; given back once the link has been followed",
+    ));
     let group = any_of([named("IdGiven"), null()]);
     let account = object().property("email", given(Kind::Email)).property("group_id", group);
     account.property("pendingRdv", pending).required("email").build()
@@ -203,7 +261,10 @@ fn wrapper(resource: Resource) -> String {
 }
 
 fn of_properties<const N: usize>(properties: [(&str, RefOr<Schema>); N]) -> Object {
-    properties.into_iter().fold(object(), |object, (name, of)| object.property(name, of).required(name)).build()
+    properties
+        .into_iter()
+        .fold(object(), |object, (name, of)| object.property(name, of).required(name))
+        .build()
 }
 
 fn status() -> Object {
@@ -211,8 +272,11 @@ fn status() -> Object {
 }
 
 fn errors() -> Object {
-    let (codes, names): (Vec<Value>, Vec<&str>) =
-        PROBLEMS.into_iter().map(Problem::row).map(|(code, name, _)| (Value::from(code), name)).unzip();
+    let (codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
+        .into_iter()
+        .map(Problem::row)
+        .map(|(code, name, _)| (Value::from(code), name))
+        .unzip();
     let entry = object()
         .property("code", whole(1, 14).enum_values(Some(codes)))
         .property("name", one_of(names))
@@ -249,19 +313,32 @@ fn slots() -> Object {
 }
 
 fn explanation() -> Object {
-    let rules =
-        ["outside_availability", "off_grid", "taken", "not_offered", "repeated_hour", "MintimeRdv", "MaxRdvPeriod"];
+    let rules = [
+        "outside_availability",
+        "off_grid",
+        "taken",
+        "not_offered",
+        "repeated_hour",
+        "MintimeRdv",
+        "MaxRdvPeriod",
+    ];
     let reason = of_properties([("rule", one_of(rules).into()), ("message", text().into())]);
-    let calendar =
-        of_properties([("calendar_id", id().into()), ("offered", flag().into()), ("reasons", list(reason).into())]);
+    let calendar = of_properties([
+        ("calendar_id", id().into()),
+        ("offered", flag().into()),
+        ("reasons", list(reason).into()),
+    ]);
     of_properties([("start", datetime()), ("calendars", list(calendar).into())])
 }
 
 /// What a booking is asked with. Contract 6.
 fn booking() -> RefOr<Schema> {
     let or_nothing = |schema: RefOr<Schema>| any_of([schema, nothing().into()]);
-    let client = AllOfBuilder::new().item(named("FicheFields")).item(object().property("id", named("IdGiven")).build());
-    let client = client.description(Some("the client: an id, for professionals and accounts, or who it is"));
+    let client = AllOfBuilder::new()
+        .item(named("FicheFields"))
+        .item(object().property("id", named("IdGiven")).build());
+    let client =
+        client.description(Some("the client: an id, for professionals and accounts, or who it is"));
     let interventions = any_of([
         filled_list(any_of([id().into(), pattern("^[0-9]+$").into()])).into(),
         pattern("^[0-9, ]*[0-9][0-9, ]*$").into(),
@@ -285,7 +362,8 @@ fn booking() -> RefOr<Schema> {
 /// A login's body: a form, or the same as JSON, flat or nested.
 fn login() -> RequestBody {
     let flat = || LOGIN.into_iter().fold(object(), |object, name| object.property(name, text()));
-    let form = flat().property("apikey", text().description(Some("counts where the query has none")));
+    let form =
+        flat().property("apikey", text().description(Some("counts where the query has none")));
     let who = || object().property("email", text()).property("password", text());
     let group = any_of([id().into(), text().into()]);
     let json = flat().property("pro", who()).property("account", who().property("group_id", group));
@@ -314,7 +392,8 @@ fn logged_in() -> RefOr<Schema> {
 }
 
 fn login_failed() -> RefOr<Schema> {
-    let entry = || of_properties([("code", whole(5, 5).into()), ("name", one_of(["LoginFailed"]).into())]);
+    let entry =
+        || of_properties([("code", whole(5, 5).into()), ("name", one_of(["LoginFailed"]).into())]);
     any_of([
         of_properties([("pro", null()), ("error", entry().into())]).into(),
         of_properties([("account", null()), ("error", entry().into())]).into(),

@@ -17,7 +17,9 @@ use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, ServerBuilder};
+use utoipa::openapi::{
+    Deprecated, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, ServerBuilder,
+};
 
 use self::operations::{Answer, Told, told};
 use super::routes::{AtLarge, Keyed, Operation, Row, TABLE};
@@ -37,8 +39,9 @@ browser's `OPTIONS` with `Access-Control-Request-Method` every path answers whic
 
 /// The document, as it is served.
 pub(super) fn bytes() -> Bytes {
-    static DOCUMENT: LazyLock<Bytes> =
-        LazyLock::new(|| document().to_json().expect("the document is of texts and numbers").into());
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+        document().to_json().expect("the document is of texts and numbers").into()
+    });
     DOCUMENT.clone()
 }
 
@@ -54,21 +57,31 @@ fn document() -> OpenApi {
             ))),
         )
         .security_scheme("basic", {
-            let description = "e-mail address and plain password of a professional or of a client's account";
+            let description =
+                "e-mail address and plain password of a professional or of a client's account";
             SecurityScheme::Http(
-                HttpBuilder::new().scheme(HttpAuthScheme::Basic).description(Some(description)).build(),
+                HttpBuilder::new()
+                    .scheme(HttpAuthScheme::Basic)
+                    .description(Some(description))
+                    .build(),
             )
         });
     let session = "opened by a login; it stands for the key and the credentials that opened it";
     let components = components.security_scheme(
         "session",
-        SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description("_session_id", session))),
+        SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(
+            "_session_id",
+            session,
+        ))),
     );
-    let info = InfoBuilder::new().title("slotbook").version(env!("CARGO_PKG_VERSION")).description(Some(DESCRIPTION));
+    let info = InfoBuilder::new()
+        .title("slotbook")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(DESCRIPTION));
     let license = utoipa::openapi::License::new(env!("CARGO_PKG_LICENSE"));
-    let paths = TABLE
-        .iter()
-        .fold(PathsBuilder::new(), |paths, row| paths.path(row.path, PathItem::new(http_method(row), operation(row))));
+    let paths = TABLE.iter().fold(PathsBuilder::new(), |paths, row| {
+        paths.path(row.path, PathItem::new(http_method(row), operation(row)))
+    });
     let paths = pages::all(paths);
     let mut tags: Vec<&str> = TABLE.iter().map(|row| told(row.operation).tag).collect();
     tags.push(pages::TAG);
@@ -147,7 +160,9 @@ fn makes_once(row: &Row) -> bool {
     row.makes()
         && matches!(
             row.operation,
-            Operation::Keyed(Keyed::InGroup(_) | Keyed::Older(..) | Keyed::AtLarge(AtLarge::AskLink))
+            Operation::Keyed(
+                Keyed::InGroup(_) | Keyed::Older(..) | Keyed::AtLarge(AtLarge::AskLink)
+            )
         )
 }
 
@@ -196,7 +211,8 @@ fn who(right: Option<&Right>) -> (String, Vec<SecurityRequirement>) {
         Extent::Allowed => "; by the key alone where the group allows it.",
         Extent::Shown | Extent::Own | Extent::All => "; by the key alone too.",
     };
-    let mut securities = vec![needs("apikey").add::<_, [&str; 0], &str>("basic", []), needs("session")];
+    let mut securities =
+        vec![needs("apikey").add::<_, [&str; 0], &str>("basic", []), needs("session")];
     if right.application != Extent::Nothing {
         securities.push(needs("apikey"));
     }
@@ -239,12 +255,18 @@ mod tests {
         let document = shown();
         for row in TABLE {
             let operation = &document["paths"][row.path][row.http_method().as_str().to_lowercase()];
-            let statuses: Vec<&String> = operation["responses"].as_object().expect("answers").keys().collect();
+            let statuses: Vec<&String> =
+                operation["responses"].as_object().expect("answers").keys().collect();
             let well = statuses.iter().filter(|status| status.starts_with('2')).count();
-            assert!(well == 1 && statuses.iter().any(|status| *status == "500"), "{} {statuses:?}", row.path);
-            let quiet =
-                row.http_method() == Method::DELETE && matches!(told(row.operation).tag, "vevents" | "appointments");
-            let reads = quiet || row.takes_body() && !matches!(row.operation, Operation::Keyed(Keyed::LogOut));
+            assert!(
+                well == 1 && statuses.iter().any(|status| *status == "500"),
+                "{} {statuses:?}",
+                row.path
+            );
+            let quiet = row.http_method() == Method::DELETE
+                && matches!(told(row.operation).tag, "vevents" | "appointments");
+            let reads = quiet
+                || row.takes_body() && !matches!(row.operation, Operation::Keyed(Keyed::LogOut));
             assert_eq!(operation["requestBody"].is_object(), reads, "{}", row.path);
             let named: Vec<&str> = operation["parameters"]
                 .as_array()
@@ -264,7 +286,8 @@ mod tests {
         let document = shown();
         let schemas = document["components"]["schemas"].as_object().expect("schemas");
         for (name, schema) in schemas {
-            let mut required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();
+            let mut required: Vec<&Value> =
+                schema["required"].as_array().into_iter().flatten().collect();
             let many = required.len();
             required.sort_by_key(|field| field.to_string());
             required.dedup();
@@ -291,7 +314,8 @@ mod tests {
             match value {
                 Value::Object(object) => {
                     if let Some(Value::String(reference)) = object.get("$ref") {
-                        let pointer = reference.strip_prefix('#').expect("it stays in the document");
+                        let pointer =
+                            reference.strip_prefix('#').expect("it stays in the document");
                         assert!(document.pointer(pointer).is_some(), "{reference}");
                     }
                     open.extend(object.values());

@@ -68,7 +68,9 @@ pub(super) fn told(operation: Operation) -> Told {
     match operation {
         Operation::Alive => of_server("whether the process is alive", Answer::Status),
         Operation::Ready => of_server("whether it serves", Answer::Status),
-        Operation::Document => of_server("this document, also under the name openapi.json", Answer::Document),
+        Operation::Document => {
+            of_server("this document, also under the name openapi.json", Answer::Document)
+        }
         Operation::Docs => of_server("a page to try the API", Answer::Page),
         Operation::Keyed(keyed) => of_keyed(keyed),
     }
@@ -79,17 +81,28 @@ fn of_keyed(operation: Keyed) -> Told {
         Keyed::LogIn => Told {
             parameters: given::of_login(),
             body: Some(Body::Login),
-            ..of_session("begins a session of a professional or of a client's account", Answer::LoggedIn)
+            ..of_session(
+                "begins a session of a professional or of a client's account",
+                Answer::LoggedIn,
+            )
         },
         Keyed::LogOut => of_session("ends the session of the cookie", Answer::LoggedOut),
-        Keyed::AtLarge(AtLarge::ListGroups) => listed(Resource::Group, "the caller's groups", Vec::new()),
+        Keyed::AtLarge(AtLarge::ListGroups) => {
+            listed(Resource::Group, "the caller's groups", Vec::new())
+        }
         Keyed::AtLarge(AtLarge::AskLink) => Told {
             body: Some(Body::Address),
-            ..of_account("mails a link by which a client gets an account or another password", Answer::LinkAsked)
+            ..of_account(
+                "mails a link by which a client gets an account or another password",
+                Answer::LinkAsked,
+            )
         },
         Keyed::AtLarge(AtLarge::FollowLink) => Told {
             body: Some(Body::Token),
-            ..of_account("does what a mailed link is for; the only place that sets a password", Answer::LinkFollowed)
+            ..of_account(
+                "does what a mailed link is for; the only place that sets a password",
+                Answer::LinkFollowed,
+            )
         },
         Keyed::InGroup(operation) => in_group(operation),
         Keyed::Older(operation, _) => {
@@ -102,8 +115,8 @@ fn of_keyed(operation: Keyed) -> Told {
 
 fn in_group(operation: InGroup) -> Told {
     use Resource::{
-        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention, Interventionset, Message, Pro,
-        Vevent,
+        Appointment, Calendar, Calendarset, Customfield, Fiche, Group, Intervention,
+        Interventionset, Message, Pro, Vevent,
     };
     match operation {
         InGroup::ShowGroup => shown(Group),
@@ -116,29 +129,42 @@ fn in_group(operation: InGroup) -> Told {
         InGroup::MakeCalendar => made(Calendar),
         InGroup::ChangeCalendar => changed(Calendar),
         InGroup::DeleteCalendar => deleted(Calendar, "marks a calendar as deleted"),
-        InGroup::ListCalendarsets => listed(Calendarset, "the group's categories of calendars", Vec::new()),
+        InGroup::ListCalendarsets => {
+            listed(Calendarset, "the group's categories of calendars", Vec::new())
+        }
         InGroup::ShowCalendarset => shown(Calendarset),
         InGroup::MakeCalendarset => made(Calendarset),
         InGroup::ChangeCalendarset => changed(Calendarset),
-        InGroup::RemoveCalendarset => deleted(Calendarset, "removes a category; its calendars stay"),
+        InGroup::RemoveCalendarset => {
+            deleted(Calendarset, "removes a category; its calendars stay")
+        }
         InGroup::ListInterventionsOfSet => {
-            listed(Intervention, "what the calendars of a category offer", Vec::new()).under("calendarsets")
+            listed(Intervention, "what the calendars of a category offer", Vec::new())
+                .under("calendarsets")
         }
         InGroup::ListInterventionsetsOfSet => {
             let summary = "the categories of what the calendars of a category offer";
             listed(Interventionset, summary, Vec::new()).under("calendarsets")
         }
-        InGroup::ListInterventions => listed(Intervention, "the group's services", given::of_interventions()),
+        InGroup::ListInterventions => {
+            listed(Intervention, "the group's services", given::of_interventions())
+        }
         InGroup::ShowIntervention => shown(Intervention),
         InGroup::MakeIntervention => made(Intervention),
         InGroup::ChangeIntervention => changed(Intervention),
         InGroup::DeleteIntervention => deleted(Intervention, "marks a service as deleted"),
-        InGroup::ListInterventionsets => listed(Interventionset, "the group's categories of services", Vec::new()),
+        InGroup::ListInterventionsets => {
+            listed(Interventionset, "the group's categories of services", Vec::new())
+        }
         InGroup::ShowInterventionset => shown(Interventionset),
         InGroup::MakeInterventionset => made(Interventionset),
         InGroup::ChangeInterventionset => changed(Interventionset),
-        InGroup::RemoveInterventionset => deleted(Interventionset, "removes a category; its services stay"),
-        InGroup::ListCustomfields => listed(Customfield, "the definitions of customised attributes", Vec::new()),
+        InGroup::RemoveInterventionset => {
+            deleted(Interventionset, "removes a category; its services stay")
+        }
+        InGroup::ListCustomfields => {
+            listed(Customfield, "the definitions of customised attributes", Vec::new())
+        }
         InGroup::ShowCustomfield => shown(Customfield),
         InGroup::MakeCustomfield => made(Customfield),
         InGroup::ChangeCustomfield => changed(Customfield),
@@ -147,11 +173,15 @@ fn in_group(operation: InGroup) -> Told {
         InGroup::ShowFiche => shown(Fiche),
         InGroup::MakeFiche => made(Fiche),
         InGroup::ChangeFiche => changed(Fiche),
-        InGroup::ListMessages => listed(Message, "messages planned, sent, and not sent with the reason", vec![]),
+        InGroup::ListMessages => {
+            listed(Message, "messages planned, sent, and not sent with the reason", vec![])
+        }
         InGroup::ShowMessage => shown(Message),
         InGroup::ListPros => listed(Pro, "the group's professionals", Vec::new()),
         InGroup::ShowPro => shown(Pro),
-        InGroup::ListVevents => listed(Vevent, "the group's events, deleted ones too", given::of_vevents()),
+        InGroup::ListVevents => {
+            listed(Vevent, "the group's events, deleted ones too", given::of_vevents())
+        }
         InGroup::ShowVevent => shown(Vevent),
         InGroup::MakeVevent => made(Vevent),
         InGroup::ChangeVevent => changed(Vevent),
@@ -164,7 +194,9 @@ fn in_group(operation: InGroup) -> Told {
             body: Some(Body::Booking),
             answer: Answer::Booked,
         },
-        InGroup::ListAppointments => listed(Appointment, "upcoming appointments", given::of_appointments()),
+        InGroup::ListAppointments => {
+            listed(Appointment, "upcoming appointments", given::of_appointments())
+        }
         InGroup::ShowAppointment => with_secret(shown(Appointment)),
         InGroup::CancelAppointment => with_secret(deleted(Appointment, "cancels an appointment")),
     }
@@ -227,7 +259,12 @@ fn shown(resource: Resource) -> Told {
 }
 
 fn made(resource: Resource) -> Told {
-    of(resource, format!("a new {}", word(resource)), Some(Body::New(resource)), Answer::Made(resource))
+    of(
+        resource,
+        format!("a new {}", word(resource)),
+        Some(Body::New(resource)),
+        Answer::Made(resource),
+    )
 }
 
 fn changed(resource: Resource) -> Told {

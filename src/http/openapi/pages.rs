@@ -1,6 +1,8 @@
 //! The pages that links in mails lead to, beside the table of routes. Contract 7.
 
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{
+    HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
+};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
@@ -15,11 +17,16 @@ pub(super) const TAG: &str = "pages";
 /// The page of a link, and what its button does.
 pub(super) fn all(paths: PathsBuilder) -> PathsBuilder {
     let show = page("ShowLink", "the page of a mailed link; opening it does nothing");
-    let act = page("FollowMailedLink", "what the button of the page does, or a mail program that unsubscribes")
-        .request_body(Some(form()))
-        .response("400", html("what is asked for cannot be done, and why"))
-        .response("503", html("too much is under way; nothing was done"));
-    paths.path(PATH, PathItem::new(HttpMethod::Get, show)).path(PATH, PathItem::new(HttpMethod::Post, act))
+    let act = page(
+        "FollowMailedLink",
+        "what the button of the page does, or a mail program that unsubscribes",
+    )
+    .request_body(Some(form()))
+    .response("400", html("what is asked for cannot be done, and why"))
+    .response("503", html("too much is under way; nothing was done"));
+    paths
+        .path(PATH, PathItem::new(HttpMethod::Get, show))
+        .path(PATH, PathItem::new(HttpMethod::Post, act))
 }
 
 fn page(name: &str, summary: &str) -> OperationBuilder {
@@ -50,5 +57,8 @@ fn form() -> RequestBody {
 }
 
 fn html(description: &str) -> Response {
-    ResponseBuilder::new().description(description).content("text/html", Content::new(Some(text().build()))).build()
+    ResponseBuilder::new()
+        .description(description)
+        .content("text/html", Content::new(Some(text().build())))
+        .build()
 }

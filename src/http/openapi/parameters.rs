@@ -63,7 +63,10 @@ pub(super) fn format() -> Parameter {
 
 /// The group of an older path's list.
 pub(super) fn group() -> Parameter {
-    reference("group_id", "the group; where it is not named, the professional's main group, else the key's only one")
+    reference(
+        "group_id",
+        "the group; where it is not named, the professional's main group, else the key's only one",
+    )
 }
 
 /// The header under which a new object is made once, however often it is asked for.
@@ -73,7 +76,9 @@ pub(super) fn once() -> Parameter {
         .name(IDEMPOTENCY_KEY)
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some("the same key and body get the first answer again for 24 hours; another body is 409"))
+        .description(Some(
+            "the same key and body get the first answer again for 24 hours; another body is 409",
+        ))
         .schema(Some(key))
         .build()
 }
@@ -99,7 +104,10 @@ pub(super) fn of_login() -> Vec<Parameter> {
 pub(super) fn of_list(resource: Resource) -> Vec<Parameter> {
     let columns = || {
         let names = one_of(resource.columns().into_iter().map(Value::from).chain(["".into()]));
-        any_of([names.into(), pattern("^(bool[0-9]|dt[01]|num[0-3]|str([0-9]|1[0-4])|txt[0-2])$").into()])
+        any_of([
+            names.into(),
+            pattern("^(bool[0-9]|dt[01]|num[0-3]|str([0-9]|1[0-4])|txt[0-2])$").into(),
+        ])
     };
     let page = any_of([at_least(1).into(), one_of(["all", ""]).into()]);
     let direction = pattern("^([Aa][Ss][Cc]|[Dd][Ee][Ss][Cc])?$");
@@ -108,8 +116,16 @@ pub(super) fn of_list(resource: Resource) -> Vec<Parameter> {
         query("startIndex", or_empty(at_least(0)), "how many records come before the page"),
         query("sort", columns(), "the field to sort by; ties are broken by id"),
         query("dir", direction, "asc or desc"),
-        query("search", text().max_length(Some(255)), "words of names; of people also of e-mail and telephone"),
-        query("conditions[0][field]", columns(), "the field of a condition; further ones are conditions[1], and so on"),
+        query(
+            "search",
+            text().max_length(Some(255)),
+            "words of names; of people also of e-mail and telephone",
+        ),
+        query(
+            "conditions[0][field]",
+            columns(),
+            "the field of a condition; further ones are conditions[1], and so on",
+        ),
         query(
             "conditions[0][op]",
             one_of(RELATIONS),
@@ -154,8 +170,11 @@ pub(super) fn of_appointments() -> Vec<Parameter> {
 pub(super) fn of_slots() -> Vec<Parameter> {
     let several = || whole(1, 1_000);
     let any_calendar = any_of([id().into(), one_of(["0", ""]).into()]);
-    let interventions =
-        query("intervention_ids[]", filled_list(id()), "what is to be done, in order, one right after another");
+    let interventions = query(
+        "intervention_ids[]",
+        filled_list(id()),
+        "what is to be done, in order, one right after another",
+    );
     vec![
         ParameterBuilder::from(interventions).required(Required::True).explode(Some(true)).build(),
         query("calendar_id", any_calendar, "only this calendar; 0 for any"),
@@ -163,7 +182,11 @@ pub(super) fn of_slots() -> Vec<Parameter> {
         ids("calendarset_ids[]", "only calendars of these sets"),
         datetime("start", "where the search starts; now where it is not given"),
         datetime("end", "where it ends, at most 366 days later; not together with nDays"),
-        query("nDays", or_empty(whole(1, 366)), "how many local days it covers; 7 where neither is given"),
+        query(
+            "nDays",
+            or_empty(whole(1, 366)),
+            "how many local days it covers; 7 where neither is given",
+        ),
         query("cal_qty", or_empty(several()), "how many calendars must be free at least"),
         query("min_capacity", or_empty(several()), "the same"),
         flag("first", "only the first free start, as far as maxrdv_period"),

@@ -1,12 +1,15 @@
 //! The resources as components, made from the tables of the wire: what answers show, and what bodies may give.
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Object, ObjectBuilder};
+use utoipa::openapi::schema::{
+    AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Object, ObjectBuilder,
+};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::answers::sendmail;
 use super::schema::{
-    any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole, with_default,
+    any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole,
+    with_default,
 };
 use crate::domain::catalogue::Catalogue;
 use crate::domain::root::Root;
@@ -91,9 +94,10 @@ impl Resource {
             Self::Appointment => components.schema(self.name(), appointment()),
             Self::Pro => components.schema(self.name(), answer(&PROFESSIONAL).build()),
             Self::Message => {
-                let readings = ["subject", "text"].into_iter().fold(answer(&MESSAGE), |entry, name| {
-                    entry.property(name, shown(Kind::Text { max: 65_535 }, true))
-                });
+                let readings =
+                    ["subject", "text"].into_iter().fold(answer(&MESSAGE), |entry, name| {
+                        entry.property(name, shown(Kind::Text { max: 65_535 }, true))
+                    });
                 components.schema(self.name(), readings.build())
             }
         }
@@ -104,21 +108,31 @@ impl Resource {
 pub(super) fn all(components: ComponentsBuilder) -> ComponentsBuilder {
     let shown_customs = customs(|kind| shown(kind, true).into());
     let given_customs = customs(|kind| any_of([given(kind), named("Nothing")]));
-    let components = components.schema("Customs", shown_customs).schema("CustomsGiven", given_customs);
-    let components = Resource::ALL.into_iter().fold(components, |components, resource| resource.components(components));
+    let components =
+        components.schema("Customs", shown_customs).schema("CustomsGiven", given_customs);
+    let components = Resource::ALL
+        .into_iter()
+        .fold(components, |components, resource| resource.components(components));
     Resource::ALL.into_iter().fold(components, |components, resource| {
         components.schema(format!("{}List", resource.name()), envelope(&resource.name()))
     })
 }
 
 /// What an answer shows, and the fields that a body gives, as one component each.
-fn both<R: 'static>(components: ComponentsBuilder, resource: Resource, table: &Table<R>) -> ComponentsBuilder {
+fn both<R: 'static>(
+    components: ComponentsBuilder,
+    resource: Resource,
+    table: &Table<R>,
+) -> ComponentsBuilder {
     let name = resource.name();
     let shown = with_customs(answer(table).build(), table, "Customs");
     let given = with_customs(fields(table, resource), table, "CustomsGiven");
     let made = AllOfBuilder::new().item(named(&format!("{name}Fields")));
     let made = table.required.iter().fold(made, |made, names| made.item(required(names)));
-    components.schema(&name, shown).schema(format!("{name}Fields"), given).schema(format!("New{name}"), made)
+    components
+        .schema(&name, shown)
+        .schema(format!("{name}Fields"), given)
+        .schema(format!("New{name}"), made)
 }
 
 fn with_customs<R>(own: Object, table: &Table<R>, customs: &str) -> RefOr<Schema> {
@@ -138,7 +152,12 @@ fn required(names: &[&str]) -> RefOr<Schema> {
 }
 
 fn columns<R: 'static>(table: &Table<R>) -> Vec<&'static str> {
-    table.fields.iter().filter(|field| field.readers <= Audience::Pro).map(|field| field.name).collect()
+    table
+        .fields
+        .iter()
+        .filter(|field| field.readers <= Audience::Pro)
+        .map(|field| field.name)
+        .collect()
 }
 
 /// The object of an answer. Who sees less than professionals is shown fewer fields.
@@ -162,7 +181,8 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     if table.field("group_id").is_some() {
         object = object.property("group_id", named("GroupGiven"));
     }
-    let writable = |field: &&Field<R>| field.writers.is_some_and(|writers| writers <= Audience::Pro);
+    let writable =
+        |field: &&Field<R>| field.writers.is_some_and(|writers| writers <= Audience::Pro);
     for field in table.fields.iter().filter(writable) {
         let schema = match resource {
             // Events take nothing for any of their fields.
@@ -185,11 +205,16 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
         let default = default(table, field);
         // The order of a new object is the one after the last.
         let told = !required && field.name != "sort" && !matches!(field.kind, Kind::Moment);
-        object = object.property(field.name, if told { with_default(schema, default) } else { schema });
+        object =
+            object.property(field.name, if told { with_default(schema, default) } else { schema });
     }
     if resource == Resource::Vevent {
         for name in ["repeat_intervall", "repeat_count", "repeat_byday"] {
-            let old = any_of([whole(0, i64::from(u32::MAX)).into(), named("IntegerText"), named("Nothing")]);
+            let old = any_of([
+                whole(0, i64::from(u32::MAX)).into(),
+                named("IntegerText"),
+                named("Nothing"),
+            ]);
             object = object.property(name, old);
         }
         object = object.property("sendmail", sendmail());
@@ -232,7 +257,10 @@ fn envelope(name: &str) -> Object {
         ("dir", shown(Kind::Text { max: 4 }, true).into()),
     ];
     let properties: [(&str, RefOr<Schema>); 7] = properties;
-    properties.into_iter().fold(object(), |object, (name, of)| object.property(name, of).required(name)).build()
+    properties
+        .into_iter()
+        .fold(object(), |object, (name, of)| object.property(name, of).required(name))
+        .build()
 }
 
 /// The customised attributes that there may be; those that the group has defined stand in an object.
@@ -244,7 +272,9 @@ fn customs(schema: fn(Kind) -> RefOr<Schema>) -> Object {
         ("str", 15, Kind::Text { max: 255 }),
         ("txt", 3, Kind::Text { max: 65_535 }),
     ];
-    let names = kinds.into_iter().flat_map(|(stem, many, kind)| (0..many).map(move |n| (format!("{stem}{n}"), kind)));
+    let names = kinds
+        .into_iter()
+        .flat_map(|(stem, many, kind)| (0..many).map(move |n| (format!("{stem}{n}"), kind)));
     names
         .fold(object(), |object, (name, kind)| object.property(name, schema(kind)))
         .description(Some("customised attributes; only those that the group has defined"))
@@ -254,14 +284,22 @@ fn customs(schema: fn(Kind) -> RefOr<Schema>) -> Object {
 /// An appointment's record: its plain fields, and what it refers to.
 fn appointment() -> Object {
     let part = |fields: &[(&str, Object)]| {
-        fields.iter().fold(object(), |object, (name, of)| object.property(*name, of.clone()).required(*name)).build()
+        fields
+            .iter()
+            .fold(object(), |object, (name, of)| object.property(*name, of.clone()).required(*name))
+            .build()
     };
     let (text, id, whole) = (|| text().build(), || id().build(), || whole(0, i64::MAX).build());
-    let fiche = FICHE.fields.iter().filter(|field| crate::wire::appointment::SHOWN_OF_FICHE.contains(&field.name));
+    let fiche = FICHE
+        .fields
+        .iter()
+        .filter(|field| crate::wire::appointment::SHOWN_OF_FICHE.contains(&field.name));
     let fiche = fiche.fold(object().property("id", id()).required("id"), |object, field| {
         object.property(field.name, shown(field.kind, is_null(&default(&FICHE, field))))
     });
-    let fiche = fiche.description(Some("to a key alone the id, and in the booking's own answer what was sent")).build();
+    let fiche = fiche
+        .description(Some("to a key alone the id, and in the booking's own answer what was sent"))
+        .build();
     let more = [
         ("group", part(&[("id", id()), ("name", text()), ("urlname", text())])),
         ("calendar", part(&[("id", id()), ("publicname", text())])),
@@ -279,7 +317,9 @@ fn appointment() -> Object {
         ("calendar_name", text()),
     ];
     let plain = answer(&APPOINTMENT);
-    more.into_iter().fold(plain, |object, (name, of)| object.property(name, of).required(name)).build()
+    more.into_iter()
+        .fold(plain, |object, (name, of)| object.property(name, of).required(name))
+        .build()
 }
 
 /// A flag as answers show it.

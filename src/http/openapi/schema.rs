@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use utoipa::openapi::schema::{
-    AnyOfBuilder, Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefBuilder, SchemaFormat, SchemaType, Type,
+    AnyOfBuilder, Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefBuilder, SchemaFormat,
+    SchemaType, Type,
 };
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
@@ -92,7 +93,11 @@ pub(super) fn shown(kind: Kind, nullable: bool) -> Object {
         Kind::Moment | Kind::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
         Kind::Choice(choices) => (Type::String, one_of(choices())),
     };
-    if nullable { built.schema_type(SchemaType::from_iter([base, Type::Null])).build() } else { built.build() }
+    if nullable {
+        built.schema_type(SchemaType::from_iter([base, Type::Null])).build()
+    } else {
+        built.build()
+    }
 }
 
 /// A value as bodies may give it: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
@@ -102,9 +107,15 @@ pub(super) fn given(kind: Kind) -> RefOr<Schema> {
         Kind::Id | Kind::Reference => named("IdGiven"),
         Kind::Text { max } => words(TEXT, max),
         Kind::Name { max } => words(NAME, max),
-        Kind::Email => text().schema_type(or_null(Type::String)).max_length(Some(255)).pattern(Some(EMAIL)).into(),
+        Kind::Email => text()
+            .schema_type(or_null(Type::String))
+            .max_length(Some(255))
+            .pattern(Some(EMAIL))
+            .into(),
         Kind::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
-        Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")]),
+        Kind::Integer { min, max } => {
+            any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")])
+        }
         Kind::Number => named("NumberGiven"),
         Kind::Boolean => named("BooleanGiven"),
         Kind::Moment | Kind::CivilMoment => named("DatetimeGiven"),
@@ -155,17 +166,24 @@ pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
         (
             "NumberGiven",
             any_of([
-                of_type(Type::Number).format(Some(SchemaFormat::KnownFormat(KnownFormat::Double))).into(),
+                of_type(Type::Number)
+                    .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
+                    .into(),
                 pattern(DECIMAL).into(),
                 named("Nothing"),
             ]),
         ),
-        ("BooleanGiven", any_of([of_type(Type::Boolean).into(), whole(0, 1).into(), booleans.into()])),
+        (
+            "BooleanGiven",
+            any_of([of_type(Type::Boolean).into(), whole(0, 1).into(), booleans.into()]),
+        ),
         (
             "DatetimeGiven",
             pattern(DATETIME_GIVEN)
                 .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-                .description(Some("YYYY-MM-DD HH:MM:SS on the clocks of the group; YYYY-MM-DD alone is midnight"))
+                .description(Some(
+                    "YYYY-MM-DD HH:MM:SS on the clocks of the group; YYYY-MM-DD alone is midnight",
+                ))
                 .into(),
         ),
         (
@@ -183,7 +201,9 @@ pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
 /// The same with a default that is told.
 pub(super) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
     match schema {
-        RefOr::Ref(reference) => RefBuilder::new().ref_location(reference.ref_location).default(Some(default)).into(),
+        RefOr::Ref(reference) => {
+            RefBuilder::new().ref_location(reference.ref_location).default(Some(default)).into()
+        }
         RefOr::T(Schema::Object(mut object)) => {
             object.default = Some(default);
             object.into()

@@ -12,7 +12,9 @@ use crate::wire::vevent::VEVENT;
 
 #[test]
 fn every_route_falls_under_one_line_and_every_line_has_a_route() {
-    for route in routes().filter(|route| route.path.starts_with("/api/v1/") && route.path != "/api/v1/openapi") {
+    for route in routes()
+        .filter(|route| route.path.starts_with("/api/v1/") && route.path != "/api/v1/openapi")
+    {
         assert!(route.right.is_some(), "{}", route.path);
     }
     for line in RIGHTS {
@@ -56,19 +58,27 @@ fn printed() -> String {
             Extent::Shown,
             "what is shown to everybody: what the module shows, the groups named on the key, one's own login",
         ),
-        (Extent::Allowed, "the same, where the group allows it: `openData`, and for bookings `validateEmail`"),
+        (
+            Extent::Allowed,
+            "the same, where the group allows it: `openData`, and for bookings `validateEmail`",
+        ),
         (Extent::BySecret, "one appointment, by its secret in the parameter `key`"),
         (Extent::Own, "what is one's own; appointments by their secret too"),
         (Extent::All, "all of one's groups"),
     ] {
         writeln!(text, "- **{}**: {meaning}.", word(extent)).expect("memory takes all");
     }
-    text.push_str("\n| what | | key alone | account | professional |\n| --- | --- | --- | --- | --- |\n");
+    text.push_str(
+        "\n| what | | key alone | account | professional |\n| --- | --- | --- | --- | --- |\n",
+    );
     for line in RIGHTS {
         let [application, account, pro] = Role::ALL.map(|role| word(line.of(role)));
-        let (resource, verb) =
-            (format!("{:?}", line.resource).to_lowercase(), format!("{:?}", line.verb).to_lowercase());
-        writeln!(text, "| {resource} | {verb} | {application} | {account} | {pro} |").expect("memory takes all");
+        let (resource, verb) = (
+            format!("{:?}", line.resource).to_lowercase(),
+            format!("{:?}", line.verb).to_lowercase(),
+        );
+        writeln!(text, "| {resource} | {verb} | {application} | {account} | {pro} |")
+            .expect("memory takes all");
     }
     text.push_str(
         "\nWhat is not one's own is as absent as what is not there: the same 404, or the same 400 where a query or body \
@@ -102,8 +112,12 @@ fn word(extent: Extent) -> &'static str {
 fn fields<R: 'static>(text: &mut String, table: &Table<R>) {
     write!(text, "\n### {}\n\n", table.resource).expect("memory takes all");
     let mut line = |what: &str, is: &dyn Fn(&Field<R>) -> bool| {
-        let names: Vec<String> =
-            table.fields.iter().filter(|field| is(field)).map(|field| format!("`{}`", field.name)).collect();
+        let names: Vec<String> = table
+            .fields
+            .iter()
+            .filter(|field| is(field))
+            .map(|field| format!("`{}`", field.name))
+            .collect();
         if !names.is_empty() {
             writeln!(text, "- {what}: {}", names.join(", ")).expect("memory takes all");
         }

@@ -57,14 +57,16 @@ impl Running {
 /// Checks that what the disk holds now, seen from a copy, is all that was appended, and can be gone on with.
 fn is_whole(directory: &Path, appended: &BTreeMap<u64, u64>, step: &str) {
     let copy = copied(directory);
-    let (seen, recovered) = recovered(copy.path()).unwrap_or_else(|error| panic!("{step}: {error}"));
+    let (seen, recovered) =
+        recovered(copy.path()).unwrap_or_else(|error| panic!("{step}: {error}"));
     assert_eq!(reached(&seen), *appended, "{step}");
     let mut log = recovered.into_log().unwrap();
     let last = log.last();
     let next = appended.get(&1).copied().unwrap_or_default() + 1;
     assert_eq!(log.append(&[record(1, next, 10)]).unwrap(), last.next(), "{step}");
     drop(log);
-    let (seen, _) = self::recovered(copy.path()).unwrap_or_else(|error| panic!("{step}, once more: {error}"));
+    let (seen, _) =
+        self::recovered(copy.path()).unwrap_or_else(|error| panic!("{step}, once more: {error}"));
     assert_eq!(reached(&seen).get(&1), Some(&next), "{step}, once more");
 }
 
@@ -151,12 +153,22 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     let mut log = recovered.into_log().unwrap();
     assert_eq!(log.append(&[record(1, 2, 10)]).unwrap(), BatchNumber(2));
     drop(log);
-    assert_eq!(self::recovered(directory.path()).unwrap().0.records.len(), 2, "the tear is gone from the old journal");
+    assert_eq!(
+        self::recovered(directory.path()).unwrap().0.records.len(),
+        2,
+        "the tear is gone from the old journal"
+    );
 
     let next = batch::encode(BatchNumber(2), &[record(1, 2, 10)]);
     let later = used.path().join("journal-000002");
-    change(&later, vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(next.chunks[0].clone()))]);
-    assert!(matches!(refusal(used.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(2)), .. }));
+    change(
+        &later,
+        vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(next.chunks[0].clone()))],
+    );
+    assert!(matches!(
+        refusal(used.path()),
+        StoreError::Damaged { place: Place::Batch(BatchNumber(2)), .. }
+    ));
 }
 
 /// A store of two generations: three streams, changed since.
@@ -190,24 +202,34 @@ fn unchanged_streams_are_copied_and_come_back_as_they_were() {
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
     let report = *recovered.report();
-    assert_eq!((report.generation, report.snapshots, report.restored, report.records), (3, 3, 0, 1));
+    assert_eq!(
+        (report.generation, report.snapshots, report.restored, report.records),
+        (3, 3, 0, 1)
+    );
     let named = Current { generation: Generation(3), before: Some(Generation(2)) };
     assert_eq!(generation::current(directory.path()).unwrap(), Some(named));
 }
 
 #[test]
 fn the_generation_before_stands_in_for_a_damaged_snapshot() {
-    let key = |stream: u64, value: u32| [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
+    let key =
+        |stream: u64, value: u32| [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
     for (stream, value, byte) in [(1, 0, 1), (1, 2, 7), (2, 0, 3), (2, 5, 100), (3, 9, 0)] {
         let directory = compacted();
         flipped(&directory.path().join("snapshots-000003"), &key(stream, value), byte);
-        let (seen, recovered) = recovered(directory.path()).unwrap_or_else(|error| panic!("{stream} {value}: {error}"));
+        let (seen, recovered) =
+            recovered(directory.path()).unwrap_or_else(|error| panic!("{stream} {value}: {error}"));
         assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
         assert_eq!(recovered.report().restored, 1);
         let mut log = recovered.into_log().unwrap();
         log.append(&[record(1, 4, 10)]).unwrap();
     }
-    for missing in [vec![key(2, 0)], vec![key(3, 4)], (0..=60).map(|value| key(2, value)).collect(), vec![vec![0]]] {
+    for missing in [
+        vec![key(2, 0)],
+        vec![key(3, 4)],
+        (0..=60).map(|value| key(2, value)).collect(),
+        vec![vec![0]],
+    ] {
         let directory = compacted();
         let missing = missing.into_iter().map(|key| (key, None)).collect();
         change(&directory.path().join("snapshots-000003"), missing);

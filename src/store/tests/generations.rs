@@ -81,17 +81,27 @@ fn records_go_on_right_after_the_snapshot() {
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen.records, [(BatchNumber(1), next), (BatchNumber(1), record(9, 1, 5))]);
     let mut log = recovered.into_log().unwrap();
-    assert!(matches!(log.append(&[record(7, 40, 5)]), Err(StoreError::Gap { expected: 41, found: 40, .. })));
+    assert!(matches!(
+        log.append(&[record(7, 40, 5)]),
+        Err(StoreError::Gap { expected: 41, found: 40, .. })
+    ));
 }
 
 #[test]
 fn records_that_the_snapshot_holds_are_skipped() {
     let directory = imported();
-    let records: Vec<Record> = (38..=42).map(|sequence| Record { epoch: 2, ..record(1, sequence, 5) }).collect();
+    let records: Vec<Record> =
+        (38..=42).map(|sequence| Record { epoch: 2, ..record(1, sequence, 5) }).collect();
     let encoded = batch::encode(BatchNumber(1), &records);
-    change(&journal_path(&directory), vec![(chunk_key(BatchNumber(1), 0).to_vec(), encoded.chunks.first().cloned())]);
+    change(
+        &journal_path(&directory),
+        vec![(chunk_key(BatchNumber(1), 0).to_vec(), encoded.chunks.first().cloned())],
+    );
     let (seen, _) = recovered(directory.path()).unwrap();
-    assert_eq!(seen.records.iter().map(|(_, record)| record.sequence).collect::<Vec<_>>(), [41, 42]);
+    assert_eq!(
+        seen.records.iter().map(|(_, record)| record.sequence).collect::<Vec<_>>(),
+        [41, 42]
+    );
 }
 
 #[test]
@@ -104,7 +114,10 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
     drop(log);
     let (seen, _) = recovered(directory.path()).unwrap();
-    assert_eq!(seen.records, [(BatchNumber(1), record(1, 1, 5)), (BatchNumber(2), record(1, 2, 5))]);
+    assert_eq!(
+        seen.records,
+        [(BatchNumber(1), record(1, 1, 5)), (BatchNumber(2), record(1, 2, 5))]
+    );
     fs::remove_dir_all(&second).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
     journal::create(&second, 2, Some(BatchNumber(3))).unwrap();
@@ -117,21 +130,28 @@ fn damage_in_a_snapshot_is_refused_with_its_place() {
         let directory = imported();
         flipped(&snapshots_path(&directory), &snapshot_key(stream, value), byte);
         let error = refusal(directory.path());
-        let StoreError::Damaged { place: Place::Snapshot { stream: found, .. }, .. } = error else { panic!("{error}") };
+        let StoreError::Damaged { place: Place::Snapshot { stream: found, .. }, .. } = error else {
+            panic!("{error}")
+        };
         assert_eq!(found, GroupId::new(stream).map_or(Stream::Directory, Stream::Group));
     }
 }
 
 #[test]
 fn a_missing_part_of_a_snapshot_is_refused() {
-    for missing in [snapshot_key(1, 0), snapshot_key(1, 4), snapshot_key(7, 2), snapshot_key(0, 1), vec![0]] {
+    for missing in
+        [snapshot_key(1, 0), snapshot_key(1, 4), snapshot_key(7, 2), snapshot_key(0, 1), vec![0]]
+    {
         let directory = imported();
         change(&snapshots_path(&directory), vec![(missing.clone(), None)]);
         let error = refusal(directory.path());
         assert!(matches!(error, StoreError::Damaged { .. }), "{missing:?}: {error}");
     }
     let directory = imported();
-    change(&snapshots_path(&directory), (0..=2).map(|value| (snapshot_key(7, value), None)).collect());
+    change(
+        &snapshots_path(&directory),
+        (0..=2).map(|value| (snapshot_key(7, value), None)).collect(),
+    );
     assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
 }
 
@@ -139,7 +159,12 @@ fn a_missing_part_of_a_snapshot_is_refused() {
 fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
     struct Picky;
     impl Visitor for Picky {
-        fn snapshot(&mut self, _: Stream, _: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+        fn snapshot(
+            &mut self,
+            _: Stream,
+            _: Position,
+            frames: &mut Frames<'_, '_>,
+        ) -> Result<(), StoreError> {
             let frame = frames.next()?.expect("each has one");
             Ok(codec::decode::<(u64, String)>(&frame).map(|_| ())?)
         }
@@ -150,7 +175,10 @@ fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
     let directory = imported();
     let error = Store::open(directory.path()).unwrap().recover(&mut Picky).unwrap_err();
     let StoreError::Damaged { path, place, .. } = error else { panic!("{error}") };
-    assert_eq!((path, place), (snapshots_path(&directory), Place::Snapshot { stream: Stream::Directory, value: 0 }));
+    assert_eq!(
+        (path, place),
+        (snapshots_path(&directory), Place::Snapshot { stream: Stream::Directory, value: 0 })
+    );
 }
 
 #[test]
@@ -192,7 +220,10 @@ fn a_creation_that_is_given_up_takes_away_its_own_and_nothing_else() {
     fs::write(&note, "somebody else's").unwrap();
     drop(generation);
     assert!(!folder.path().join("made/for").exists() && note.exists());
-    assert!(matches!(NewGeneration::create(&folder.path().join("made")), Err(StoreError::Foreign { .. })));
+    assert!(matches!(
+        NewGeneration::create(&folder.path().join("made")),
+        Err(StoreError::Foreign { .. })
+    ));
     assert!(note.exists());
 }
 
@@ -204,7 +235,8 @@ fn a_store_that_nobody_served_and_that_lacks_current_is_damaged_and_not_empty() 
         if let Some(bytes) = spoilt_mark {
             fs::write(directory.path().join("mark"), bytes).unwrap();
         }
-        let damaged = |error| matches!(error, StoreError::Damaged { path, .. } if path.ends_with("CURRENT"));
+        let damaged =
+            |error| matches!(error, StoreError::Damaged { path, .. } if path.ends_with("CURRENT"));
         assert!(damaged(Store::is_empty(directory.path()).unwrap_err()));
         assert!(damaged(NewGeneration::create(directory.path()).err().unwrap()));
         assert!(snapshots_path(&directory).is_dir(), "nothing is removed");
@@ -217,7 +249,14 @@ fn a_store_that_nobody_served_and_that_lacks_current_is_damaged_and_not_empty() 
 
 #[test]
 fn nothing_is_created_where_something_else_stands() {
-    let names = ["copy", "snapshots-2024", "snapshots-000002", "journal-1", "journal-old.new", "journal-000002.new"];
+    let names = [
+        "copy",
+        "snapshots-2024",
+        "snapshots-000002",
+        "journal-1",
+        "journal-old.new",
+        "journal-000002.new",
+    ];
     for name in names {
         let directory = tempfile::tempdir().unwrap();
         let theirs = directory.path().join(name).join("photographs");
@@ -225,7 +264,10 @@ fn nothing_is_created_where_something_else_stands() {
         let refused = NewGeneration::create(directory.path()).err();
         let refused = refused.unwrap_or_else(|| panic!("{name} is somebody's"));
         // A generation of ours without a mark may be a whole store.
-        assert!(matches!(refused, StoreError::Foreign { .. } | StoreError::Damaged { .. }), "{name}: {refused}");
+        assert!(
+            matches!(refused, StoreError::Foreign { .. } | StoreError::Damaged { .. }),
+            "{name}: {refused}"
+        );
         assert!(theirs.is_dir(), "{name} was removed");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{name}: nothing was added");
     }
@@ -234,7 +276,8 @@ fn nothing_is_created_where_something_else_stands() {
 #[test]
 fn a_store_that_serves_leaves_alone_what_is_somebody_elses() {
     let directory = imported();
-    let theirs = ["copy", "snapshots-2024", "journal-1", "journal-old.new"].map(|name| directory.path().join(name));
+    let theirs = ["copy", "snapshots-2024", "journal-1", "journal-old.new"]
+        .map(|name| directory.path().join(name));
     theirs.iter().for_each(|path| fs::create_dir(path).unwrap());
     recovered(directory.path()).unwrap().1.into_log().unwrap().close().unwrap();
     assert!(theirs.iter().all(|path| path.is_dir()));
@@ -278,7 +321,8 @@ fn an_interrupted_replacement_leaves_the_old_content() {
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
     replacement.publish().unwrap();
-    generation::set_current(directory.path(), Current { generation: Generation(1), before: None }).unwrap();
+    generation::set_current(directory.path(), Current { generation: Generation(1), before: None })
+        .unwrap();
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen, before);
     let mut log = recovered.into_log().unwrap();

@@ -11,7 +11,11 @@ use crate::store::files::entries;
 use crate::store::mark::{Mark, Marked};
 
 fn three_batches() -> Vec<Vec<Record>> {
-    vec![vec![record(1, 1, 10)], vec![record(1, 2, 9000), record(2, 1, 10)], vec![record(2, 2, 9000)]]
+    vec![
+        vec![record(1, 1, 10)],
+        vec![record(1, 2, 9000), record(2, 1, 10)],
+        vec![record(2, 2, 9000)],
+    ]
 }
 
 fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
@@ -96,11 +100,15 @@ fn a_tear_that_a_crash_cannot_leave_is_refused() {
     let before_the_mark = |_: &TempDir| vec![removal(3, 2)];
     let in_the_middle = |_: &TempDir| vec![removal(2, 0)];
     let after_a_clean_end: (_, fn(&TempDir) -> _, _) = (true, four, 4);
-    for (close, changes, place) in [after_a_clean_end, (false, before_the_mark, 3), (false, in_the_middle, 2)] {
+    for (close, changes, place) in
+        [after_a_clean_end, (false, before_the_mark, 3), (false, in_the_middle, 2)]
+    {
         let directory = written(&three_batches(), close);
         change(&journal_path(&directory), changes(&directory));
         let error = refusal(directory.path());
-        let StoreError::Damaged { path, place: Place::Batch(found), .. } = &error else { panic!("{error}") };
+        let StoreError::Damaged { path, place: Place::Batch(found), .. } = &error else {
+            panic!("{error}")
+        };
         assert_eq!((path, *found), (&journal_path(&directory), BatchNumber(place)), "{error}");
     }
 }
@@ -111,7 +119,10 @@ fn a_torn_batch_that_others_follow_is_refused() {
     let mut tail = chunks(4, &[record(1, 3, 9000)])[..1].to_vec();
     tail.extend(chunks(5, &[record(1, 4, 1)]));
     change(&journal_path(&directory), tail);
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(4)), .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: Place::Batch(BatchNumber(4)), .. }
+    ));
 }
 
 #[test]
@@ -121,7 +132,10 @@ fn a_journal_that_ends_before_its_mark_is_refused() {
         change(&journal_path(&directory), (0..3).map(|chunk| removal(3, chunk)).collect());
         let error = refusal(directory.path());
         assert!(
-            matches!(error, StoreError::JournalShort { ends: BatchNumber(2), mark: BatchNumber(3), .. }),
+            matches!(
+                error,
+                StoreError::JournalShort { ends: BatchNumber(2), mark: BatchNumber(3), .. }
+            ),
             "{error}"
         );
     }
@@ -131,7 +145,10 @@ fn a_journal_that_ends_before_its_mark_is_refused() {
 fn a_missing_batch_is_refused() {
     let directory = written(&three_batches(), false);
     change(&journal_path(&directory), (0..3).map(|chunk| removal(2, chunk)).collect());
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+    ));
 }
 
 #[test]
@@ -150,7 +167,10 @@ fn a_batch_that_the_mark_does_not_know_is_refused() {
     let directory = written(&three_batches(), true);
     let mut mark = Mark::open(directory.path()).unwrap();
     mark.put(Marked { crc: mark.marked().crc ^ 1, ..mark.marked() }).unwrap();
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+    ));
 }
 
 #[test]
@@ -166,7 +186,10 @@ fn a_gap_in_a_group_is_refused() {
 fn a_gap_is_never_written() {
     let directory = written(&three_batches(), false);
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
-    assert!(matches!(log.append(&[record(1, 4, 1)]), Err(StoreError::Gap { expected: 3, found: 4, .. })));
+    assert!(matches!(
+        log.append(&[record(1, 4, 1)]),
+        Err(StoreError::Gap { expected: 3, found: 4, .. })
+    ));
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
     drop(log);
     assert_eq!(recovered(directory.path()).unwrap().0.records.len(), 4);
@@ -211,8 +234,10 @@ fn a_damaged_page_table_of_sled_is_done_without() {
     // Made by a start that found more in the log than the one before.
     drop(recovered(directory.path()).unwrap());
     let tables: Vec<PathBuf> = entries(&journal_path(&directory)).unwrap();
-    let tables: Vec<&PathBuf> =
-        tables.iter().filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap.")).collect();
+    let tables: Vec<&PathBuf> = tables
+        .iter()
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap."))
+        .collect();
     assert!(!tables.is_empty(), "sled has made one");
     for path in tables {
         let mut bytes = fs::read(path).unwrap();
@@ -225,7 +250,13 @@ fn a_damaged_page_table_of_sled_is_done_without() {
 
 #[test]
 fn a_missing_file_is_never_made_anew() {
-    for name in ["journal-000001/db", "journal-000001/conf", "snapshots-000001/db", "mark", "journal-000001"] {
+    for name in [
+        "journal-000001/db",
+        "journal-000001/conf",
+        "snapshots-000001/db",
+        "mark",
+        "journal-000001",
+    ] {
         let directory = written(&three_batches(), true);
         let path = directory.path().join(name);
         if path.is_dir() {
@@ -249,7 +280,8 @@ fn a_lost_current_is_not_an_empty_store() {
 
 #[test]
 fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
-    let batches: Vec<Vec<Record>> = (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
+    let batches: Vec<Vec<Record>> =
+        (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
     let (mut refused, mut whole) = (0, 0);
     for step in 0..80_u64 {
         let directory = written(&batches, true);
@@ -263,7 +295,12 @@ fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
         match recovered(directory.path()) {
             Ok((seen, _)) => {
                 assert_eq!(seen.records.len(), batches.len(), "bit {} of byte {offset}", step % 8);
-                assert!(seen.records.iter().map(|(_, record)| vec![record.clone()]).eq(batches.iter().cloned()));
+                assert!(
+                    seen.records
+                        .iter()
+                        .map(|(_, record)| vec![record.clone()])
+                        .eq(batches.iter().cloned())
+                );
                 whole += 1;
             }
             Err(error) => {

@@ -21,7 +21,12 @@ struct Seen {
 }
 
 impl Visitor for Seen {
-    fn snapshot(&mut self, stream: Stream, at: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        at: Position,
+        frames: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError> {
         let mut all = Vec::new();
         while let Some(frame) = frames.next()? {
             all.push(frame);

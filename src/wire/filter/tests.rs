@@ -14,9 +14,11 @@ use crate::wire::fiche::FICHE;
 
 fn root() -> Root {
     let paris = ZoneName::from_name("Paris").expect("a zone");
-    let mut catalogue = Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
+    let mut catalogue =
+        Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
     for (id, name) in [(1, "str0"), (2, "num0"), (3, "bool0"), (4, "dt0")] {
-        let (id, name) = (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
+        let (id, name) =
+            (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
         let field = Customfield::new(id, Model::Fiche, name, Instant(0));
         catalogue.customfields.insert(id, field.into());
     }
@@ -62,9 +64,9 @@ fn met(field: &str, op: &str, value: &str, audience: Audience) -> Result<Vec<u64
     let conditions = Condition::parse_all(&params, &FICHE, &scope, audience)
         .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let fiches = fiches(&root);
-    let met = fiches
-        .iter()
-        .filter(|fiche| conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new())));
+    let met = fiches.iter().filter(|fiche| {
+        conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new()))
+    });
     Ok(met.map(|fiche| fiche.id.number()).collect())
 }
 
@@ -72,7 +74,11 @@ fn met(field: &str, op: &str, value: &str, audience: Audience) -> Result<Vec<u64
 #[track_caller]
 fn found(lines: &[(&str, &str, &str, &[u64])]) {
     for (field, op, value, ids) in lines {
-        assert_eq!(met(field, op, value, Audience::Pro).as_deref(), Ok(*ids), "{field} {op} {value}");
+        assert_eq!(
+            met(field, op, value, Audience::Pro).as_deref(),
+            Ok(*ids),
+            "{field} {op} {value}"
+        );
     }
 }
 
@@ -162,7 +168,8 @@ fn booleans_have_all_their_spellings() {
 
 #[test]
 fn what_cannot_be_asked_for_is_named() {
-    let wrong = |field: &str, op: &str, value: &str| met(field, op, value, Audience::Pro).expect_err(value);
+    let wrong =
+        |field: &str, op: &str, value: &str| met(field, op, value, Audience::Pro).expect_err(value);
     for (field, value) in [
         ("externid", "many"),
         ("externid", "1.5"),
@@ -189,11 +196,18 @@ fn what_cannot_be_asked_for_is_named() {
 fn at_most_fifty_conditions_are_taken_under_numbers_of_any_size() {
     let root = root();
     let faults = |query: &str| {
-        let read = Condition::parse_all(&Params::of_query(query), &FICHE, &Scope::of(&root), Audience::Pro);
+        let read = Condition::parse_all(
+            &Params::of_query(query),
+            &FICHE,
+            &Scope::of(&root),
+            Audience::Pro,
+        );
         let faults = read.err().unwrap_or_default();
         faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
     };
-    let condition = |n: i64| format!("conditions[{n}][field]=id&conditions[{n}][op]=>&conditions[{n}][value]=1&");
+    let condition = |n: i64| {
+        format!("conditions[{n}][field]=id&conditions[{n}][op]=>&conditions[{n}][value]=1&")
+    };
     assert!(faults(&(-20..30).map(condition).collect::<String>()).is_empty());
     assert_eq!(faults(&(-20..31).map(condition).collect::<String>()), ["conditions"]);
     assert!(faults(&condition(i64::MIN)).is_empty());

@@ -9,7 +9,9 @@ use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Ser
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Colour, Illegal, Text};
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent};
+use crate::domain::vevent::{
+    Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
+};
 use crate::domain::zone::Zone;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
@@ -67,12 +69,20 @@ pub struct AppointmentInput {
 impl VeventInput {
     /// The event, with what the system gives it. The secret is for an appointment that brings none.
     #[must_use]
-    pub fn vevent(self, id: VeventId, key: Key, created_at: Instant, updated_at: Instant) -> Vevent {
+    pub fn vevent(
+        self,
+        id: VeventId,
+        key: Key,
+        created_at: Instant,
+        updated_at: Instant,
+    ) -> Vevent {
         let kind = match self.kind {
             KindInput::Other(kind) => kind,
             KindInput::Appointment(input) => {
                 let mut reminders = Reminders::since(updated_at);
-                let settled = |sent| if sent == Some(true) { Settled::Sent(input.start) } else { Settled::No };
+                let settled = |sent| {
+                    if sent == Some(true) { Settled::Sent(input.start) } else { Settled::No }
+                };
                 reminders.mail.settled = settled(input.mail_sent);
                 reminders.sms.settled = settled(input.sms_sent);
                 Kind::Appointment(Appointment {
@@ -96,17 +106,26 @@ impl VeventInput {
 
 /// The rule of an end that the clock shows after the start `shown`, which names the instant `start`, and that is not.
 fn not_after(zone: Zone, shown: Civil, start: Instant) -> &'static str {
-    if zone.civil_of(start) == shown && zone.instant_of(shown) != start { REPEATED } else { SWALLOWED }
+    if zone.civil_of(start) == shown && zone.instant_of(shown) != start {
+        REPEATED
+    } else {
+        SWALLOWED
+    }
 }
 
 /// The event that an object describes. Fields that its kind has not are ignored, save those that say another kind.
 ///
 /// # Errors
 /// Everything that is wrong, each by its field.
-pub fn parse(object: &Map<String, Value>, scope: &Scope<'_>, audience: Audience) -> Result<VeventInput, Vec<Fault>> {
+pub fn parse(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<VeventInput, Vec<Fault>> {
     let mut reader = Reader { object, scope: *scope, audience, faults: VEVENT.missing(object) };
     // At import the instant in UTC stands for the local time.
-    let exact = [("start", "start_utc"), ("end", "end_utc")].map(|(name, utc)| reader.stored(utc).map(|_| name));
+    let exact = [("start", "start_utc"), ("end", "end_utc")]
+        .map(|(name, utc)| reader.stored(utc).map(|_| name));
     reader.faults.retain(|fault| !exact.contains(&Some(fault.field.as_str())));
     reader.faults.extend(foreign_group(object, scope));
     let calendar_id = reader.reference("calendar_id", "calendars", |id| {
@@ -158,7 +177,11 @@ impl<'a> Reader<'a> {
         read.map_err(|Illegal(rule)| self.fault(name, rule)).ok()
     }
 
-    fn read<T>(&mut self, name: &str, read: impl FnOnce(&Value) -> Result<T, Illegal>) -> Option<T> {
+    fn read<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&Value) -> Result<T, Illegal>,
+    ) -> Option<T> {
         let given = self.given(name)?;
         self.keep(name, read(given))
     }
@@ -168,12 +191,18 @@ impl<'a> Reader<'a> {
     }
 
     fn text<const MAX: usize>(&mut self, name: &str) -> Text<MAX> {
-        let text = self.object.get(name).map(|given| value::text(given).and_then(|text| Text::new(&text)));
+        let text =
+            self.object.get(name).map(|given| value::text(given).and_then(|text| Text::new(&text)));
         text.and_then(|text| self.keep(name, text)).unwrap_or_default()
     }
 
     /// An id that must lead to something, if one is given.
-    fn reference<T>(&mut self, name: &str, things: &str, find: impl Fn(u64) -> Option<T>) -> Option<T> {
+    fn reference<T>(
+        &mut self,
+        name: &str,
+        things: &str,
+        find: impl Fn(u64) -> Option<T>,
+    ) -> Option<T> {
         let number = self.read(name, value::id).flatten()?;
         let found = find(number);
         if found.is_none() {
@@ -185,33 +214,40 @@ impl<'a> Reader<'a> {
     /// Which kind the object says, and all that this kind has.
     fn kind(&mut self) -> Option<KindInput> {
         let scope = self.scope;
-        let availability = match self.read("type", |given| value::text(given).map(String::from)).as_deref() {
-            None => false,
-            Some(AVAILABILITY) => true,
-            Some(_) => {
-                self.fault("type", format!("must be {AVAILABILITY} or empty"));
-                return None;
-            }
-        };
+        let availability =
+            match self.read("type", |given| value::text(given).map(String::from)).as_deref() {
+                None => false,
+                Some(AVAILABILITY) => true,
+                Some(_) => {
+                    self.fault("type", format!("must be {AVAILABILITY} or empty"));
+                    return None;
+                }
+            };
         let note = self.flag("note");
         let intervention = self.reference("intervention_id", "interventions", |id| {
             InterventionId::new(id).filter(|id| scope.root.catalogue.interventions.contains_key(id))
         });
-        let fiche =
-            self.reference("fiche_id", "fiches", |id| FicheId::new(id).filter(|id| scope.root.fiches.contains_key(id)));
+        let fiche = self.reference("fiche_id", "fiches", |id| {
+            FicheId::new(id).filter(|id| scope.root.fiches.contains_key(id))
+        });
         if note && availability {
             self.fault("note", "an event is a note or an availability, not both");
         }
         match (intervention, fiche) {
             (Some(_), Some(_)) if note => {
-                self.fault("note", "an event with a client and an intervention is an appointment, not a note");
+                self.fault(
+                    "note",
+                    "an event with a client and an intervention is an appointment, not a note",
+                );
                 None
             }
             (Some(_), Some(_)) if availability => {
                 self.fault("type", "must be empty for an appointment");
                 None
             }
-            (Some(intervention), Some(fiche)) => self.appointment(intervention, fiche).map(KindInput::Appointment),
+            (Some(intervention), Some(fiche)) => {
+                self.appointment(intervention, fiche).map(KindInput::Appointment)
+            }
             (Some(_), None) | (None, Some(_) | None) => {
                 let series = self.series(note)?;
                 Some(KindInput::Other(if availability {
@@ -225,7 +261,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn appointment(&mut self, intervention_id: InterventionId, fiche_id: FicheId) -> Option<AppointmentInput> {
+    fn appointment(
+        &mut self,
+        intervention_id: InterventionId,
+        fiche_id: FicheId,
+    ) -> Option<AppointmentInput> {
         for name in ["rrule", "repeat_freq"] {
             if self.given(name).is_some() {
                 self.fault(name, "an appointment does not repeat");
@@ -248,10 +288,13 @@ impl<'a> Reader<'a> {
         let civil_start = self.stored("civil_start").map(value::civil);
         let civil_start = civil_start.and_then(|read| self.keep("civil_start", read)).flatten();
         let (smsreminder, from_web) = (self.flag("smsreminder"), self.flag("from_web"));
-        let mut sent = |name| self.stored(name).map(value::boolean).and_then(|read| self.keep(name, read));
+        let mut sent =
+            |name| self.stored(name).map(value::boolean).and_then(|read| self.keep(name, read));
         let (mail_sent, sms_sent) = (sent("mail_sent"), sent("sms_sent"));
         let (start, end) = (start?, end?);
-        let Some(length_seconds) = u32::try_from(end.seconds_since(start)).ok().filter(|length| *length > 0) else {
+        let Some(length_seconds) =
+            u32::try_from(end.seconds_since(start)).ok().filter(|length| *length > 0)
+        else {
             let rule = match (self.civil("start"), self.civil("end")) {
                 (Some(given), Some(end)) if given < end => not_after(self.scope.zone, given, start),
                 _ => NOT_AFTER_START,
@@ -330,7 +373,10 @@ impl<'a> Reader<'a> {
                 None
             }
             Err(error @ SeriesError::UntilNotAfterStart) => {
-                self.fault(if self.given("rrule").is_some() { "rrule" } else { "repeat_until" }, error.to_string());
+                self.fault(
+                    if self.given("rrule").is_some() { "rrule" } else { "repeat_until" },
+                    error.to_string(),
+                );
                 None
             }
         }
@@ -340,7 +386,10 @@ impl<'a> Reader<'a> {
     fn rule(&mut self) -> Option<Rule> {
         if self.given("rrule").is_some() {
             return self.read("rrule", |given| {
-                value::text(given)?.trim().parse::<Rule>().map_err(|error| Illegal(error.to_string()))
+                value::text(given)?
+                    .trim()
+                    .parse::<Rule>()
+                    .map_err(|error| Illegal(error.to_string()))
             });
         }
         let freq = self.read("repeat_freq", |given| value::text(given).map(String::from))?;
@@ -365,7 +414,8 @@ impl<'a> Reader<'a> {
         let Some(given) = self.given(NAME) else { return Some(Permits::All) };
         let numbers = self.keep(NAME, value::ids(given))?;
         let interventions = &self.scope.root.catalogue.interventions;
-        let known = |number| InterventionId::new(number).filter(|id| interventions.contains_key(id));
+        let known =
+            |number| InterventionId::new(number).filter(|id| interventions.contains_key(id));
         let ids: Option<Vec<InterventionId>> = numbers.into_iter().map(known).collect();
         if ids.is_none() {
             self.fault(NAME, "must be ids of the group's interventions");

@@ -19,7 +19,9 @@ use crate::domain::planning;
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::text::Colour;
 use crate::domain::time::{Civil, DAY, Instant};
-use crate::domain::vevent::{Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent};
+use crate::domain::vevent::{
+    Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
+};
 use crate::domain::zone::{self, Zone};
 
 /// The `type` of an availability. Spec 2.7.
@@ -143,8 +145,12 @@ fn appointment() -> Vec<Field<Vevent>> {
         }),
         given("smsreminder", Kind::Boolean, |row, _| flag(row, |a| a.smsreminder)),
         given("from_web", Kind::Boolean, |row, _| flag(row, |a| a.from_web)),
-        given("comments", Kind::Text { max: 65_535 }, |row, _| rare(row, |rare| rare.comments.as_str())),
-        given("websource", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.websource.as_str())),
+        given("comments", Kind::Text { max: 65_535 }, |row, _| {
+            rare(row, |rare| rare.comments.as_str())
+        }),
+        given("websource", Kind::Text { max: 255 }, |row, _| {
+            rare(row, |rare| rare.websource.as_str())
+        }),
         Field::derived("key", Kind::Text { max: 20 }, Audience::Pro, |row: &Vevent, _| {
             Cell::Text(Cow::Borrowed(row.appointment().map_or("", |a| a.key.as_str())))
         })
@@ -154,20 +160,28 @@ fn appointment() -> Vec<Field<Vevent>> {
 
 fn other_kinds() -> Vec<Field<Vevent>> {
     vec![
-        given("availableInterventions", Kind::Text { max: 65_535 }, |row, _| Cell::Text(permits(row).into())),
+        given("availableInterventions", Kind::Text { max: 65_535 }, |row, _| {
+            Cell::Text(permits(row).into())
+        }),
         given("type", Kind::Text { max: 20 }, |row: &Vevent, _| {
             Cell::Text(Cow::Borrowed(match row.kind {
                 VeventKind::Availability(_) => AVAILABILITY,
                 VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => "",
             }))
         }),
-        given("note", Kind::Boolean, |row: &Vevent, _| Cell::Boolean(matches!(row.kind, VeventKind::Note(_)))),
+        given("note", Kind::Boolean, |row: &Vevent, _| {
+            Cell::Boolean(matches!(row.kind, VeventKind::Note(_)))
+        }),
         given("rrule", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
             let rule = row.series().and_then(Series::rule);
             Cell::Text(rule.map_or_else(String::new, ToString::to_string).into())
         }),
         given("repeat_exceptions", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
-            Cell::Text(row.series().map_or_else(String::new, |series| series.exceptions().to_string()).into())
+            Cell::Text(
+                row.series()
+                    .map_or_else(String::new, |series| series.exceptions().to_string())
+                    .into(),
+            )
         }),
         Field::derived("repeat_until", Kind::Moment, Audience::Pro, |row: &Vevent, _| {
             Cell::Moment(row.series().and_then(Series::repeat_until))
@@ -202,15 +216,21 @@ fn store() -> Vec<Field<Vevent>> {
         Field::derived(name, kind, Audience::Store, read).given_by(Audience::Store)
     };
     let utc = |moment: Option<Instant>| {
-        Cell::Text(moment.map_or_else(String::new, |moment| datetime::text(zone::utc_of(moment))).into())
+        Cell::Text(
+            moment.map_or_else(String::new, |moment| datetime::text(zone::utc_of(moment))).into(),
+        )
     };
     let start_utc = move |row: &Vevent| utc(row.appointment().map(|a| a.start));
     let end_utc = move |row: &Vevent| utc(row.appointment().map(|a| a.interval().end));
     vec![
-        Field::derived("start_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| start_utc(row))
-            .given_by(Audience::Store),
-        Field::derived("end_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| end_utc(row))
-            .given_by(Audience::Store),
+        Field::derived("start_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| {
+            start_utc(row)
+        })
+        .given_by(Audience::Store),
+        Field::derived("end_utc", Kind::Text { max: 19 }, Audience::Store, move |row, _| {
+            end_utc(row)
+        })
+        .given_by(Audience::Store),
         stored("civil_start", Kind::CivilMoment, |row, scope| {
             // Only where the clock's rules have changed since does it say more than the instant.
             let differs = |a: &&Appointment| a.civil_start != scope.zone.civil_of(a.start);

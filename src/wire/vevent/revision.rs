@@ -15,7 +15,8 @@ use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::{customfield, datetime, value};
 
 /// Fields that are read, though they are no columns of an event. Spec 2.7.
-const LEGACY: [&str; 5] = ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday", "repeat_until"];
+const LEGACY: [&str; 5] =
+    ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday", "repeat_until"];
 
 /// What an event is to be once the fields that a professional gives have taken their places. Whatever is not given stays,
 /// to the second: start and end of an appointment are read from the wall clock only where they differ from what is shown.
@@ -23,20 +24,27 @@ const LEGACY: [&str; 5] = ["repeat_freq", "repeat_intervall", "repeat_count", "r
 ///
 /// # Errors
 /// Everything that is wrong, each by its field.
-pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Result<VeventInput, Vec<Fault>> {
+pub fn revise(
+    row: &Vevent,
+    given: &Map<String, Value>,
+    scope: &Scope<'_>,
+) -> Result<VeventInput, Vec<Fault>> {
     unchangeable(row, given)?;
     let mut whole = VEVENT.render_for_store(row, scope);
     whole.retain(|name, _| CustomName::new(name).is_none());
     if filled(given, "repeat_freq") {
         whole.shift_remove("rrule");
     }
-    let writable = |name: &str| VEVENT.field(name).is_some_and(|field| field.writers == Some(Audience::Pro));
+    let writable =
+        |name: &str| VEVENT.field(name).is_some_and(|field| field.writers == Some(Audience::Pro));
     let taken = given.iter().filter(|(name, _)| writable(name) || LEGACY.contains(&name.as_str()));
     whole.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
     let mut faults: Vec<Fault> = foreign_group(given, scope).into_iter().collect();
     let times = match row.appointment() {
         Some(appointment) => appointment_times(appointment, given, &mut whole, scope),
-        None => row.series().map_or(Ok(()), |series| series_times(series, given, &mut whole, scope)),
+        None => {
+            row.series().map_or(Ok(()), |series| series_times(series, given, &mut whole, scope))
+        }
     };
     faults.extend(times.err().into_iter().flatten());
     let mut customs = row.rare.as_ref().map(|rare| rare.customs.clone()).unwrap_or_default();
@@ -46,11 +54,14 @@ pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Re
     }
     // The event as it stands is told as an export tells it, with its secret and its instants.
     match parse(&whole, scope, Audience::Store) {
-        Ok(input) if faults.is_empty() => Ok(VeventInput { rare: Rare { customs, ..input.rare }, ..input }),
+        Ok(input) if faults.is_empty() => {
+            Ok(VeventInput { rare: Rare { customs, ..input.rare }, ..input })
+        }
         Ok(_) => Err(faults),
         Err(wrong) => {
             let known: Vec<String> = faults.iter().map(|fault| fault.field.clone()).collect();
-            faults.extend(wrong.into_iter().map(told).filter(|fault| !known.contains(&fault.field)));
+            faults
+                .extend(wrong.into_iter().map(told).filter(|fault| !known.contains(&fault.field)));
             Err(faults)
         }
     }
@@ -59,10 +70,17 @@ pub fn revise(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> Re
 /// What no change of an event does: make a note of what is none, or the reverse, and take its start or end away.
 fn unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
     let is_note = matches!(row.kind, Kind::Note(_));
-    let note = given.get("note").filter(|note| !value::is_empty(note)).and_then(|note| value::boolean(note).ok());
+    let note = given
+        .get("note")
+        .filter(|note| !value::is_empty(note))
+        .and_then(|note| value::boolean(note).ok());
     let mut faults = Vec::new();
     if note.is_some_and(|note| note != is_note) {
-        let rule = if is_note { "must stay true: a note stays one" } else { "must stay false: only a note is one" };
+        let rule = if is_note {
+            "must stay true: a note stays one"
+        } else {
+            "must stay false: only a note is one"
+        };
         faults.push(Fault::new("note", rule));
     }
     // A start given alone keeps the length, whatever stands for no end.
@@ -87,7 +105,11 @@ fn told(fault: Fault) -> Fault {
 }
 
 /// The local time given under a name, unless it is the one that is shown anyway.
-fn changed(given: &Map<String, Value>, name: &str, shown: Civil) -> Result<Option<Civil>, Vec<Fault>> {
+fn changed(
+    given: &Map<String, Value>,
+    name: &str,
+    shown: Civil,
+) -> Result<Option<Civil>, Vec<Fault>> {
     let read = given.get(name).map_or(Ok(None), value::civil);
     let civil = read.map_err(|Illegal(rule)| vec![Fault::new(name, rule)])?;
     Ok(civil.filter(|civil| *civil != shown))
@@ -118,7 +140,9 @@ fn appointment_times(
     let end = end.unwrap_or_else(|| start.plus_seconds(held.end.seconds_since(held.start)));
     if start != held.start {
         // What was sent was sent for another start.
-        ["civil_start", "mail_sent", "sms_sent"].iter().for_each(|name| drop(whole.shift_remove(*name)));
+        ["civil_start", "mail_sent", "sms_sent"]
+            .iter()
+            .for_each(|name| drop(whole.shift_remove(*name)));
     }
     for (name, moment) in [("start_utc", start), ("end_utc", end)] {
         whole.insert(name.to_owned(), utc(moment).into());

@@ -31,11 +31,14 @@ fn root() -> Root {
 fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<String>> {
     let root = root();
     let mut object: Map<String, Value> = serde_json::from_value(given).expect("an object");
-    for (name, value) in [("calendar_id", "2"), ("start", "2025-06-12 10:00:00"), ("end", "2025-06-12 11:00:00")] {
+    for (name, value) in
+        [("calendar_id", "2"), ("start", "2025-06-12 10:00:00"), ("end", "2025-06-12 11:00:00")]
+    {
         object.entry(name).or_insert(value.into());
     }
     let input = parse(&object, &Scope::of(&root), audience);
-    let input = input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
+    let input =
+        input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
     Ok(VEVENT.render(&row, &Scope::of(&root), Audience::Pro))
@@ -51,14 +54,25 @@ fn faults(given: Value) -> Vec<String> {
 
 #[test]
 fn four_kinds_are_told_apart_by_their_fields() {
-    let row = shown(json!({"fiche_id": 7, "intervention_id": "11", "state": 2, "text": "ignored", "smsreminder": 1}));
-    assert_eq!((&row["fiche_id"], &row["type"], &row["note"]), (&json!(7), &json!(""), &json!(false)));
+    let row = shown(
+        json!({"fiche_id": 7, "intervention_id": "11", "state": 2, "text": "ignored", "smsreminder": 1}),
+    );
+    assert_eq!(
+        (&row["fiche_id"], &row["type"], &row["note"]),
+        (&json!(7), &json!(""), &json!(false))
+    );
     assert_eq!((&row["text"], &row["state"]), (&json!("Durand"), &json!(2)));
     assert_eq!((&row["mailtime"], &row["smstime"]), (&json!("2025-06-12 09:00:00"), &Value::Null));
     let row = shown(json!({"fiche_id": 7, "intervention_id": 0, "text": "Lunch"}));
-    assert_eq!((&row["fiche_id"], &row["intervention_id"], &row["text"]), (&json!(0), &json!(0), &json!("Lunch")));
+    assert_eq!(
+        (&row["fiche_id"], &row["intervention_id"], &row["text"]),
+        (&json!(0), &json!(0), &json!("Lunch"))
+    );
     let row = shown(json!({"type": "VfreebusyEvent", "availableInterventions": [13, 11]}));
-    assert_eq!((&row["type"], &row["availableInterventions"]), (&json!("VfreebusyEvent"), &json!(",11,13,")));
+    assert_eq!(
+        (&row["type"], &row["availableInterventions"]),
+        (&json!("VfreebusyEvent"), &json!(",11,13,"))
+    );
     let row = shown(json!({"note": true, "start": "2025-06-12", "end": "2025-06-12 00:00:00"}));
     assert_eq!((&row["note"], &row["end"]), (&json!(true), &json!("2025-06-12 00:00:00")));
 }
@@ -84,7 +98,8 @@ fn what_contradicts_the_kind_is_named() {
 fn every_fault_is_collected() {
     let given = json!({"calendar_id": 3, "start": "", "end": "12:00", "colorref": "red", "group_id": 5, "str0": "x",
         "rrule": "FREQ=HOURLY", "fiche_id": 8});
-    let named = ["start", "group_id", "calendar_id", "fiche_id", "end", "rrule", "colorref", "str0"];
+    let named =
+        ["start", "group_id", "calendar_id", "fiche_id", "end", "rrule", "colorref", "str0"];
     assert_eq!(faults(given), named);
 }
 
@@ -94,7 +109,10 @@ fn the_obsolete_fields_become_a_rule_unless_there_is_one() {
     let row = shown(old);
     assert_eq!(row["rrule"], "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20250701T160000Z");
     assert_eq!(row["repeat_until"], "2025-07-01 18:00:00");
-    assert_eq!(shown(json!({"repeat_freq": "hourly", "rrule": "freq=daily"}))["rrule"], "FREQ=DAILY");
+    assert_eq!(
+        shown(json!({"repeat_freq": "hourly", "rrule": "freq=daily"}))["rrule"],
+        "FREQ=DAILY"
+    );
     assert_eq!(shown(json!({"repeat_until": "2025-07-01"}))["rrule"], "");
     assert_eq!(faults(json!({"repeat_freq": "hourly"})), ["repeat_freq"]);
     assert_eq!(faults(json!({"rrule": "FREQ=DAILY;UNTIL=20250101T000000Z"})), ["rrule"]);
@@ -104,8 +122,7 @@ fn the_obsolete_fields_become_a_rule_unless_there_is_one() {
 fn a_series_keeps_its_wall_clock_in_a_gap_and_an_appointment_does_not() {
     let row = shown(json!({"start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00"}));
     assert_eq!(row["start"], "2025-03-30 02:30:00");
-    let times =
-        json!({"fiche_id": 7, "intervention_id": 11, "start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00"});
+    let times = json!({"fiche_id": 7, "intervention_id": 11, "start": "2025-03-30 02:30:00", "end": "2025-03-30 04:00:00"});
     assert_eq!(shown(times)["start"], "2025-03-30 03:30:00");
 }
 
@@ -114,7 +131,10 @@ fn instants_and_secrets_are_read_from_an_import_only() {
     let given = json!({"fiche_id": 7, "intervention_id": 11, "start_utc": "2025-06-12 07:00:00", "key": "A0000000000000000000"});
     assert_eq!(shown(given.clone())["start"], "2025-06-12 10:00:00");
     let row = read(given, Audience::Store).expect("legal");
-    assert_eq!((&row["start"], &row["key"]), (&json!("2025-06-12 09:00:00"), &json!("A0000000000000000000")));
+    assert_eq!(
+        (&row["start"], &row["key"]),
+        (&json!("2025-06-12 09:00:00"), &json!("A0000000000000000000"))
+    );
 }
 
 #[test]
@@ -124,15 +144,20 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
     // From the first pass of the hour into its second: shown, it ends before it begins.
     let object = json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "mail_sent": true,
         "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
-    let input = parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
+    let input =
+        parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
     let other = Key::new("tsrqponmlkjihgfedcba").expect("a key");
     let revised = |given: &Map<String, Value>| {
-        revise(&row, given, &scope).map(|input| input.vevent(row.id, other, row.created_at, row.updated_at))
+        revise(&row, given, &scope)
+            .map(|input| input.vevent(row.id, other, row.created_at, row.updated_at))
     };
     let shown = VEVENT.render(&row, &scope, Audience::Pro);
-    assert_eq!((&shown["start"], &shown["end"]), (&json!("2025-10-26 02:50:00"), &json!("2025-10-26 02:20:00")));
+    assert_eq!(
+        (&shown["start"], &shown["end"]),
+        (&json!("2025-10-26 02:50:00"), &json!("2025-10-26 02:20:00"))
+    );
     assert_eq!(revised(&shown).expect("legal"), row);
     let moved = json!({"start": "2025-10-26 04:00:00", "start_utc": "2025-01-01 00:00:00"});
     let moved = revised(moved.as_object().expect("an object")).expect("legal");
@@ -141,8 +166,11 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
         (appointment.length_seconds, appointment.reminders.mail.settled, appointment.key),
         (1_800, Settled::No, key)
     );
-    let faults = revised(json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"));
-    let faults: Vec<String> = faults.expect_err("three are wrong").into_iter().map(|fault| fault.field).collect();
+    let faults = revised(
+        json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"),
+    );
+    let faults: Vec<String> =
+        faults.expect_err("three are wrong").into_iter().map(|fault| fault.field).collect();
     assert_eq!(faults, ["group_id", "state", "end"]);
 }
 
@@ -152,10 +180,12 @@ fn what_no_change_does_is_named_by_its_own_field() {
     let scope = Scope::of(&root);
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = |given: Value| {
-        let input = parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");
+        let input =
+            parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");
         input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0))
     };
-    let plage = json!({"calendar_id": 2, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
+    let plage =
+        json!({"calendar_id": 2, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
     let mut appointment = plage.clone();
     (appointment["fiche_id"], appointment["intervention_id"]) = (json!(7), json!(11));
     let note = json!({"calendar_id": 2, "start": "2025-06-12", "end": "2025-06-12", "note": true});
@@ -172,7 +202,8 @@ fn what_no_change_does_is_named_by_its_own_field() {
     ];
     for (row, given, wrong) in cases {
         let revised = revise(row, given.as_object().expect("an object"), &scope);
-        let faults: Vec<String> = revised.err().into_iter().flatten().map(|fault| fault.field).collect();
+        let faults: Vec<String> =
+            revised.err().into_iter().flatten().map(|fault| fault.field).collect();
         assert_eq!(faults, wrong, "{given}");
     }
 }
@@ -182,13 +213,15 @@ fn an_end_that_lies_before_its_start_only_by_the_clocks_says_which_way_they_are_
     let root = root();
     let scope = Scope::of(&root);
     let rule = |given: Value| {
-        let faults = parse(given.as_object().expect("an object"), &scope, Audience::Store).expect_err("it is wrong");
+        let faults = parse(given.as_object().expect("an object"), &scope, Audience::Store)
+            .expect_err("it is wrong");
         faults.into_iter().map(|fault| (fault.field, fault.rule)).collect::<Vec<_>>()
     };
     let with = |start: &str, start_utc: Option<&str>, end: &str| json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "start": start, "start_utc": start_utc, "end": end});
     let forward = rule(with("2025-03-30 02:30:00", None, "2025-03-30 03:00:00"));
     assert!(forward[0].1.contains("clocks are put forward"), "{forward:?}");
-    let back = rule(with("2025-10-26 02:15:00", Some("2025-10-26 01:15:00"), "2025-10-26 02:45:00"));
+    let back =
+        rule(with("2025-10-26 02:15:00", Some("2025-10-26 01:15:00"), "2025-10-26 02:45:00"));
     assert!(back[0].1.contains("shows twice"), "{back:?}");
     let plain = rule(with("2025-10-26 12:15:00", None, "2025-10-26 12:15:00"));
     assert_eq!(plain, [("end".to_owned(), "must be after start".to_owned())]);
