@@ -20,7 +20,8 @@ use slotbook::domain::vevent::Key;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::link::Wiring;
-use slotbook::engine::{Engine, Parts, recovery};
+use slotbook::engine::recovery;
+use slotbook::engine::{Engine, Parts};
 use slotbook::store::{BatchNumber, Log, Record, StoreError};
 
 /// The `nth` free start of a practice whose appointments begin at full hours: half past, on one calendar after another.

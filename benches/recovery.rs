@@ -23,8 +23,10 @@ use slotbook::domain::text::{LongText, Name, Text};
 use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::zone::Zone;
-use slotbook::engine::{Engine, recovery};
-use slotbook::store::{Log as _, Record, Stream, codec};
+use slotbook::engine::Engine;
+use slotbook::engine::recovery;
+use slotbook::store::codec;
+use slotbook::store::{Log as _, Record, Stream};
 
 /// Names the store that a child process is to recover.
 const RECOVER: &str = "RECOVER_STORE";

@@ -12,7 +12,8 @@ use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::link::Wiring;
-use slotbook::engine::{Engine, Parts, recovery};
+use slotbook::engine::recovery;
+use slotbook::engine::{Engine, Parts};
 use slotbook::store::Generations;
 
 use super::practice::group;

@@ -3,8 +3,8 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use super::operator::{self, Request};
-use super::{Failed, complain, is_refusal, print};
+use crate::cli::operator::{self, Request};
+use crate::cli::{Failed, complain, is_refusal, print};
 use crate::config::Config;
 use crate::engine::check::{self, Counts};
 use crate::store::{StoreError, free_bytes, sizes};

@@ -7,16 +7,18 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::operator::{Request, ask, none_aside};
-use super::{Failed, complain};
+use crate::cli::operator::{Request, ask, none_aside};
+use crate::cli::{Failed, complain};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
 use crate::engine::draws::Draws;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};
+use crate::transfer::Content;
+use crate::transfer::demo;
 use crate::transfer::import::{Import, Taken};
-use crate::transfer::{Content, demo, merge};
+use crate::transfer::merge;
 
 /// Seconds after which a command says how far it is.
 const LONG_SECONDS: i64 = 2;

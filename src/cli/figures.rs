@@ -12,7 +12,7 @@ use metrics_exporter_prometheus::{
 
 use tokio::net::TcpListener;
 
-use super::{Failed, listen};
+use crate::cli::{Failed, listen};
 use crate::config::MaybeAddress;
 use crate::domain::outbox::{Channel, Kind};
 use crate::engine::Engine;

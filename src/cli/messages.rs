@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operator::{self, Request};
-use super::{Failed, print};
+use crate::cli::operator::{self, Request};
+use crate::cli::{Failed, print};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
 use crate::domain::delivery::Outcome;

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::{Failed, care, socket};
+use crate::cli::Failed;
+use crate::cli::care;
+use crate::cli::socket;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
 use crate::domain::directory::{Apikey, Directory, Pro};

@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use sha2::{Digest as _, Sha256};
 
-use super::operator::{Request, ask};
-use super::{Failed, complain, print};
+use crate::cli::operator::{Request, ask};
+use crate::cli::{Failed, complain, print};
 use crate::config::Given;
 use crate::engine::draws::Draws;
 use crate::password::{hash_password, sha1_hex};

@@ -17,8 +17,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::Failed;
-use super::operator::{self, Disk, Place, Request};
+use crate::cli::Failed;
+use crate::cli::operator::{self, Disk, Place, Request};
 use crate::engine::Engine;
 use crate::notify::Carriers;
 

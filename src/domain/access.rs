@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::directory::{Apikey, Directory, DirectoryEvent, Pro};
-use super::ids::{GroupId, ID_MAX, ProId};
-use super::text::{Email, Name, Text};
-use super::time::Instant;
+use crate::domain::directory::{Apikey, Directory, DirectoryEvent, Pro};
+use crate::domain::ids::{GroupId, ID_MAX, ProId};
+use crate::domain::text::{Email, Name, Text};
+use crate::domain::time::Instant;
 
 /// Hexadecimal digits by which a key is called at least.
 pub const ID_DIGITS: usize = 12;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::FicheId;
-use super::text::{Email, Text};
+use crate::domain::ids::FicheId;
+use crate::domain::text::{Email, Text};
 
 /// A client's login to one group. Contract 3.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use super::ids::FicheId;
-use super::text::{Email, Text};
-use super::time::{DAY, Instant};
+use crate::domain::ids::FicheId;
+use crate::domain::text::{Email, Text};
+use crate::domain::time::{DAY, Instant};
 
 /// How long a link can be followed, in seconds. Contract 3.
 pub const LINK_SECONDS: i64 = DAY;

@@ -1,14 +1,14 @@
 //! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
 
-use super::bookable::{Chain, Channel, Leg, Obstacle, bookable};
-use super::command::{PutVevent, VeventDraws};
-use super::customfield::Model;
-use super::event::Event;
-use super::ids::{CalendarId, VeventId};
-use super::refusal::{Fault, Refusal, Refusals};
-use super::root::Root;
-use super::time::Instant;
-use super::vevent::{Appointment, Kind, Vevent};
+use crate::domain::bookable::{Chain, Channel, Leg, Obstacle, bookable};
+use crate::domain::command::{PutVevent, VeventDraws};
+use crate::domain::customfield::Model;
+use crate::domain::event::Event;
+use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::refusal::{Fault, Refusal, Refusals};
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::domain::vevent::{Appointment, Kind, Vevent};
 
 /// An event that nothing but its calendar can still refuse.
 #[derive(Clone, Debug)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::delivery::{self, address_of, recipient_of};
-use super::event::Event;
-use super::ids::VeventId;
-use super::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
-use super::planning::standing;
-use super::root::Root;
-use super::time::Instant;
-use super::vevent::{Appointment, Vevent};
+use crate::domain::delivery::{self, address_of, recipient_of};
+use crate::domain::event::Event;
+use crate::domain::ids::VeventId;
+use crate::domain::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
+use crate::domain::planning::standing;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
+use crate::domain::vevent::{Appointment, Vevent};
 
 /// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an
 /// appointment by change; a change of what a client would notice; a cancellation. An appointment given to another client is

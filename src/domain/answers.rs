@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use super::time::Instant;
+use crate::domain::time::Instant;
 
 /// For how long an answer is given again.
 pub const KEPT_SECONDS: i64 = 24 * 3_600;

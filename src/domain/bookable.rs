@@ -1,11 +1,11 @@
 //! May this start be given away? The one place that knows. Contract 4.
 
-use super::catalogue::Catalogue;
-use super::ids::{CalendarId, InterventionId, VeventId};
-use super::interval_set::Interval;
-use super::open_time::{CalendarView, OpenTime};
-use super::taken_time::Taken;
-use super::time::Instant;
+use crate::domain::catalogue::Catalogue;
+use crate::domain::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::interval_set::Interval;
+use crate::domain::open_time::{CalendarView, OpenTime};
+use crate::domain::taken_time::Taken;
+use crate::domain::time::Instant;
 
 /// By which door a booking or a search comes in: it decides which rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
-use super::catalogue::Catalogue;
-use super::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
-use super::customfield::{Customs, Model};
-use super::event::Event;
-use super::fiche::Fiche;
-use super::ids::{CalendarId, FicheId};
-use super::interval_set::Interval;
-use super::record::Record as _;
-use super::refusal::{Fault, Refusal, Refusals};
-use super::root::Root;
-use super::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
-use super::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
+use crate::domain::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
+use crate::domain::customfield::{Customs, Model};
+use crate::domain::event::Event;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::{CalendarId, FicheId};
+use crate::domain::interval_set::Interval;
+use crate::domain::record::Record as _;
+use crate::domain::refusal::{Fault, Refusal, Refusals};
+use crate::domain::root::Root;
+use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
+use crate::domain::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 
 /// A booking that nothing but the calendars can still refuse.
 #[derive(Clone, Debug)]
@@ -143,26 +143,28 @@ impl Opening {
         };
         let zone = root.catalogue.zone();
         let leg =
-            |((leg, interval), (id, key)): ((super::bookable::Leg, Interval), &(_, _))| Vevent {
-                id: *id,
-                calendar_id,
-                kind: Kind::Appointment(Appointment {
-                    civil_start: zone.civil_of(interval.start),
-                    start: interval.start,
-                    length_seconds: u32::try_from(leg.length_seconds)
-                        .expect("an intervention is at most a day long"),
-                    intervention_id: leg.intervention_id,
-                    fiche_id: self.fiche.0,
-                    key: *key,
-                    state: State::default(),
-                    smsreminder: command.smsreminder.unwrap_or(by_default),
-                    from_web: command.from_web,
-                    reminders: Reminders::since(now),
-                }),
-                deleted: false,
-                created_at: at,
-                updated_at: at,
-                rare: rare.clone().boxed(),
+            |((leg, interval), (id, key)): ((crate::domain::bookable::Leg, Interval), &(_, _))| {
+                Vevent {
+                    id: *id,
+                    calendar_id,
+                    kind: Kind::Appointment(Appointment {
+                        civil_start: zone.civil_of(interval.start),
+                        start: interval.start,
+                        length_seconds: u32::try_from(leg.length_seconds)
+                            .expect("an intervention is at most a day long"),
+                        intervention_id: leg.intervention_id,
+                        fiche_id: self.fiche.0,
+                        key: *key,
+                        state: State::default(),
+                        smsreminder: command.smsreminder.unwrap_or(by_default),
+                        from_web: command.from_web,
+                        reminders: Reminders::since(now),
+                    }),
+                    deleted: false,
+                    created_at: at,
+                    updated_at: at,
+                    rare: rare.clone().boxed(),
+                }
             };
         let legs = self.chain.legs_from(self.start).zip(&draws.legs).map(leg).collect();
         Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
@@ -249,7 +251,8 @@ fn fiche_for(
         changed.touch(Some(fiche), at, now);
         return Ok((id, Some(Box::new(changed))));
     }
-    let known = client.email.as_ref().filter(|_| command.from_web).map(super::text::Email::folded);
+    let known =
+        client.email.as_ref().filter(|_| command.from_web).map(crate::domain::text::Email::folded);
     let known = known.and_then(|folded| root.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
     match (&known, &command.caller) {
         (None, Caller::Application) if !root.catalogue.group.open => {

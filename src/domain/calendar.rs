@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{CalendarId, CalendarsetId};
-use super::text::{Bounded, Name, Text};
-use super::time::Instant;
+use crate::domain::ids::{CalendarId, CalendarsetId};
+use crate::domain::text::{Bounded, Name, Text};
+use crate::domain::time::Instant;
 
 /// A display order; ties are broken by id.
 pub type Sort = Bounded<-2_147_483_648, 2_147_483_647>;

@@ -1,10 +1,10 @@
 //! Deciding a cancellation. Spec 4.8, contract 6.
 
-use super::command::{CancelAppointment, CancelRight};
-use super::event::Event;
-use super::refusal::Refusal;
-use super::root::Root;
-use super::time::Instant;
+use crate::domain::command::{CancelAppointment, CancelRight};
+use crate::domain::event::Event;
+use crate::domain::refusal::Refusal;
+use crate::domain::root::Root;
+use crate::domain::time::Instant;
 
 /// What a cancellation does to the group.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::bookable::{Chain, Channel, Leg, NotOffered};
-use super::calendar::{Calendar, Calendarset};
-use super::customfield::{CustomName, Customfield, Model};
-use super::directory::IdKind;
-use super::group::Group;
-use super::ids::{CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId};
-use super::intervention::{Intervention, Interventionset};
-use super::refusal::Fault;
-use super::text::Name;
-use super::time::{Instant, MINUTE};
-use super::zone::Zone;
+use crate::domain::bookable::{Chain, Channel, Leg, NotOffered};
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::customfield::{CustomName, Customfield, Model};
+use crate::domain::directory::IdKind;
+use crate::domain::group::Group;
+use crate::domain::ids::{
+    CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId,
+};
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::refusal::Fault;
+use crate::domain::text::Name;
+use crate::domain::time::{Instant, MINUTE};
+use crate::domain::zone::Zone;
 
 /// Everything of a group that changes seldom; replaced as a whole.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,23 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::account::Account;
-use super::account_link::PendingRdv;
-use super::calendar::{Calendar, Calendarset};
-use super::customfield::{CustomName, CustomValue, Customfield};
-use super::delivery::Deliver;
-use super::fiche::Fiche;
-use super::group::Group;
-use super::ids::{
+use crate::domain::account::Account;
+use crate::domain::account_link::PendingRdv;
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::customfield::{CustomName, CustomValue, Customfield};
+use crate::domain::delivery::Deliver;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
-use super::intervention::{Intervention, Interventionset};
-use super::record::Record;
-use super::refusal::Fault;
-use super::root::Root;
-use super::text::{Email, LongText, Text};
-use super::time::{Civil, Instant};
-use super::vevent::{Key, Vevent};
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::record::Record;
+use crate::domain::refusal::Fault;
+use crate::domain::root::Root;
+use crate::domain::text::{Email, LongText, Text};
+use crate::domain::time::{Civil, Instant};
+use crate::domain::vevent::{Key, Vevent};
 
 /// Who asks. Contract 3.
 #[derive(Clone, Debug, PartialEq, Eq)]

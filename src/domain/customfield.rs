@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::CustomfieldId;
-use super::text::{LongText, Text};
-use super::time::{Civil, Instant};
+use crate::domain::ids::CustomfieldId;
+use crate::domain::text::{LongText, Text};
+use crate::domain::time::{Civil, Instant};
 
 /// A system name such as `str0`. Spec 2.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,18 +3,18 @@
 //! Every attempt is claimed first, by the newest state of all, and its result is put into the history as well. What is not
 //! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.
 
-use super::event::Event;
-use super::fiche::Fiche;
-use super::ids::{FicheId, MessageId, VeventId};
-use super::outbox::{Channel, Content, Message, Progress, Standing, Why, Withdrawn};
-use super::phone;
-use super::planning::{self, TOO_LATE_SECONDS};
-use super::reminder::{SMS_DAY_BEGINS, is_sms_hour};
-use super::root::Root;
-use super::text::Text;
-use super::time::{DAY, HOUR, Instant};
-use super::vevent::Vevent;
-use super::zone::Zone;
+use crate::domain::event::Event;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::{FicheId, MessageId, VeventId};
+use crate::domain::outbox::{Channel, Content, Message, Progress, Standing, Why, Withdrawn};
+use crate::domain::phone;
+use crate::domain::planning::{self, TOO_LATE_SECONDS};
+use crate::domain::reminder::{SMS_DAY_BEGINS, is_sms_hour};
+use crate::domain::root::Root;
+use crate::domain::text::Text;
+use crate::domain::time::{DAY, HOUR, Instant};
+use crate::domain::vevent::Vevent;
+use crate::domain::zone::Zone;
 
 /// Mails that are no reminders are given up so long after what they tell of, in seconds.
 const GIVEN_UP_SECONDS: i64 = 3 * DAY;

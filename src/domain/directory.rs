@@ -4,10 +4,10 @@ use imbl::OrdMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{GroupId, ProId};
-use super::seal::Seal;
-use super::text::{Email, Name, Text};
-use super::time::Instant;
+use crate::domain::ids::{GroupId, ProId};
+use crate::domain::seal::Seal;
+use crate::domain::text::{Email, Name, Text};
+use crate::domain::time::Instant;
 
 /// Ids are given out in blocks of this many, so that an id leads to its group and groups never wait for one another.
 pub const BLOCK: u64 = 1_024;

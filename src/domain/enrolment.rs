@@ -1,17 +1,17 @@
 //! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
 
-use super::account::Account;
-use super::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
-use super::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
-use super::event::Event;
-use super::fiche::Fiche;
-use super::ids::FicheId;
-use super::outbox::{Content, LinkPurpose};
-use super::record;
-use super::refusal::{Fault, Refusal, Refusals};
-use super::root::Root;
-use super::text::{Email, Name};
-use super::time::Instant;
+use crate::domain::account::Account;
+use crate::domain::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
+use crate::domain::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
+use crate::domain::event::Event;
+use crate::domain::fiche::Fiche;
+use crate::domain::ids::FicheId;
+use crate::domain::outbox::{Content, LinkPurpose};
+use crate::domain::record;
+use crate::domain::refusal::{Fault, Refusal, Refusals};
+use crate::domain::root::Root;
+use crate::domain::text::{Email, Name};
+use crate::domain::time::Instant;
 
 /// Decides whether somebody is sent a link. Whoever asks is told the same either way, and no sooner: where nobody is mailed
 /// and nothing changes along with it, [nothing](Event::nothing) goes to disk.

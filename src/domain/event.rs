@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
-use super::account_link::AccountLink;
-use super::answers::Answered;
-use super::calendar::{Calendar, Calendarset};
-use super::customfield::Customfield;
-use super::fiche::Fiche;
-use super::group::Group;
-use super::ids::{CalendarsetId, InterventionsetId, VeventId};
-use super::intervention::{Intervention, Interventionset};
-use super::outbox::Message;
-use super::time::Instant;
-use super::vevent::Vevent;
+use crate::domain::account::Account;
+use crate::domain::account_link::AccountLink;
+use crate::domain::answers::Answered;
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::customfield::Customfield;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::outbox::Message;
+use crate::domain::time::Instant;
+use crate::domain::vevent::Vevent;
 
 /// A change of one group, decided once and never judged again. The order of the variants is the format on disk: new
 /// ones go to the end, none is ever reused.

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::customfield::Customs;
-use super::ids::FicheId;
-use super::outbox::Channel;
-use super::text::{Email, LongText, Name, Text};
-use super::time::{Civil, Instant};
+use crate::domain::customfield::Customs;
+use crate::domain::ids::FicheId;
+use crate::domain::outbox::Channel;
+use crate::domain::text::{Email, LongText, Name, Text};
+use crate::domain::time::{Civil, Instant};
 
 /// A client of the group. Spec 2.6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

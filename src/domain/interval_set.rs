@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::time::Instant;
+use crate::domain::time::Instant;
 
 /// The moments from `start` up to, not including, `end`; empty where `end` is not after `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

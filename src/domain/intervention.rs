@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::calendar::Sort;
-use super::ids::{InterventionId, InterventionsetId};
-use super::text::{Bounded, Colour, LongText, Name, Text};
-use super::time::Instant;
+use crate::domain::calendar::Sort;
+use crate::domain::ids::{InterventionId, InterventionsetId};
+use crate::domain::text::{Bounded, Colour, LongText, Name, Text};
+use crate::domain::time::Instant;
 
 /// A service that clients book. Spec 2.4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

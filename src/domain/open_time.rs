@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-use super::ids::{CalendarId, InterventionId, VeventId};
-use super::interval_set::{Interval, IntervalSet};
-use super::recurrence::Series;
-use super::taken_time::TakenTime;
-use super::time::{DAY, Instant};
-use super::vevent::{Kind, Permits, Vevent};
-use super::zone::Zone;
+use crate::domain::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::interval_set::{Interval, IntervalSet};
+use crate::domain::recurrence::Series;
+use crate::domain::taken_time::TakenTime;
+use crate::domain::time::{DAY, Instant};
+use crate::domain::vevent::{Kind, Permits, Vevent};
+use crate::domain::zone::Zone;
 
 /// How many days from yesterday on are kept expanded.
 const READY_DAYS: i64 = 101;

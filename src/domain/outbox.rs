@@ -2,7 +2,7 @@
 //!
 //! A message is part of the event that causes it, so that a crash leaves neither without the other. Whoever decides such
 //! an event makes the messages with [`Outbox::draft`] and either wraps the event, `event.announced_by(messages)`, or
-//! carries them in a variant of its own whose `apply` calls [`Root::enqueue`](super::root::Root::enqueue) for each:
+//! carries them in a variant of its own whose `apply` calls [`Root::enqueue`](crate::domain::root::Root::enqueue) for each:
 //!
 //! ```text
 //! decide:  let message = root.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
@@ -23,10 +23,10 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use self::share::Share;
-use super::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
-use super::text::{Text, folded};
-use super::time::{DAY, INSTANT_MIN, Instant};
-use super::vevent::{Key, Settled};
+use crate::domain::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::text::{Text, folded};
+use crate::domain::time::{DAY, INSTANT_MIN, Instant};
+use crate::domain::vevent::{Key, Settled};
 
 /// How long it is remembered what became of a message, in seconds.
 const REMEMBERED_SECONDS: i64 = 90 * DAY;

@@ -1,7 +1,7 @@
 //! Where a client is to go. Spec 2.1, 2.2, 2.3.
 
-use super::calendar::Calendar;
-use super::catalogue::Catalogue;
+use crate::domain::calendar::Calendar;
+use crate::domain::catalogue::Catalogue;
 
 /// An address, of which any part may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,17 +5,17 @@
 //! been due before anybody asked for it. The moments of those changes stand in the rows, read from the clock as they were
 //! decided; `updated_at` would not do, since other changes move it too and it does not go back when a clock is mended.
 
-use super::fiche::Fiche;
-use super::group::Group;
-use super::ids::VeventId;
-use super::interval_set::Interval;
-use super::open_time::CalendarView;
-use super::outbox::{Channel, Standing};
-use super::reminder;
-use super::root::Root;
-use super::time::{DAY, HOUR, Instant, MINUTE};
-use super::vevent::{Appointment, Settled, Vevent};
-use super::zone::Zone;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::VeventId;
+use crate::domain::interval_set::Interval;
+use crate::domain::open_time::CalendarView;
+use crate::domain::outbox::{Channel, Standing};
+use crate::domain::reminder;
+use crate::domain::root::Root;
+use crate::domain::time::{DAY, HOUR, Instant, MINUTE};
+use crate::domain::vevent::{Appointment, Settled, Vevent};
+use crate::domain::zone::Zone;
 
 /// No reminder is due earlier before its appointment than this, in seconds: mails at most 48 hours, text messages at most
 /// from 18:30 on the day before.

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use super::ids::{CalendarId, VeventId};
-use super::interval_set::Interval;
-use super::root::Root;
-use super::vevent::{Kind, Permits};
+use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::interval_set::Interval;
+use crate::domain::root::Root;
+use crate::domain::vevent::{Kind, Permits};
 
 /// A promise that a state breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-use super::agenda;
-use super::calendar::{Calendar, Calendarset, Sort};
-use super::catalogue::Catalogue;
-use super::command::{Patch, Put, RecordChange};
-use super::customfield::{CustomName, Customfield, Model};
-use super::directory::IdKind;
-use super::event::Event;
-use super::fiche::Fiche;
-use super::group::Group;
-use super::ids::{
+use crate::domain::agenda;
+use crate::domain::calendar::{Calendar, Calendarset, Sort};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::command::{Patch, Put, RecordChange};
+use crate::domain::customfield::{CustomName, Customfield, Model};
+use crate::domain::directory::IdKind;
+use crate::domain::event::Event;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
 };
-use super::intervention::{Intervention, Interventionset};
-use super::refusal::{Fault, Refusal, Refusals};
-use super::root::Root;
-use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
-use super::vevent::Vevent;
-use super::zone::Zone;
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::refusal::{Fault, Refusal, Refusals};
+use crate::domain::root::Root;
+use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::vevent::Vevent;
+use crate::domain::zone::Zone;
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {

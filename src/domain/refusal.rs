@@ -1,9 +1,9 @@
 //! A rule's no to a caller, with the numbers a person would ask for. Spec 7.
 
-use super::bookable::Obstacle;
-use super::ids::VeventId;
-use super::interval_set::Interval;
-use super::time::Instant;
+use crate::domain::bookable::Obstacle;
+use crate::domain::ids::VeventId;
+use crate::domain::interval_set::Interval;
+use crate::domain::time::Instant;
 
 /// One thing that is wrong with what a caller sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! When a reminder leaves: pure times, whoever is to receive it. Contract 7.
 
-use super::time::{Civil, HOUR, Instant, MINUTE};
-use super::zone::Zone;
+use crate::domain::time::{Civil, HOUR, Instant, MINUTE};
+use crate::domain::zone::Zone;
 
 /// Text messages leave from this second of the local day on: 09:00.
 pub const SMS_DAY_BEGINS: i64 = 9 * HOUR;
@@ -14,7 +14,8 @@ const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 /// `None` when that setting is 0, which asks for no reminder. Contract 7.
 ///
 /// ```
-/// use slotbook::domain::{reminder::mail_time, time::Instant};
+/// use slotbook::domain::reminder::mail_time;
+/// use slotbook::domain::time::Instant;
 /// assert_eq!(mail_time(Instant(7_200), 60), Some(Instant(3_600)));
 /// assert_eq!(mail_time(Instant(7_200), 0), None);
 /// ```
@@ -28,7 +29,9 @@ pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
 /// that setting is 0. Contract 7.
 ///
 /// ```
-/// use slotbook::domain::{reminder::sms_time, time::Civil, zone::Zone};
+/// use slotbook::domain::reminder::sms_time;
+/// use slotbook::domain::time::Civil;
+/// use slotbook::domain::zone::Zone;
 /// let paris = Zone::from_iana("Europe/Paris").unwrap();
 /// let at = |day, hour, minute| paris.instant_of(Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).unwrap());
 /// assert_eq!(sms_time(paris, at(12, 10, 0), 60), Some(at(12, 9, 0)));

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
-use super::account_link::{AccountLink, AccountLinks};
-use super::answers::Answers;
-use super::calendar::{Calendar, Calendarset};
-use super::catalogue::Catalogue;
-use super::client_time::ClientTime;
-use super::customfield::Customfield;
-use super::directory::IdKind;
-use super::event::Event;
-use super::fiche::Fiche;
-use super::group::Group;
-use super::ids::{CalendarId, FicheId, VeventId};
-use super::intervention::{Intervention, Interventionset};
-use super::open_time::{CalendarView, Rules};
-use super::outbox::{Message, Outbox};
-use super::taken_time::{Taken, TakenTime};
-use super::time::Instant;
-use super::vevent::{Kind, Vevent};
-use super::zone::tzdata_version;
+use crate::domain::account::Account;
+use crate::domain::account_link::{AccountLink, AccountLinks};
+use crate::domain::answers::Answers;
+use crate::domain::calendar::{Calendar, Calendarset};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::client_time::ClientTime;
+use crate::domain::customfield::Customfield;
+use crate::domain::directory::IdKind;
+use crate::domain::event::Event;
+use crate::domain::fiche::Fiche;
+use crate::domain::group::Group;
+use crate::domain::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::open_time::{CalendarView, Rules};
+use crate::domain::outbox::{Message, Outbox};
+use crate::domain::taken_time::{Taken, TakenTime};
+use crate::domain::time::Instant;
+use crate::domain::vevent::{Kind, Vevent};
+use crate::domain::zone::tzdata_version;
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]

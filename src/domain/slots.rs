@@ -1,14 +1,14 @@
 //! Every start that may be given away, found by walking sorted intervals. Contract 4.
 //!
-//! The same rules as [`super::bookable::bookable`], read over a window instead of at one point; a property test holds
+//! The same rules as [`crate::domain::bookable::bookable`], read over a window instead of at one point; a property test holds
 //! the two together.
 
-use super::bookable::{Chain, Channel, lead_times};
-use super::catalogue::Catalogue;
-use super::interval_set::{Gaps, Interval, IntervalSet};
-use super::open_time::{CalendarView, Lane, OpenTime};
-use super::taken_time::TakenTime;
-use super::time::{DAY, Instant, MINUTE};
+use crate::domain::bookable::{Chain, Channel, lead_times};
+use crate::domain::catalogue::Catalogue;
+use crate::domain::interval_set::{Gaps, Interval, IntervalSet};
+use crate::domain::open_time::{CalendarView, Lane, OpenTime};
+use crate::domain::taken_time::TakenTime;
+use crate::domain::time::{DAY, Instant, MINUTE};
 
 /// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending
 /// exactly when the next event begins is a fit. Lead times are measured from `now`, so a start can vanish between two
@@ -133,7 +133,7 @@ fn civil_days(catalogue: &Catalogue, window: Interval) -> Vec<Interval> {
     let first = zone.civil_of(window.start).day().plus_days(-1);
     let last = zone.civil_of(window.end).day().plus_days(1);
     (first.0..=last.0)
-        .map(super::time::CivilDay)
+        .map(crate::domain::time::CivilDay)
         .map(|day| Interval {
             start: zone.instant_of(day.midnight()),
             end: zone.instant_of(day.plus_days(1).midnight()),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::ids::VeventId;
-use super::interval_set::Interval;
-use super::time::{DAY, Instant};
+use crate::domain::ids::VeventId;
+use crate::domain::interval_set::Interval;
+use crate::domain::time::{DAY, Instant};
 
 /// One live appointment's hold on a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,11 +1,11 @@
 //! What a group's state needs from time to time though nobody asks for it: other rules of the zones, and an end of what
 //! was deleted long ago.
 
-use super::event::Event;
-use super::ids::VeventId;
-use super::root::Root;
-use super::time::{INSTANT_MAX, INSTANT_MIN, Instant};
-use super::zone::tzdata_version;
+use crate::domain::event::Event;
+use crate::domain::ids::VeventId;
+use crate::domain::root::Root;
+use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::zone::tzdata_version;
 
 /// Events that one step removes at most, so that it keeps nobody waiting.
 pub const REMOVED_AT_ONCE: usize = 1_000;
@@ -15,7 +15,12 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// it, as do those that are over. Overlaps that come of it stand: nobody can be asked.
 ///
 /// ```
-/// # use slotbook::domain::{catalogue::Catalogue, group::Group, ids::GroupId, root::Root, time::Instant, upkeep};
+/// # use slotbook::domain::catalogue::Catalogue;
+/// use slotbook::domain::group::Group;
+/// use slotbook::domain::ids::GroupId;
+/// use slotbook::domain::root::Root;
+/// use slotbook::domain::time::Instant;
+/// use slotbook::domain::upkeep;
 /// # use slotbook::domain::zone_names::ZoneName;
 /// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
 /// let mut root = Root::new(Catalogue::new(group));

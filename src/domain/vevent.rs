@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::customfield::Customs;
-use super::ids::{CalendarId, FicheId, InterventionId, VeventId};
-use super::interval_set::Interval;
-use super::outbox::Channel;
-use super::recurrence::Series;
-use super::text::{Colour, LongText, Text};
-use super::time::{Civil, Instant};
+use crate::domain::customfield::Customs;
+use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use crate::domain::interval_set::Interval;
+use crate::domain::outbox::Channel;
+use crate::domain::recurrence::Series;
+use crate::domain::text::{Colour, LongText, Text};
+use crate::domain::time::{Civil, Instant};
 
 /// An event of a calendar. Spec 2.7.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

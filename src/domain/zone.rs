@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
-use super::interval_set::Interval;
-use super::time::{Civil, DAY, Instant};
+use crate::domain::interval_set::Interval;
+use crate::domain::time::{Civil, DAY, Instant};
 
 /// A time zone: the rule by which a shop's clocks follow UTC. Copies are free, and equal when their IANA names are.
 #[derive(Clone, Copy)]
@@ -55,7 +55,8 @@ impl Zone {
     /// (RFC 5545). Times outside 1970 to 9999 take the nearest known offset.
     ///
     /// ```
-    /// use slotbook::domain::{time::Civil, zone::Zone};
+    /// use slotbook::domain::time::Civil;
+    /// use slotbook::domain::zone::Zone;
     /// let paris = Zone::from_iana("Europe/Paris").unwrap();
     /// let in_gap = paris.instant_of(Civil::from_ymd_hms(2025, 3, 30, 2, 30, 0).unwrap());
     /// assert_eq!(paris.civil_of(in_gap), Civil::from_ymd_hms(2025, 3, 30, 3, 30, 0).unwrap());

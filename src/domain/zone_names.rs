@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::zone::Zone;
+use crate::domain::zone::Zone;
 
 /// A name a group's `timezone` may have, such as `Paris`. Only names of the table exist. Its order is the table's,
 /// which runs from west to east. Stored and transferred as the name. Spec 2.1.1.

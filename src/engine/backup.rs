@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::published::Published;
-use super::recovery::{directory_position, position, write_directory, write_group};
+use crate::engine::published::Published;
+use crate::engine::recovery::{directory_position, position, write_directory, write_group};
 use crate::store::state;
 use crate::store::{NewGeneration, StoreError, Stream};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use super::group;
-use super::link::{Link, Wiring};
 use crate::domain::bookable::{Chain, Channel, Obstacle, bookable};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::ids::CalendarId;
 use crate::domain::open_time::CalendarView;
 use crate::domain::time::Instant;
+use crate::engine::group;
+use crate::engine::link::{Link, Wiring};
 
 /// What the group says to its calendar.
 #[derive(Debug)]

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::aside::Aside;
-use super::recovery::{self, Loaded, short_hash};
 use crate::domain::ids::GroupId;
 use crate::domain::promises::{self, Broken};
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
+use crate::engine::aside::Aside;
+use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};
 
 /// What was found in a store.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
-use super::aside::Aside;
-use super::journal::WeakHandle;
-use super::published::Published;
-use super::recovery::{directory_position, position, write_directory, write_group};
-use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes, state};
+use crate::engine::aside::Aside;
+use crate::engine::journal::WeakHandle;
+use crate::engine::published::Published;
+use crate::engine::recovery::{directory_position, position, write_directory, write_group};
+use crate::store::state;
+use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
 
 /// How often the sizes are looked at.
 const LOOK: Duration = Duration::from_secs(1);

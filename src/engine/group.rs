@@ -11,12 +11,6 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::calendar::{self, Word};
-use super::draws::Draws;
-use super::journal::{Entry, Handle, Publish, Release};
-use super::link::{Link, Wiring};
-use super::published::Published;
-use super::{Done, Envelope, Rejection, supervisor};
 use crate::clock::Clock;
 use crate::domain::agenda::Placing;
 use crate::domain::booking::Opening;
@@ -27,7 +21,15 @@ use crate::domain::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::store::{Record, Stream, codec};
+use crate::engine::calendar::{self, Word};
+use crate::engine::draws::Draws;
+use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::link::{Link, Wiring};
+use crate::engine::published::Published;
+use crate::engine::supervisor;
+use crate::engine::{Done, Envelope, Rejection};
+use crate::store::codec;
+use crate::store::{Record, Stream};
 
 /// What reaches a group.
 #[derive(Debug)]
@@ -245,7 +247,7 @@ impl State {
     }
 
     /// Answers at once where everything the decision saw is durable, else behind it in the journal.
-    fn answer_when_durable(&self, envelope: Envelope, answer: super::Answer) {
+    fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::Answer) {
         let durable =
             self.published.root(self.id).is_some_and(|root| root.sequence >= self.root.sequence);
         let release = Release::to_caller(envelope.reply, answer, envelope.permit);

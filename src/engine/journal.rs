@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::admission::Permit;
-use super::health::Health;
-use super::meters::Meters;
-use super::published::Published;
-use super::{Answer, Done};
 use crate::domain::access::AccessRefusal;
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
+use crate::engine::admission::Permit;
+use crate::engine::health::Health;
+use crate::engine::meters::Meters;
+use crate::engine::published::Published;
+use crate::engine::{Answer, Done};
 use crate::store::{Log, NextJournal, Record, StoreError, Turned};
 
 /// Entries of one batch at most, so that one fsync never waits for an endless burst.
@@ -69,7 +69,7 @@ pub enum Release {
 impl Release {
     pub(super) fn to_caller(
         reply: oneshot::Sender<Answer>,
-        answer: Result<Done, super::Rejection>,
+        answer: Result<Done, crate::engine::Rejection>,
         permit: Permit,
     ) -> Self {
         Self::Caller { reply, answer: Box::new(answer), permit }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::queue::Matter;
 use crate::domain::time::Instant;
+use crate::engine::queue::Matter;
 
 /// The matters of one channel: a slow gateway keeps nobody waiting but its own.
 ///

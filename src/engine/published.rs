@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use super::aside::Aside;
-use super::link::Link;
-use super::reminders;
 use crate::domain::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
+use crate::engine::aside::Aside;
+use crate::engine::link::Link;
+use crate::engine::reminders;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
 #[derive(Debug)]

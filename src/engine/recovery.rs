@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use super::aside::Aside;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::event::Event;
 use crate::domain::ids::GroupId;
+use crate::domain::promises;
 use crate::domain::root::Root;
 use crate::domain::seal::Seal;
 use crate::domain::time::Instant;
-use crate::domain::{promises, upkeep};
+use crate::domain::upkeep;
+use crate::engine::aside::Aside;
+use crate::store::codec;
 use crate::store::state::{self, GroupReader, Waiting};
 use crate::store::{
     BatchNumber, Frames, Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store,
-    StoreError, Stream, Visitor, codec,
+    StoreError, Stream, Visitor,
 };
 
 /// What a store holds, and the way to go on writing it.

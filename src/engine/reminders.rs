@@ -17,17 +17,17 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::Engine;
-use super::lane::Lane;
-use super::link::{Link, Wiring};
-use super::queue::{Matter, Queue};
-use super::sending::{Post, attempt};
 use crate::domain::delivery::Item;
 use crate::domain::ids::GroupId;
 use crate::domain::outbox::{Channel, Message as Letter, Progress};
 use crate::domain::planning::{self, Planned};
 use crate::domain::root::Root;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
+use crate::engine::Engine;
+use crate::engine::lane::Lane;
+use crate::engine::link::{Link, Wiring};
+use crate::engine::queue::{Matter, Queue};
+use crate::engine::sending::{Post, attempt};
 
 /// How far ahead the queue reaches, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;

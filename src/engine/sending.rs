@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::draws::Draws;
-use super::{Done, Engine, Rejection, meters};
 use crate::domain::command::Command;
 use crate::domain::delivery::{self, Deliver, Item, Outcome};
 use crate::domain::ids::GroupId;
 use crate::domain::outbox::{Channel, Message, Progress};
+use crate::engine::draws::Draws;
+use crate::engine::meters;
+use crate::engine::{Done, Engine, Rejection};
 use crate::notify::Carriers;
 
 /// Between two tries to put a result into the history.

@@ -7,18 +7,19 @@ use std::time::Duration;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
-use super::draws::Draws;
-use super::group;
-use super::health::Health;
-use super::journal::{Entry, Handle, Publish, Release};
-use super::link::{Link, Wiring};
-use super::published::Published;
-use super::{Envelope, Rejection};
 use crate::clock::Clock;
 use crate::domain::access::{self, AccessRefusal, ChangeAccess};
 use crate::domain::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
 use crate::domain::ids::GroupId;
-use crate::store::{Record, Stream, codec};
+use crate::engine::draws::Draws;
+use crate::engine::group;
+use crate::engine::health::Health;
+use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::link::{Link, Wiring};
+use crate::engine::published::Published;
+use crate::engine::{Envelope, Rejection};
+use crate::store::codec;
+use crate::store::{Record, Stream};
 
 /// How often groups are asked whether they could stop.
 const IDLE_SWEEP: Duration = Duration::from_secs(600);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Engine;
 use crate::domain::outbox::{Channel, Kind, Progress};
 use crate::domain::planning;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
+use crate::engine::Engine;
 
 /// What is still to be sent, in all groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

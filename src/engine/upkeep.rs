@@ -1,11 +1,11 @@
 //! What groups need from time to time though nobody asks for it: deleted events are removed once they have been kept for
 //! as long as they are to be.
 
-use super::{Engine, Rejection};
 use crate::domain::command::Command;
 use crate::domain::ids::GroupId;
 use crate::domain::time::DAY;
 use crate::domain::upkeep;
+use crate::engine::{Engine, Rejection};
 
 impl Engine {
     /// Removes, group by group and step by step, events that were deleted more than so many days ago; how many. What a

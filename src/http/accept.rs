@@ -13,9 +13,9 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::leniency::Lenient;
-use super::patience::Patient;
-use super::routes::Routes;
+use crate::http::leniency::Lenient;
+use crate::http::patience::Patient;
+use crate::http::routes::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
 pub(super) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,15 +1,15 @@
 //! Calendars. Spec 4.2, contract 3, 4.
 
-use super::call::{GroupCall, Outcome};
-use super::failure::Failure;
-use super::listing::page;
-use super::records::Resource;
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{Put, RecordChange};
 use crate::domain::ids::{CalendarsetId, InterventionId};
 use crate::domain::intervention::Intervention;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
+use crate::http::call::{GroupCall, Outcome};
+use crate::http::failure::Failure;
+use crate::http::listing::page;
+use crate::http::records::Resource;
 use crate::wire::calendar::CALENDAR;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;

@@ -10,15 +10,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::auth::{Asked, Identity};
-use super::body::Incoming;
-use super::failure::Failure;
-use super::once::Key;
-use super::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
-use super::{
-    accounts, appointments, calendars, customfields, docs, fiches, groups, health, interventions,
-    login, messages, older, pros, records, rights, room, sets, slots, vevents,
-};
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
 use crate::domain::customfield::Customfield;
@@ -31,6 +22,30 @@ use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Done, Once};
+use crate::http::accounts;
+use crate::http::appointments;
+use crate::http::auth::{Asked, Identity};
+use crate::http::body::Incoming;
+use crate::http::calendars;
+use crate::http::customfields;
+use crate::http::docs;
+use crate::http::failure::Failure;
+use crate::http::fiches;
+use crate::http::groups;
+use crate::http::health;
+use crate::http::interventions;
+use crate::http::login;
+use crate::http::messages;
+use crate::http::older;
+use crate::http::once::Key;
+use crate::http::pros;
+use crate::http::records;
+use crate::http::rights;
+use crate::http::room;
+use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
+use crate::http::sets;
+use crate::http::slots;
+use crate::http::vevents;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::params::Params;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::failure::Failure;
+use crate::http::failure::Failure;
 
 /// Computations that may wait for their turn, for each that runs.
 const WAITING_PER_CORE: usize = 64;

@@ -1,10 +1,10 @@
 //! Definitions of customised attributes. Spec 4.9, contract 9.
 
-use super::call::{GroupCall, Outcome};
-use super::records::{self, Resource};
 use crate::domain::command::{Put, RecordChange};
 use crate::domain::customfield::Customfield;
 use crate::domain::root::Root;
+use crate::http::call::{GroupCall, Outcome};
+use crate::http::records::{self, Resource};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::Table;
 

@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use super::call::json;
-use super::openapi;
+use crate::http::call::json;
+use crate::http::openapi;
 
 const STYLE: &str = include_str!("../../data/docs/style.css");
 const SCRIPT: &str = include_str!("../../data/docs/script.js");

@@ -5,11 +5,11 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::meters::Codes;
 use crate::domain::refusal::{Fault, Refusal};
 use crate::domain::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::Closed;
+use crate::http::meters::Codes;
 use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
 

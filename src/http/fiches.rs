@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use super::accounts;
-use super::call::{GroupCall, Outcome, wrapped};
-use super::failure::Failure;
-use super::records::{self, Resource};
 use crate::domain::account::Account;
 use crate::domain::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::fiche::Fiche;
@@ -13,6 +9,10 @@ use crate::domain::ids::FicheId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::text::Email;
+use crate::http::accounts;
+use crate::http::call::{GroupCall, Outcome, wrapped};
+use crate::http::failure::Failure;
+use crate::http::records::{self, Resource};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
 

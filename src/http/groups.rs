@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::{Call, GroupCall, Outcome, ok, wrapped};
-use super::failure::Failure;
-use super::listing::{Found, found_by, write};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Command, RecordChange};
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
+use crate::http::call::{Call, GroupCall, Outcome, ok, wrapped};
+use crate::http::failure::Failure;
+use crate::http::listing::{Found, found_by, write};
 use crate::wire::field::Scope;
 use crate::wire::group::GROUP;
 use crate::wire::list::Query;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::failure::Failure;
-use super::window::{Window, source};
 use crate::domain::time::Instant;
+use crate::http::failure::Failure;
+use crate::http::window::{Window, source};
 
 /// How long a refusal counts.
 const SECONDS: i64 = 3_600;

@@ -4,9 +4,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use super::call;
 use crate::engine::Engine;
 use crate::engine::health::Closed;
+use crate::http::call;
 
 /// GET /healthz.
 pub(super) fn alive() -> Response {

@@ -1,13 +1,13 @@
 //! Interventions. Spec 4.4, contract 3, 4.
 
-use super::calendars::all;
-use super::call::{GroupCall, Outcome};
-use super::listing::page;
-use super::records::Resource;
 use crate::domain::command::{Put, RecordChange};
 use crate::domain::ids::{CalendarId, InterventionsetId};
 use crate::domain::intervention::Intervention;
 use crate::domain::root::Root;
+use crate::http::calendars::all;
+use crate::http::call::{GroupCall, Outcome};
+use crate::http::listing::page;
+use crate::http::records::Resource;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::intervention::INTERVENTION;
 use crate::wire::list::Query;

@@ -16,8 +16,6 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use super::accounts;
-use super::routes::{Server, Source};
 use crate::domain::account_link::{AccountLink, Aim};
 use crate::domain::command::{
     CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
@@ -28,8 +26,11 @@ use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::vevent::{Appointment, Vevent};
 use crate::engine::Rejection;
+use crate::http::accounts;
+use crate::http::routes::{Server, Source};
 use crate::notify::links::{Holder, Link, Subscriber, parse};
-use crate::notify::{Page, page, when};
+use crate::notify::page;
+use crate::notify::{Page, when};
 use crate::password::{self, Memory};
 
 /// Bytes of a form at most.

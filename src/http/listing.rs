@@ -13,10 +13,6 @@ use axum::response::Response;
 use hyper::body::Frame;
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, json};
-use super::computing::Turn;
-use super::failure::Failure;
-use super::routes::Server;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::Customfield;
 use crate::domain::fiche::Fiche;
@@ -26,6 +22,10 @@ use crate::domain::ids::{
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
+use crate::http::call::{GroupCall, Outcome, json};
+use crate::http::computing::Turn;
+use crate::http::failure::Failure;
+use crate::http::routes::Server;
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 

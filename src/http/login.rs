@@ -5,13 +5,13 @@ use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
-use super::body::{Form, Incoming};
-use super::call::{Outcome, json as answer, ok};
-use super::failure::Failure;
-use super::routes::Server;
 use crate::domain::directory::Pro;
 use crate::domain::ids::GroupId;
+use crate::http::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
+use crate::http::body::{Form, Incoming};
+use crate::http::call::{Outcome, json as answer, ok};
+use crate::http::failure::Failure;
+use crate::http::routes::Server;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;

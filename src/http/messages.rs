@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, ok};
-use super::failure::Failure;
-use super::listing::{Found, write};
 use crate::domain::ids::MessageId;
 use crate::domain::outbox::Progress;
 use crate::domain::root::Root;
+use crate::http::call::{GroupCall, Outcome, ok};
+use crate::http::failure::Failure;
+use crate::http::listing::{Found, write};
 use crate::notify::Carriers;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;

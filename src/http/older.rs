@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::auth::Identity;
-use super::body::Incoming;
-use super::call::visible;
-use super::failure::Failure;
 use crate::domain::directory::{BLOCK, Block, IdKind};
 use crate::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::engine::published::Published;
+use crate::http::auth::Identity;
+use crate::http::body::Incoming;
+use crate::http::call::visible;
+use crate::http::failure::Failure;
 use crate::wire::params::Params;
 use crate::wire::value;
 

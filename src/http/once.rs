@@ -4,13 +4,13 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
-use super::auth::Identity;
-use super::call::{Outcome, json};
-use super::failure::{Failure, IDEMPOTENCY_KEY};
 use crate::domain::command::Caller;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
+use crate::http::auth::Identity;
+use crate::http::call::{Outcome, json};
+use crate::http::failure::{Failure, IDEMPOTENCY_KEY};
 
 /// Characters of a key at most.
 const KEY_MAX: usize = 255;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::{GroupCall, Outcome, ok};
-use super::failure::Failure;
-use super::listing::{Found, found_by, write};
 use crate::domain::ids::ProId;
+use crate::http::call::{GroupCall, Outcome, ok};
+use crate::http::failure::Failure;
+use crate::http::listing::{Found, found_by, write};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;

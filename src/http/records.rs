@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, ok, wrapped};
-use super::failure::Failure;
-use super::listing::{Listed, page};
 use crate::domain::command::{Command, Patch, Put, RecordChange};
 use crate::domain::record::{Record, deletion};
 use crate::domain::root::Root;
 use crate::engine::Done;
+use crate::http::call::{GroupCall, Outcome, ok, wrapped};
+use crate::http::failure::Failure;
+use crate::http::listing::{Listed, page};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;

@@ -12,9 +12,9 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::accept::{HEADERS_TIMEOUT, accept};
-use super::failure::Failure;
-use super::health;
+use crate::http::accept::{HEADERS_TIMEOUT, accept};
+use crate::http::failure::Failure;
+use crate::http::health;
 
 /// Connections at a time: enough for whoever watches the server.
 const CONNECTIONS_MAX: usize = 64;

@@ -4,8 +4,8 @@
 
 use axum::http::Method;
 
-use super::routes::{AtLarge, InGroup, Keyed, Operation, TABLE};
 use crate::domain::command::Caller;
+use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, TABLE};
 
 /// Who asks, as far as rights go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

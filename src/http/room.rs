@@ -1,13 +1,13 @@
 //! Room for a write, looked for before its body is read: what is too much costs next to nothing. Contract 2.
 
-use super::auth::{Asked, Identity};
-use super::body::Incoming;
-use super::call::may;
-use super::failure::Failure;
-use super::once::is_answered_before;
-use super::routes::Row;
 use crate::domain::root::Root;
 use crate::engine::Engine;
+use crate::http::auth::{Asked, Identity};
+use crate::http::body::Incoming;
+use crate::http::call::may;
+use crate::http::failure::Failure;
+use crate::http::once::is_answered_before;
+use crate::http::routes::Row;
 
 /// Gives the body back to be read, or turns away a write that would not be let in now and leaves its body to itself.
 /// Whoever gets by has no right to anything: the engine's permit is taken with the command. What needs no room is

@@ -7,7 +7,6 @@ use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 
-use super::auth::Person;
 use crate::domain::account::Account;
 use crate::domain::directory::Directory;
 use crate::domain::ids::{GroupId, ProId};
@@ -15,6 +14,7 @@ use crate::domain::text::Text;
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;
+use crate::http::auth::Person;
 
 /// Seconds of inactivity that end a session. Spec 5.6.
 const IDLE_SECONDS_MAX: i64 = 3_600;

@@ -1,15 +1,15 @@
 //! Categories of calendars and of interventions, and what a category of calendars offers. Spec 4.3, 4.5, contract 3, 4.
 
-use super::call::{GroupCall, Outcome};
-use super::failure::Failure;
-use super::interventions::all_interventions;
-use super::records::{self, Resource};
 use crate::domain::calendar::Calendarset;
 use crate::domain::command::{Put, RecordChange};
 use crate::domain::ids::CalendarsetId;
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
+use crate::http::call::{GroupCall, Outcome};
+use crate::http::failure::Failure;
+use crate::http::interventions::all_interventions;
+use crate::http::records::{self, Resource};
 use crate::wire::calendar::{CALENDARSET, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Table};
 use crate::wire::intervention::INTERVENTIONSET;

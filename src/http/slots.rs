@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use super::call::{GroupCall, Outcome, json, ok};
-use super::failure::Failure;
 use crate::domain::bookable::{bookable, lead_times};
 use crate::domain::command::Caller;
 use crate::domain::ids::CalendarId;
@@ -13,6 +11,8 @@ use crate::domain::interval_set::Interval;
 use crate::domain::root::Root;
 use crate::domain::slots::free_starts;
 use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::http::call::{GroupCall, Outcome, json, ok};
+use crate::http::failure::Failure;
 use crate::wire::field::Scope;
 use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
 

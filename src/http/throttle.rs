@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::window::{Window, source};
 use crate::domain::time::Instant;
+use crate::http::window::{Window, source};
 
 /// Failures within [`SECONDS`] after which a pair has to wait.
 const FAILURES_MAX: usize = 10;

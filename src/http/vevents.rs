@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{GroupCall, Outcome, ok, wrapped};
-use super::failure::Failure;
-use super::listing::page;
 use crate::domain::command::{Command, PutVevent, VeventDraft};
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::vevent::Vevent;
 use crate::engine::Done;
+use crate::http::call::{GroupCall, Outcome, ok, wrapped};
+use crate::http::failure::Failure;
+use crate::http::listing::page;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::{id, moment};

@@ -1,6 +1,6 @@
 //! A mail with everything that its headers and parts need.
 
-use super::calendar::Method;
+use crate::notify::calendar::Method;
 
 /// A mail to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]

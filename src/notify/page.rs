@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use super::words::{Language, at, long_date};
 use crate::domain::time::Civil;
+use crate::notify::words::{Language, at, long_date};
 
 /// What a page tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

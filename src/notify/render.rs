@@ -3,10 +3,6 @@
 use askama::Template;
 use sha2::{Digest as _, Sha256};
 
-use super::calendar::{Entry, Method, ics};
-use super::letter::Letter;
-use super::words::{Language, at, long_date, one_line, short_date, short_line};
-use super::{Frame, gsm, links};
 use crate::domain::delivery;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
@@ -16,6 +12,12 @@ use crate::domain::place::Place;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::vevent::Key;
+use crate::notify::Frame;
+use crate::notify::calendar::{Entry, Method, ics};
+use crate::notify::gsm;
+use crate::notify::letter::Letter;
+use crate::notify::links;
+use crate::notify::words::{Language, at, long_date, one_line, short_date, short_line};
 
 /// Characters of a name in a subject at most.
 const SUBJECT_NAME_MAX: usize = 80;

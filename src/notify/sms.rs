@@ -12,8 +12,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use super::{deferred, refused, whole};
 use crate::domain::delivery::Outcome;
+use crate::notify::{deferred, refused, whole};
 
 /// Bytes of an answer that are read; of them a line is kept.
 const ANSWER_MAX: usize = 4_096;

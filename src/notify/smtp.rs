@@ -10,11 +10,11 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
-use super::letter::Letter;
-use super::{deferred, refused, whole};
 use crate::clock;
 use crate::domain::delivery::Outcome;
 use crate::domain::time::Instant;
+use crate::notify::letter::Letter;
+use crate::notify::{deferred, refused, whole};
 
 /// Octets of a header line that servers take in any case.
 const NAME_MAX: usize = 64;
@@ -130,7 +130,7 @@ impl Smtp {
             .to
             .parse()
             .map_err(|error| format!("mail cannot be sent to that address: {error}"))?;
-        let name = super::words::short_line(&letter.from_name, NAME_MAX);
+        let name = crate::notify::words::short_line(&letter.from_name, NAME_MAX);
         let from = Mailbox::new((!name.is_empty()).then_some(name), self.from.clone());
         let mut builder = lettre::Message::builder()
             .from(from)

@@ -3,7 +3,7 @@
 //! Chunk 0 begins with the count of chunks and the crc32 of number, count and body. The body is the count of records,
 //! then each record: format, stream, epoch, sequence, length, bytes. All numbers are big-endian.
 
-use super::record::{BatchNumber, Record, Stream};
+use crate::store::record::{BatchNumber, Record, Stream};
 
 /// Largest value we give to sled. Far larger ones go to files of their own, which sled never syncs.
 pub(super) const CHUNK_BYTES: usize = 4096;

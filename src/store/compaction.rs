@@ -2,7 +2,7 @@
 //! written beside it. Nobody who appends waits for any of it.
 //!
 //! 1. [`Generations::next_journal`]: an empty journal, on disk with its name.
-//! 2. [`super::Log::turn`]: appends go there.
+//! 2. [`crate::store::Log::turn`]: appends go there.
 //! 3. [`Generations::begin`]: the snapshots, of states that hold at least all that was appended before the turn.
 //! 4. [`Compaction::publish`]: they are read back from the disk, `CURRENT` is renamed, and what is neither current nor
 //!    the generation before is removed.
@@ -13,16 +13,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::database::Database;
-use super::error::StoreError;
-use super::files::{DirectoryLock, directory_bytes, remove_directory};
-use super::generation::{
+use crate::store::database::Database;
+use crate::store::error::StoreError;
+use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
+use crate::store::generation::{
     self, Current, Generation, Layout, journal_path, set_current, snapshots_path,
 };
-use super::journal;
-use super::pace::{Pace, read_ahead};
-use super::record::{BatchNumber, Position, Stream};
-use super::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
+use crate::store::journal;
+use crate::store::pace::{Pace, read_ahead};
+use crate::store::record::{BatchNumber, Position, Stream};
+use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 
 /// The generations of a store that is being written. One thread has it.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl Compaction<'_> {
         writer.finish()
     }
 
-    /// Begins the snapshot of `stream` as it stands at `position`. See [`super::NewGeneration::snapshot`].
+    /// Begins the snapshot of `stream` as it stands at `position`. See [`crate::store::NewGeneration::snapshot`].
     ///
     /// # Panics
     ///

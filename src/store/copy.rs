@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::StoreError;
-use super::files::{DirectoryLock, entries, found};
-use super::generation::COPY;
+use crate::store::error::StoreError;
+use crate::store::files::{DirectoryLock, entries, found};
+use crate::store::generation::COPY;
 
 /// A copy of a store that nobody serves, removed when dropped. Until then the store is locked.
 #[derive(Debug)]

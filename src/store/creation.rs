@@ -3,17 +3,17 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use super::database::Database;
-use super::error::StoreError;
-use super::files::{DirectoryLock, create_directory, entries};
-use super::generation::{
+use crate::store::database::Database;
+use crate::store::error::StoreError;
+use crate::store::files::{DirectoryLock, create_directory, entries};
+use crate::store::generation::{
     Current, FIRST, Generation, Layout, journal_path, set_current, snapshots_path,
 };
-use super::journal;
-use super::mark::{Mark, Marked};
-use super::record::{BatchNumber, Position, Stream};
-use super::recovery::Store;
-use super::snapshot::{SnapshotWriter, SnapshotsWriter};
+use crate::store::journal;
+use crate::store::mark::{Mark, Marked};
+use crate::store::record::{BatchNumber, Position, Stream};
+use crate::store::recovery::Store;
+use crate::store::snapshot::{SnapshotWriter, SnapshotsWriter};
 
 /// A generation in the making. Dropped before [`NewGeneration::publish`], it leaves the store as it was, and a directory
 /// that held none without anything of it.

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
-use super::error::StoreError;
-use super::files::{create_directory, entries, found, sync_directory, sync_file};
+use crate::store::error::StoreError;
+use crate::store::files::{create_directory, entries, found, sync_directory, sync_file};
 
 const CACHE_BYTES: u64 = 16 << 20;
 /// How often, and how far apart, a closed database is asked whether its lock is free: 5 s in all.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::codec::DecodeError;
-use super::record::{BatchNumber, Stream};
+use crate::store::codec::DecodeError;
+use crate::store::record::{BatchNumber, Stream};
 
 /// What to do about damage that a start has met.
 const COPY_THEN_CHECK: &str = "; copy the directory before anything else, then restore the newest backup \

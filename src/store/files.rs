@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FlockOperation};
 
-use super::error::StoreError;
+use crate::store::error::StoreError;
 
 /// The right to a data directory, held until dropped or until the process ends.
 #[derive(Debug)]

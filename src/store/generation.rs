@@ -14,8 +14,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::{Place, StoreError};
-use super::files::{entries, remove_directory, replace_file};
+use crate::store::error::{Place, StoreError};
+use crate::store::files::{entries, remove_directory, replace_file};
 
 /// The directory of a copy that is made to be read.
 pub(super) const COPY: &str = ".slotbook-copy-to-read";

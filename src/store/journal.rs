@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, chunk_key};
-use super::codec::{self, STORE_FORMAT};
-use super::compaction::{Generations, NextJournal, Turned};
-use super::database::Database;
-use super::error::{Place, StoreError};
-use super::files::{DirectoryLock, sync_directory};
-use super::mark::{Mark, Marked};
-use super::record::{BatchNumber, Positions, Record};
+use crate::store::batch::{self, chunk_key};
+use crate::store::codec::{self, STORE_FORMAT};
+use crate::store::compaction::{Generations, NextJournal, Turned};
+use crate::store::database::Database;
+use crate::store::error::{Place, StoreError};
+use crate::store::files::{DirectoryLock, sync_directory};
+use crate::store::mark::{Mark, Marked};
+use crate::store::record::{BatchNumber, Positions, Record};
 
 /// Where records go to become durable. One writer; one batch at a time.
 pub trait Log: Send {

@@ -9,11 +9,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::batch::Fields;
-use super::codec::STORE_FORMAT;
-use super::error::{Place, StoreError};
-use super::files::sync_directory;
-use super::record::BatchNumber;
+use crate::store::batch::Fields;
+use crate::store::codec::STORE_FORMAT;
+use crate::store::error::{Place, StoreError};
+use crate::store::files::sync_directory;
+use crate::store::record::BatchNumber;
 
 const SLOT_STRIDE: u64 = 4096;
 const SLOT_BYTES: usize = 27;

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant as Stopwatch};
 
-use super::error::StoreError;
-use super::files::entries;
+use crate::store::error::StoreError;
+use crate::store::files::entries;
 
 /// Bytes of a piece.
 pub(super) const PIECE_BYTES: usize = 256 << 10;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::domain::ids::GroupId;
 
-use super::codec::RECORD_FORMAT;
+use crate::store::codec::RECORD_FORMAT;
 
 /// Whose history a record continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

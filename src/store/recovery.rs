@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::batch::chunk_key;
-use super::creation::NewGeneration;
-use super::database::Database;
-use super::error::{Place, StoreError};
-use super::files::{DirectoryLock, forget_cached, found};
-use super::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
-use super::journal::{self, SledLog, header_key};
-use super::mark::{Mark, Marked};
-use super::record::{BatchNumber, Position, Positions, Record, Stream};
-use super::replay::{Cut, Replay, Source};
-use super::snapshot::{Frames, Snapshots};
+use crate::store::batch::chunk_key;
+use crate::store::creation::NewGeneration;
+use crate::store::database::Database;
+use crate::store::error::{Place, StoreError};
+use crate::store::files::{DirectoryLock, forget_cached, found};
+use crate::store::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
+use crate::store::journal::{self, SledLog, header_key};
+use crate::store::mark::{Mark, Marked};
+use crate::store::record::{BatchNumber, Position, Positions, Record, Stream};
+use crate::store::replay::{Cut, Replay, Source};
+use crate::store::snapshot::{Frames, Snapshots};
 
 /// Rebuilds the state from what the store hands out: every snapshot first, then records.
 ///
 /// What it made is worth nothing unless [`Store::recover`] returns `Ok`. It reports bytes it cannot read as
-/// [`StoreError::Rejected`] (which [`super::codec::decode`]'s error turns into), and the store adds the place.
+/// [`StoreError::Rejected`] (which [`crate::store::codec::decode`]'s error turns into), and the store adds the place.
 pub trait Visitor {
     /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames turned
     /// out damaged may be handed out again as it stood earlier: that replaces what was made of it.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::batch::{self, BatchFault, chunk_of_key};
-use super::codec::RECORD_FORMAT;
-use super::error::{Place, StoreError};
-use super::journal::gap;
-use super::mark::Marked;
-use super::record::{BatchNumber, Continues, Positions, Record};
+use crate::store::batch::{self, BatchFault, chunk_of_key};
+use crate::store::codec::RECORD_FORMAT;
+use crate::store::error::{Place, StoreError};
+use crate::store::journal::gap;
+use crate::store::mark::Marked;
+use crate::store::record::{BatchNumber, Continues, Positions, Record};
 
 /// A batch at the end of the journal that was being written when the process ended. Nobody was answered for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

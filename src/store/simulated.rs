@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::batch;
-use super::error::StoreError;
-use super::journal::{Log, advance_all};
-use super::mark::Marked;
-use super::record::{BatchNumber, Positions, Record};
-use super::replay::{Cut, Replay, Source};
+use crate::store::batch;
+use crate::store::error::StoreError;
+use crate::store::journal::{Log, advance_all};
+use crate::store::mark::Marked;
+use crate::store::record::{BatchNumber, Positions, Record};
+use crate::store::replay::{Cut, Replay, Source};
 
 /// Chunks by key, as the databases hold them; what is visible and what is durable share their bytes.
 type Image = BTreeMap<Vec<u8>, Arc<[u8]>>;
@@ -99,7 +99,7 @@ impl SimulatedDisk {
     ///
     /// # Errors
     ///
-    /// As [`super::Store::recover`]: damage, or what `visit` returns.
+    /// As [`crate::store::Store::recover`]: damage, or what `visit` returns.
     pub fn recover(
         &self,
         visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,

@@ -9,13 +9,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::{CHUNK_BYTES, Fields};
-use super::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
-use super::database::{Database, Entries, Entry};
-use super::error::{Place, StoreError};
-use super::files::forget_cached;
-use super::pace::{PIECE_BYTES, Pace, read_ahead};
-use super::record::{BatchNumber, Position, Stream};
+use crate::store::batch::{CHUNK_BYTES, Fields};
+use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
+use crate::store::database::{Database, Entries, Entry};
+use crate::store::error::{Place, StoreError};
+use crate::store::files::forget_cached;
+use crate::store::pace::{PIECE_BYTES, Pace, read_ahead};
+use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
 const SEAL_KEY: [u8; 1] = [0];

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::codec::{self, DecodeError};
 use crate::domain::account::Account;
 use crate::domain::account_link::{AccountLink, AccountLinks};
 use crate::domain::answers::Answered;
@@ -23,6 +22,7 @@ use crate::domain::root::{Root, Spent};
 use crate::domain::seal::Seal;
 use crate::domain::time::Instant;
 use crate::domain::vevent::Vevent;
+use crate::store::codec::{self, DecodeError};
 
 /// Rows of one frame.
 const FRAME_ROWS: usize = 256;

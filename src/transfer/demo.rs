@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::import::read;
-use super::{Content, ImportFault};
 use crate::domain::text::{Illegal, Text};
 use crate::domain::time::{Civil, DAY, Instant, Weekday};
 use crate::domain::zone::Zone;
+use crate::transfer::import::read;
+use crate::transfer::{Content, ImportFault};
 use crate::wire::datetime;
 
 /// The demonstration as it is written, its dated rows around the Monday that it names as `anchor`.

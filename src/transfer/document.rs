@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::faults::ImportFault;
+use crate::transfer::faults::ImportFault;
 
 /// A part of a document.
 pub(super) enum Piece {

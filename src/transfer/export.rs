@@ -5,10 +5,10 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use super::MESSAGES_MADE;
-use super::people::hex;
 use crate::domain::directory::{Directory, Pro};
 use crate::domain::root::Root;
+use crate::transfer::MESSAGES_MADE;
+use crate::transfer::people::hex;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;

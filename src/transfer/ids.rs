@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::Content;
-use super::faults::Faults;
 use crate::domain::directory::{BLOCK, Block, IdKind};
 use crate::domain::ids::{GroupId, ID_MAX};
+use crate::transfer::Content;
+use crate::transfer::faults::Faults;
 use crate::wire::value;
 
 /// The highest id that a document may give: enough are left above it to go on from for ever.

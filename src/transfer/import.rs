@@ -6,12 +6,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::document::{Piece, Section, walk};
-use super::faults::Faults;
-use super::ids::Ids;
-pub use super::ids::Taken;
-use super::people::{self, HashPassword, Pros, objects};
-use super::{Content, ImportFault, MESSAGES_MADE, slug};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::{CustomName, Customfield, Model};
 use crate::domain::directory::{Directory, IdKind};
@@ -28,6 +22,13 @@ use crate::domain::time::{DAY, Instant};
 use crate::domain::vevent::{Appointment, Kind, Vevent};
 use crate::domain::zone_names::ZoneName;
 use crate::engine::draws::Draws;
+use crate::transfer::document::{Piece, Section, walk};
+use crate::transfer::faults::Faults;
+use crate::transfer::ids::Ids;
+pub use crate::transfer::ids::Taken;
+use crate::transfer::people::{self, HashPassword, Pros, objects};
+use crate::transfer::slug;
+use crate::transfer::{Content, ImportFault, MESSAGES_MADE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::datetime;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use imbl::OrdMap;
 use serde_json::Value;
 
-use super::document::{Piece, Section, walk};
-use super::faults::{FAULTS_MAX, Faults};
-use super::{Content, ImportFault};
 use crate::domain::directory::{Directory, IdKind, Pro};
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
+use crate::transfer::document::{Piece, Section, walk};
+use crate::transfer::faults::{FAULTS_MAX, Faults};
+use crate::transfer::{Content, ImportFault};
 use crate::wire::value;
 
 /// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail

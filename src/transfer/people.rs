@@ -6,8 +6,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::faults::Faults;
-use super::ids::{Ids, Taken};
 use crate::domain::account::Account;
 use crate::domain::directory::{Apikey, Pro};
 use crate::domain::ids::{FicheId, GroupId, ProId};
@@ -15,6 +13,8 @@ use crate::domain::root::Root;
 use crate::domain::text::{Email, Illegal, Text};
 use crate::domain::time::Instant;
 use crate::password;
+use crate::transfer::faults::Faults;
+use crate::transfer::ids::{Ids, Taken};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::{self, PROFESSIONAL};
 use crate::wire::value;

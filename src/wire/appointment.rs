@@ -5,10 +5,6 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::customfield;
-use super::fiche::FICHE;
-use super::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
-use super::value;
 use crate::domain::booking::{channel, nameless, not_bookable_for};
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{BookAppointment, Caller, Client};
@@ -21,6 +17,10 @@ use crate::domain::refusal::Fault;
 use crate::domain::text::{Illegal, Text};
 use crate::domain::time::{Civil, Instant};
 use crate::domain::vevent::{self, Appointment, Rare, Vevent};
+use crate::wire::customfield;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
+use crate::wire::value;
 
 /// Fields of the fiche that an appointment shows.
 pub const SHOWN_OF_FICHE: [&str; 7] =

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Audience, Cell, Field, Table, fields, plain};
-use super::legal::Legal as _;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::ids::{CalendarId, CalendarsetId};
 use crate::domain::text::Name;
 use crate::domain::time::Instant;
+use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
+use crate::wire::legal::Legal as _;
 
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::datetime;
 use crate::domain::time::{Civil, Instant};
 use crate::domain::zone::Zone;
+use crate::wire::datetime;
 
 /// What values a field takes, for documents and conditions.
 #[derive(Clone, Copy, Debug)]

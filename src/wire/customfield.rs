@@ -5,8 +5,6 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::field::{Audience, Cell, Field, Kind, Scope, Table, fields, plain};
-use super::value;
 use crate::domain::command::GivenCustoms;
 use crate::domain::customfield::{
     CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
@@ -15,6 +13,8 @@ use crate::domain::ids::CustomfieldId;
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Illegal, Text};
 use crate::domain::time::Instant;
+use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields, plain};
+use crate::wire::value;
 
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 

@@ -4,13 +4,13 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::datetime::local_text;
-use super::field::Audience;
 use crate::domain::bookable::{NotOffered, Obstacle, TakenBy};
 use crate::domain::interval_set::Interval;
 use crate::domain::refusal::{Fault, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
+use crate::wire::datetime::local_text;
+use crate::wire::field::Audience;
 
 /// Most characters of a caller's input that an answer repeats.
 const ECHO_MAX: usize = 100;

@@ -2,15 +2,15 @@
 
 use std::sync::LazyLock;
 
-use super::customfield::CustomMember;
-use super::field::{Audience, Cell, Field, Table, fields, plain};
-use super::legal::Legal as _;
-use super::value;
 use crate::domain::customfield::Model;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::FicheId;
 use crate::domain::text::{Illegal, Name};
 use crate::domain::time::Instant;
+use crate::wire::customfield::CustomMember;
+use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
+use crate::wire::legal::Legal as _;
+use crate::wire::value;
 
 /// What a client sees and sets of the own fiche.
 const OWN: (Audience, Audience) = (Audience::Application, Audience::Application);

@@ -4,10 +4,6 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-pub use super::cell::{Cell, Kind};
-use super::customfield::{self, CustomMember};
-use super::legal::Legal;
-use super::{datetime, value};
 use crate::domain::command::{Caller, Patch};
 use crate::domain::customfield::{CustomKind, CustomName};
 use crate::domain::refusal::Fault;
@@ -15,6 +11,11 @@ use crate::domain::root::Root;
 use crate::domain::text::Illegal;
 use crate::domain::time::Instant;
 use crate::domain::zone::{self, Zone};
+pub use crate::wire::cell::{Cell, Kind};
+use crate::wire::customfield::{self, CustomMember};
+use crate::wire::datetime;
+use crate::wire::legal::Legal;
+use crate::wire::value;
 
 /// For whom an object is read or shown. Each sees all that those before it see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

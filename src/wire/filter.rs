@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::field::{Audience, Cell, Column, Kind, Scope, Table};
-use super::params::{Object, Params};
-use super::pattern::{Pattern, push_folded};
-use super::{datetime, value};
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
 use crate::domain::zone::Zone;
+use crate::wire::datetime;
+use crate::wire::field::{Audience, Cell, Column, Kind, Scope, Table};
+use crate::wire::params::{Object, Params};
+use crate::wire::pattern::{Pattern, push_folded};
+use crate::wire::value;
 
 /// Most conditions of one list.
 const CONDITIONS_MAX: usize = 50;

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Audience, Cell, Field, Kind, Table, plain};
 use crate::domain::group::Group;
 use crate::domain::ids::GroupId;
 use crate::domain::time::Instant;
 use crate::domain::zone_names::ZoneName;
+use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
 
 /// What everybody sees and professionals set.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);

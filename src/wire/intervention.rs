@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Audience, Table, fields, plain};
 use crate::domain::ids::{InterventionId, InterventionsetId};
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::time::Instant;
+use crate::wire::field::{Audience, Table, fields, plain};
 
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);

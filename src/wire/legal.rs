@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::datetime;
-use super::field::{Cell, Kind, Scope};
-use super::value;
 use crate::domain::group::{Currency, Usercolors};
 use crate::domain::ids::{CalendarsetId, InterventionsetId};
 use crate::domain::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
 use crate::domain::time::{Civil, Instant};
 use crate::domain::zone_names::ZoneName;
+use crate::wire::datetime;
+use crate::wire::field::{Cell, Kind, Scope};
+use crate::wire::value;
 
 /// A type that fields have.
 pub trait Legal: Clone + Send + Sync + 'static {

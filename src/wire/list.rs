@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use super::field::{Audience, Cell, Column, Scope, Table};
-use super::filter::Condition;
-use super::foremost::Foremost;
-use super::params::Params;
-use super::search::Search;
 use crate::domain::refusal::Fault;
+use crate::wire::field::{Audience, Cell, Column, Scope, Table};
+use crate::wire::filter::Condition;
+use crate::wire::foremost::Foremost;
+use crate::wire::params::Params;
+use crate::wire::search::Search;
 
 /// Records of a page where `results` does not say how many.
 const PAGE_DEFAULT: usize = 25;

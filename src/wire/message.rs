@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use super::field::{Audience, Cell, Field, Kind, Scope, Table};
 use crate::domain::delivery;
 use crate::domain::ids::MessageId;
 use crate::domain::outbox::{self, Channel, Message, Progress, Why};
 use crate::domain::planning::{self, Planned};
 use crate::domain::root::Root;
 use crate::domain::time::{DAY, Instant};
+use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
 
 /// Reminders that are due later than this, in seconds, are not listed.
 pub const PLANNED_SECONDS: i64 = 7 * DAY;

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use super::field::{Audience, Cell, Field, Kind, Table, plain};
-use super::value;
 use crate::domain::directory::Pro;
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;
+use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
+use crate::wire::value;
 
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);

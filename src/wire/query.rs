@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::datetime;
-use super::params::Params;
 use crate::domain::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::zone::Zone;
+use crate::wire::datetime;
+use crate::wire::params::Params;
 
 /// A moment on the clocks of the group, if one is given.
 ///

@@ -2,10 +2,10 @@
 
 use memchr::memmem::Finder;
 
-use super::field::{Audience, Cell, Field, Scope, Table};
-use super::params::Params;
-use super::pattern::{finder, folded, push_folded};
 use crate::domain::refusal::Fault;
+use crate::wire::field::{Audience, Cell, Field, Scope, Table};
+use crate::wire::params::Params;
+use crate::wire::pattern::{finder, folded, push_folded};
 
 /// Most characters that are searched for.
 const LENGTH_MAX: usize = 255;

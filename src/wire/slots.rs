@@ -4,13 +4,6 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::cell::Cell;
-use super::datetime::{LocalTimes, local_text};
-use super::errors;
-use super::field::{Audience, Scope};
-use super::params::Params;
-use super::query::{flag, id_or_zero, ids, moment, number};
-use super::vevent::VEVENT;
 use crate::domain::bookable::{Chain, Channel, Obstacle};
 use crate::domain::booking::channel;
 use crate::domain::command::Caller;
@@ -20,6 +13,13 @@ use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
 use crate::domain::zone::Zone;
+use crate::wire::cell::Cell;
+use crate::wire::datetime::{LocalTimes, local_text};
+use crate::wire::errors;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::params::Params;
+use crate::wire::query::{flag, id_or_zero, ids, moment, number};
+use crate::wire::vevent::VEVENT;
 
 /// Local days of a search that names neither an end nor a number of days.
 const DAYS_DEFAULT: i32 = 7;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use super::datetime;
 use crate::domain::ids::ID_MAX;
 use crate::domain::text::Illegal;
 use crate::domain::time::Civil;
+use crate::wire::datetime;
 
 fn illegal<T>(rule: &str) -> Result<T, Illegal> {
     Err(Illegal(rule.into()))

@@ -15,9 +15,8 @@ use slotbook::engine::link::Wiring;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
-use slotbook::store::{
-    BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError, Stream, codec,
-};
+use slotbook::store::codec;
+use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError, Stream};
 use slotbook::transfer::Content;
 use slotbook::transfer::import::{Import, Taken};
 

@@ -28,7 +28,8 @@ use slotbook::engine::{Engine, Parts, Sending};
 use slotbook::notify::Carriers;
 use slotbook::notify::sms::Gateway;
 use slotbook::notify::smtp::{Secrecy, Server, Smtp};
-use slotbook::store::{SimulatedDisk, Stream, codec};
+use slotbook::store::codec;
+use slotbook::store::{SimulatedDisk, Stream};
 
 use super::post::Post;
 

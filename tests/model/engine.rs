@@ -15,7 +15,9 @@ use slotbook::engine::draws::Draws;
 use slotbook::engine::health::{Closed, Fatal};
 use slotbook::engine::link::Wiring;
 use slotbook::engine::{Engine, Parts, Rejection};
-use slotbook::store::{Fault, SimulatedDisk, Stream, Tail, codec, state};
+use slotbook::store::codec;
+use slotbook::store::state;
+use slotbook::store::{Fault, SimulatedDisk, Stream, Tail};
 use tokio::time::sleep;
 
 use super::shop::{SECRET, Shop, booking_of, calendar};

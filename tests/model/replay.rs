@@ -22,7 +22,8 @@ use slotbook::domain::time::Civil;
 use slotbook::domain::upkeep;
 use slotbook::domain::vevent::Permits;
 use slotbook::domain::zone_names::ZoneName;
-use slotbook::store::{codec, state};
+use slotbook::store::codec;
+use slotbook::store::state;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, intervention, somebody};
 

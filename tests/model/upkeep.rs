@@ -8,7 +8,8 @@ use slotbook::domain::root::Root;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::domain::upkeep;
 use slotbook::domain::vevent::{Kind, Permits, Vevent};
-use slotbook::store::{codec, state};
+use slotbook::store::codec;
+use slotbook::store::state;
 
 use super::shop::{SECRET, Shop, booking_of, by_pro, civil};
 

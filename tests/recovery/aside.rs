@@ -14,7 +14,9 @@ use slotbook::domain::time::{Civil, HOUR, Instant};
 use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::engine::aside::Aside;
 use slotbook::engine::recovery;
-use slotbook::store::{Log as _, Place, Record, StoreError, Stream, codec, state};
+use slotbook::store::codec;
+use slotbook::store::state;
+use slotbook::store::{Log as _, Place, Record, StoreError, Stream};
 
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 

@@ -19,8 +19,10 @@ use slotbook::engine::compaction::{Compacted, Look};
 use slotbook::engine::draws::Draws;
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::link::Wiring;
-use slotbook::engine::{Engine, Parts, recovery};
-use slotbook::store::{Generations, StoreError, state};
+use slotbook::engine::recovery;
+use slotbook::engine::{Engine, Parts};
+use slotbook::store::state;
+use slotbook::store::{Generations, StoreError};
 
 use super::server::{practice, store_of};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Content, FIRST, Message, MessageId, Outbox, Progress, Standing};
 use crate::domain::ids::{ID_MAX, VeventId};
+use crate::domain::outbox::{Content, FIRST, Message, MessageId, Outbox, Progress, Standing};
 use crate::domain::time::Instant;
 
 const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");

@@ -3,7 +3,7 @@
 //!
 //! Days and months are counted in `i64`, so that no interval can overflow them.
 
-use super::rule::{NthWeekday, Pattern, Rule};
+use crate::domain::recurrence::rule::{NthWeekday, Pattern, Rule};
 use crate::domain::time::{CivilDay, days_in_month};
 
 /// Number of 9999-12-31, the last day there is.

@@ -1,7 +1,7 @@
 //! The occurrences of a series in a window.
 
-use super::days::Days;
-use super::{Occurrence, Series};
+use crate::domain::recurrence::days::Days;
+use crate::domain::recurrence::{Occurrence, Series};
 use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, Instant};
 use crate::domain::zone::{Offsets, Zone};
 
@@ -24,7 +24,9 @@ impl Series {
     /// zero-length ones of a note. Costs what the window holds, however long ago the series began. Contract 5.
     ///
     /// ```
-    /// use slotbook::domain::{recurrence::Series, time::Civil, zone::Zone};
+    /// use slotbook::domain::recurrence::Series;
+    /// use slotbook::domain::time::Civil;
+    /// use slotbook::domain::zone::Zone;
     /// let zone = Zone::from_iana("Europe/Paris").unwrap();
     /// let at = |day, hour| Civil::from_ymd_hms(2025, 6, day, hour, 0, 0).unwrap();
     /// let rule = "FREQ=WEEKLY;BYDAY=MO,WE".parse().unwrap();

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use super::parse::RuleError;
-use super::rule::{End, Pattern, Rule, Weekdays};
+use crate::domain::recurrence::parse::RuleError;
+use crate::domain::recurrence::rule::{End, Pattern, Rule, Weekdays};
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
 use crate::domain::zone::Zone;
 
@@ -49,7 +49,8 @@ impl LegacyFields<'_> {
     /// The rule that means the same, as the specification migrates old patterns.
     ///
     /// ```
-    /// use slotbook::domain::{recurrence::LegacyFields, zone::Zone};
+    /// use slotbook::domain::recurrence::LegacyFields;
+    /// use slotbook::domain::zone::Zone;
     /// let fields = LegacyFields { freq: "Weekly", interval: Some(2), byday: Some(62), ..Default::default() };
     /// let rule = fields.rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
     /// assert_eq!(rule.to_string(), "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR");

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays, letters};
+use crate::domain::recurrence::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays, letters};
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, Weekday};
 use crate::domain::zone;
 

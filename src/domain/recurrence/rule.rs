@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::parse::RuleError;
+use crate::domain::recurrence::parse::RuleError;
 use crate::domain::time::{CivilDay, Instant, Weekday};
 use crate::domain::zone;
 
@@ -47,7 +47,7 @@ pub enum End {
     Never,
     /// After that many occurrences, the event itself and those removed by exceptions included.
     Count(NonZeroU32),
-    /// With the last occurrence that starts at or before that instant; see [`super::Series::new`] for the edge.
+    /// With the last occurrence that starts at or before that instant; see [`crate::domain::recurrence::Series::new`] for the edge.
     Until(Instant),
 }
 

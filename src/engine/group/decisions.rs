@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::{Matter, Open, Panicked, State, guarded};
 use crate::domain::agenda::{self, Placing, Room};
 use crate::domain::announcement;
 use crate::domain::bookable::Obstacle;
@@ -24,6 +23,7 @@ use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::upkeep;
 use crate::engine::calendar::{self, Question, Word};
+use crate::engine::group::{Matter, Open, Panicked, State, guarded};
 use crate::engine::{Done, Envelope, Rejection};
 
 impl State {

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::{State, guarded};
 use crate::domain::answers::Answered;
 use crate::domain::event::Event;
 use crate::domain::time::Instant;
+use crate::engine::group::{State, guarded};
 use crate::engine::{Answer, Done, Envelope, Rejection};
 
 impl State {

@@ -9,10 +9,10 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{Content, Ref, RefOr, Required, Response, Schema};
 
-use super::operations::{Answer, Body};
-use super::parameters::LOGIN;
-use super::resources::{Resource, flag};
-use super::schema::{
+use crate::http::openapi::operations::{Answer, Body};
+use crate::http::openapi::parameters::LOGIN;
+use crate::http::openapi::resources::{Resource, flag};
+use crate::http::openapi::schema::{
     any_of, filled_list, given, givens, id, list, named, nothing, object, one_of, pattern, shown,
     text, whole,
 };

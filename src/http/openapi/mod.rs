@@ -22,8 +22,8 @@ use utoipa::openapi::{
 };
 
 use self::operations::{Answer, Told, told};
-use super::routes::{AtLarge, Keyed, Operation, Row, TABLE};
 use crate::http::rights::{self, Extent, Right};
+use crate::http::routes::{AtLarge, Keyed, Operation, Row, TABLE};
 
 /// What a reader must know of every path.
 const DESCRIPTION: &str = "\

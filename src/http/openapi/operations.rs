@@ -2,8 +2,8 @@
 
 use utoipa::openapi::path::Parameter;
 
-use super::parameters as given;
-use super::resources::Resource;
+use crate::http::openapi::parameters as given;
+use crate::http::openapi::resources::Resource;
 use crate::http::routes::{AtLarge, InGroup, Keyed, Operation};
 
 /// An operation as the document tells it.

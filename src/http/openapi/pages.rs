@@ -7,7 +7,7 @@ use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 
-use super::schema::{object, text};
+use crate::http::openapi::schema::{object, text};
 
 /// The path of every such page.
 pub(super) const PATH: &str = "/m/{token}";
@@ -41,7 +41,7 @@ fn page(name: &str, summary: &str) -> OperationBuilder {
         .tag(TAG)
         .summary(Some(summary))
         .description(Some("For whoever has the link, without an apikey."))
-        .securities(Some([super::for_everybody()]))
+        .securities(Some([crate::http::openapi::for_everybody()]))
         .parameter(token)
         .response("200", html("what is asked, or what was done"))
         .response("404", html("the link leads nowhere, or not any more"))

@@ -4,9 +4,11 @@ use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::resources::Resource;
-use super::schema::{any_of, at_least, filled_list, id, list, one_of, pattern, text, whole};
 use crate::http::failure::IDEMPOTENCY_KEY;
+use crate::http::openapi::resources::Resource;
+use crate::http::openapi::schema::{
+    any_of, at_least, filled_list, id, list, one_of, pattern, text, whole,
+};
 
 /// The relations that a condition can ask for.
 const RELATIONS: [&str; 10] = ["=", "!=", ">", ">=", "<", "<=", "like", "not like", "in", "not in"];

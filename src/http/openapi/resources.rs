@@ -6,14 +6,14 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{RefOr, Schema};
 
-use super::answers::sendmail;
-use super::schema::{
-    any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole,
-    with_default,
-};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
+use crate::http::openapi::answers::sendmail;
+use crate::http::openapi::schema::{
+    any_of, at_least, filled, given, id, list, named, nothing, object, of_type, shown, text, whole,
+    with_default,
+};
 use crate::wire::appointment::APPOINTMENT;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;

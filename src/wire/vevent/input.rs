@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::{AVAILABILITY, VEVENT};
 use crate::domain::customfield::Model;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
@@ -13,8 +12,11 @@ use crate::domain::vevent::{
     Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
 };
 use crate::domain::zone::Zone;
+use crate::wire::customfield;
+use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};
-use crate::wire::{customfield, datetime, value};
+use crate::wire::value;
+use crate::wire::vevent::{AVAILABILITY, VEVENT};
 
 /// The rule of an end that its clock does not show after the start.
 const NOT_AFTER_START: &str = "must be after start";

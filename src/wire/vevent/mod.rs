@@ -9,9 +9,6 @@ use std::sync::LazyLock;
 pub use self::input::{AppointmentInput, KindInput, VeventInput, parse};
 pub use self::revision::revise;
 
-use super::customfield::CustomMember;
-use super::datetime;
-use super::field::{Audience, Cell, Field, Kind, Scope, Table, fields};
 use crate::domain::customfield::Model;
 use crate::domain::ids::{CalendarId, VeventId};
 use crate::domain::outbox::Channel;
@@ -23,6 +20,9 @@ use crate::domain::vevent::{
     Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
 };
 use crate::domain::zone::{self, Zone};
+use crate::wire::customfield::CustomMember;
+use crate::wire::datetime;
+use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields};
 
 /// The `type` of an availability. Spec 2.7.
 pub const AVAILABILITY: &str = "VfreebusyEvent";

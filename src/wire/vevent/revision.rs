@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::VEVENT;
-use super::input::{SWALLOWED, VeventInput, parse};
 use crate::domain::customfield::{CustomName, Model};
 use crate::domain::recurrence::Series;
 use crate::domain::refusal::Fault;
@@ -11,8 +9,12 @@ use crate::domain::text::Illegal;
 use crate::domain::time::{Civil, Instant};
 use crate::domain::vevent::{Appointment, Kind, Rare, Vevent};
 use crate::domain::zone;
+use crate::wire::customfield;
+use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};
-use crate::wire::{customfield, datetime, value};
+use crate::wire::value;
+use crate::wire::vevent::VEVENT;
+use crate::wire::vevent::input::{SWALLOWED, VeventInput, parse};
 
 /// Fields that are read, though they are no columns of an event. Spec 2.7.
 const LEGACY: [&str; 5] =
