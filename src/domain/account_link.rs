@@ -164,7 +164,7 @@ impl AccountLinks {
     }
 
     /// Adds a link asked for just now, and forgets what it takes the place of.
-    pub(super) fn put(&mut self, link: Arc<AccountLink>) {
+    pub(crate) fn put(&mut self, link: Arc<AccountLink>) {
         for _ in 0..FORGOTTEN_MAX {
             let Some((expires, hash)) = self.by_end.get_min().copied() else { break };
             if link.asked < expires {
@@ -181,7 +181,7 @@ impl AccountLinks {
     }
 
     /// Takes a link away, if it is there.
-    pub(super) fn remove(&mut self, hash: &[u8; 32]) {
+    pub(crate) fn remove(&mut self, hash: &[u8; 32]) {
         if let Some(link) = self.by_hash.remove(hash) {
             for tally in Tally::of(&link) {
                 self.by_tally.remove(&(tally, link.asked, *hash));
@@ -191,12 +191,12 @@ impl AccountLinks {
     }
 
     /// Takes all links away that would set the password of a folded address.
-    pub(super) fn remove_passwords(&mut self, folded: &str) {
+    pub(crate) fn remove_passwords(&mut self, folded: &str) {
         self.remove_all(&Tally::Passwords(folded.into()));
     }
 
     /// Takes all links away that would give another address to the account of a folded one.
-    pub(super) fn remove_changes(&mut self, account: &str) {
+    pub(crate) fn remove_changes(&mut self, account: &str) {
         self.remove_all(&Tally::ChangesOf(account.into()));
     }
 

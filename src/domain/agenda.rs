@@ -175,7 +175,7 @@ fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
 ///
 /// # Errors
 /// ClocksOverlap for the first that meets another.
-pub(super) fn all_stand_free(root: &Root, now: Instant) -> Result<(), Refusals> {
+pub(crate) fn all_stand_free(root: &Root, now: Instant) -> Result<(), Refusals> {
     for row in root.rows.values().filter(|row| !row.deleted) {
         let Some(appointment) = row.appointment() else { continue };
         let room = room_of(row, appointment);

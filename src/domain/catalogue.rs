@@ -67,7 +67,7 @@ impl Catalogue {
     ///
     /// # Panics
     /// Where there is no such set.
-    pub(super) fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
+    pub(crate) fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
         self.calendarsets.remove(&id).expect("a removed set exists");
         for calendar in
             self.calendars.values_mut().filter(|calendar| calendar.calendarset_id == Some(id))
@@ -83,7 +83,7 @@ impl Catalogue {
     ///
     /// # Panics
     /// Where there is no such set.
-    pub(super) fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
+    pub(crate) fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
         let set = self.interventionsets.remove(&id).expect("a removed set exists");
         for intervention in
             self.interventions.values_mut().filter(|row| row.interventionset_id == Some(id))

@@ -10,14 +10,14 @@ use crate::domain::taken_time::Taken;
 
 /// Each client's live appointments.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ClientTime {
+pub(crate) struct ClientTime {
     /// Ascending by start; a client without any is not there.
     lists: OrdMap<FicheId, Arc<Vec<Taken>>>,
 }
 
 impl ClientTime {
     /// All of these, each list in any order. The same as adding one after another.
-    pub(super) fn of(clients: BTreeMap<FicheId, Vec<Taken>>) -> Self {
+    pub(crate) fn of(clients: BTreeMap<FicheId, Vec<Taken>>) -> Self {
         let sorted = |(client, mut list): (FicheId, Vec<Taken>)| {
             list.sort_unstable();
             list.shrink_to_fit();
@@ -27,11 +27,11 @@ impl ClientTime {
     }
 
     /// A client's live appointments, ascending by start.
-    pub(super) fn of_client(&self, client: FicheId) -> &[Taken] {
+    pub(crate) fn of_client(&self, client: FicheId) -> &[Taken] {
         self.lists.get(&client).map_or(&[], |list| list.as_slice())
     }
 
-    pub(super) fn add(&mut self, client: FicheId, taken: Taken) {
+    pub(crate) fn add(&mut self, client: FicheId, taken: Taken) {
         let Some(list) = self.lists.get_mut(&client) else {
             self.lists.insert(client, Arc::new(vec![taken]));
             return;
@@ -52,7 +52,7 @@ impl ClientTime {
     }
 
     /// Takes out an appointment that was added with this very interval.
-    pub(super) fn remove(&mut self, client: FicheId, taken: Taken) {
+    pub(crate) fn remove(&mut self, client: FicheId, taken: Taken) {
         let list = self.lists.get_mut(&client).expect("a client who has an appointment is there");
         let at =
             list.binary_search(&taken).expect("a live appointment stands in its client's list");

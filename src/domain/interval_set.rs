@@ -135,7 +135,7 @@ impl IntervalSet {
 }
 
 /// Hands out each stretch of open time that nothing takes, ascending.
-pub(super) struct Gaps<'a, F> {
+pub(crate) struct Gaps<'a, F> {
     /// Open time after `rest`: ascending and disjoint.
     open: std::slice::Iter<'a, Interval>,
     /// What is left of the interval being walked.
@@ -145,14 +145,14 @@ pub(super) struct Gaps<'a, F> {
 
 impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
     /// The gaps of `open`, ascending and disjoint; `None` where nothing is open.
-    pub(super) fn of(open: &'a [Interval], found: F) -> Option<Self> {
+    pub(crate) fn of(open: &'a [Interval], found: F) -> Option<Self> {
         let mut open = open.iter();
         Some(Self { rest: *open.next()?, open, found })
     }
 
     /// Walks past a time that is taken. Their starts ascend; they may overlap. `None` once no open time is left.
     #[inline]
-    pub(super) fn take(&mut self, busy: Interval) -> Option<()> {
+    pub(crate) fn take(&mut self, busy: Interval) -> Option<()> {
         while self.rest.end <= busy.start {
             (self.found)(self.rest);
             self.rest = *self.open.next()?;
@@ -168,7 +168,7 @@ impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
     }
 
     /// Hands out what lies behind all that is taken.
-    pub(super) fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         (self.found)(self.rest);
         self.open.copied().for_each(self.found);
     }

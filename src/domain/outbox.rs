@@ -499,7 +499,7 @@ impl Outbox {
     ///
     /// # Panics
     /// Where a new message's id is not the next.
-    pub(super) fn put(&mut self, message: Arc<Message>, now: Instant) {
+    pub(crate) fn put(&mut self, message: Arc<Message>, now: Instant) {
         match self.messages.get(&message.id).cloned() {
             Some(old) => self.unindex(&old),
             None => {

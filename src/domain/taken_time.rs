@@ -93,7 +93,7 @@ impl TakenTime {
 
     /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each appointment once. Some
     /// may end before it starts or start after it ends, but only within its first and last day.
-    pub(super) fn days(&self, interval: Interval) -> impl Iterator<Item = &[Taken]> {
+    pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[Taken]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
         // One look-up a block, not a day: the look-ups cost more than the lists.
         (place(first).0..=place(last).0)

@@ -117,7 +117,7 @@ impl Zone {
     /// Most seconds by which the order of civil times and the order of their instants can disagree, around any clock
     /// change of this zone: twice the largest change, 0 for a zone that never changes.
     #[must_use]
-    pub(super) fn disorder_seconds(self) -> i64 {
+    pub(crate) fn disorder_seconds(self) -> i64 {
         self.0.disorder_seconds
     }
 }

@@ -18,7 +18,7 @@ use crate::http::patience::Patient;
 use crate::http::routes::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
-pub(super) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of a request's head at most.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// How long requests under way may take once the server is going down.
@@ -52,7 +52,7 @@ pub async fn serve(
 }
 
 /// The next connection, once there is a place for it.
-pub(super) async fn accept(
+pub(crate) async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {

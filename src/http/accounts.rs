@@ -24,9 +24,9 @@ use crate::wire::field::Audience;
 use crate::wire::value;
 
 /// Links of accounts that one source may ask for in so many seconds, whatever they are for.
-pub(super) const ASKED_MAX: (usize, i64) = (200, 3_600);
+pub(crate) const ASKED_MAX: (usize, i64) = (200, 3_600);
 /// Characters of a password at most.
-pub(super) const PASSWORD_MAX: usize = 1_000;
+pub(crate) const PASSWORD_MAX: usize = 1_000;
 
 /// Has a group decide a command that no path's group was asked for.
 async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failure> {
@@ -46,7 +46,7 @@ fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<Root>> {
 ///
 /// # Errors
 /// 429 where their source has asked for as many as it may.
-pub(super) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), Failure> {
+pub(crate) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), Failure> {
     let source = source(from);
     if let Some(seconds) = server.links_asked.wait(&source, now) {
         return Err(Failure::too_many("links were asked for from this address", seconds));
@@ -57,7 +57,7 @@ pub(super) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<
 
 /// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks, once for every
 /// Idempotency-Key.
-pub(super) async fn ask(call: Call) -> Outcome {
+pub(crate) async fn ask(call: Call) -> Outcome {
     let object = wrapped(&call.body, "account")?;
     let text = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
     let mut faults = Vec::new();
@@ -105,7 +105,7 @@ pub(super) async fn ask(call: Call) -> Outcome {
 /// POST /api/v1/accounts/confirm: what the link of a token is for is done; the only place where an account's password is
 /// set. It comes plain or as its SHA-1, 40 hexadecimal digits. A link that gives an account another address needs none. A
 /// token works once by itself; no Idempotency-Key is looked at, since nothing of a password may be kept with it.
-pub(super) async fn confirm(call: Call) -> Outcome {
+pub(crate) async fn confirm(call: Call) -> Outcome {
     let token = call.body.get("token").and_then(Value::as_str).unwrap_or_default().trim();
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
@@ -143,7 +143,7 @@ pub(super) async fn confirm(call: Call) -> Outcome {
 }
 
 /// The group whose link a token is of: it stands before the first `-`.
-pub(super) fn group_of(token: &str) -> Option<GroupId> {
+pub(crate) fn group_of(token: &str) -> Option<GroupId> {
     token.split_once('-')?.0.parse().ok().and_then(GroupId::new)
 }
 

@@ -24,7 +24,7 @@ use crate::wire::query::flag;
 use crate::wire::vevent::VEVENT;
 
 /// POST /api/v1/groups/:group_id/appointments.
-pub(super) async fn book(call: GroupCall) -> Outcome {
+pub(crate) async fn book(call: GroupCall) -> Outcome {
     let object = wrapped(&call.body, "appointment");
     let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
     may_book(&call.root.catalogue, call.caller(), from_web, names_fiche)
@@ -56,7 +56,7 @@ pub(super) async fn book(call: GroupCall) -> Outcome {
 
 /// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An
 /// account's own.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     // An event's text is its client's names, which the own client sees in the fiche.
     let query =
         Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
@@ -102,7 +102,7 @@ fn own(
 }
 
 /// GET /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's secret.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     let appointment = row.appointment().ok_or_else(Failure::no_result)?;
@@ -117,7 +117,7 @@ pub(super) fn show(call: &GroupCall) -> Outcome {
 
 /// DELETE /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's
 /// secret.
-pub(super) async fn cancel(call: GroupCall) -> Outcome {
+pub(crate) async fn cancel(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let owned = call.root.rows.get(&id).is_some_and(|row| is_own(call.caller(), row));
     let right = match call.caller() {

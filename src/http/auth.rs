@@ -39,13 +39,13 @@ const DIGITS: usize = 40;
 
 /// Whoever is behind a request, checked.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     /// The directory that says so.
     directory: Arc<Directory>,
     /// The application's key, as it is kept.
-    pub(super) apikey: [u8; 32],
+    pub(crate) apikey: [u8; 32],
     /// On whose behalf the application asks.
-    pub(super) caller: Caller,
+    pub(crate) caller: Caller,
     /// The one group that an account is of; `None` for everybody else.
     account_of: Option<GroupId>,
 }
@@ -64,20 +64,20 @@ impl Identity {
     }
 
     /// Whether a group exists for the caller: the key covers it, a professional works there, an account is of it.
-    pub(super) fn sees(&self, group: GroupId) -> bool {
+    pub(crate) fn sees(&self, group: GroupId) -> bool {
         self.apikey().covers(group)
             && self.pro().is_none_or(|pro| pro.works_for(group))
             && self.account_of.is_none_or(|own| own == group)
     }
 
     /// Whether the key covers a group, whoever asks.
-    pub(super) fn key_covers(&self, group: GroupId) -> bool {
+    pub(crate) fn key_covers(&self, group: GroupId) -> bool {
         self.apikey().covers(group)
     }
 
     /// The groups that a list of groups may name, ascending: the caller's own, else those named on the key; `None` where
     /// the key alone covers all groups.
-    pub(super) fn groups(&self) -> Option<Vec<GroupId>> {
+    pub(crate) fn groups(&self) -> Option<Vec<GroupId>> {
         let own = |groups: &[GroupId]| {
             groups.iter().copied().filter(|group| self.apikey().covers(*group)).collect()
         };
@@ -90,7 +90,7 @@ impl Identity {
 
     /// The group that a path without a group means where nothing names one: the professional's main group or the
     /// account's, else the only one of the key, whether the caller sees it or not.
-    pub(super) fn home(&self) -> Option<GroupId> {
+    pub(crate) fn home(&self) -> Option<GroupId> {
         let main = self.pro().map(|pro| pro.main).filter(|group| self.sees(*group));
         let only = match self.apikey().groups.as_deref() {
             Some([only]) => Some(*only),
@@ -100,19 +100,19 @@ impl Identity {
     }
 
     /// The directory that the caller was found in.
-    pub(super) fn directory(&self) -> &Arc<Directory> {
+    pub(crate) fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
 
     /// How much the caller is told.
-    pub(super) fn audience(&self) -> Audience {
+    pub(crate) fn audience(&self) -> Audience {
         Audience::of(&self.caller)
     }
 }
 
 /// Somebody with a password.
 #[derive(Clone, Debug)]
-pub(super) enum Person {
+pub(crate) enum Person {
     /// A professional.
     Pro(ProId),
     /// A client of the group.
@@ -121,21 +121,21 @@ pub(super) enum Person {
 
 /// What a request says of who sent it, and what it is held against.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'r> {
-    pub(super) published: &'r Published,
-    pub(super) directory: &'r Arc<Directory>,
-    pub(super) method: &'r Method,
-    pub(super) headers: &'r HeaderMap,
-    pub(super) params: &'r Params,
+pub(crate) struct Asked<'r> {
+    pub(crate) published: &'r Published,
+    pub(crate) directory: &'r Arc<Directory>,
+    pub(crate) method: &'r Method,
+    pub(crate) headers: &'r HeaderMap,
+    pub(crate) params: &'r Params,
     /// The group of the path, where it names one.
-    pub(super) group: Option<GroupId>,
+    pub(crate) group: Option<GroupId>,
     /// The group that an older path means by its object or its parameters, whether or not the caller sees it.
-    pub(super) meant: Option<GroupId>,
+    pub(crate) meant: Option<GroupId>,
     /// Whether an older path is of one object or names a group, be there such a one or not: whoever asks is told only that
     /// there is none that they see, so any account of theirs may ask.
-    pub(super) says_which: bool,
-    pub(super) from: IpAddr,
-    pub(super) now: Instant,
+    pub(crate) says_which: bool,
+    pub(crate) from: IpAddr,
+    pub(crate) now: Instant,
 }
 
 impl Asked<'_> {
@@ -143,7 +143,7 @@ impl Asked<'_> {
     ///
     /// # Errors
     /// 403 without a known one.
-    pub(super) fn key(
+    pub(crate) fn key(
         &self,
         given: Option<&str>,
         session: Option<&Standing>,
@@ -165,13 +165,13 @@ impl Asked<'_> {
     }
 
     /// The professional of an address, with the password to verify.
-    pub(super) fn pro_of(&self, email: &str) -> Option<Candidate> {
+    pub(crate) fn pro_of(&self, email: &str) -> Option<Candidate> {
         let pro = self.directory.pro_of_email(email)?;
         Some(Candidate { person: Person::Pro(pro.id), password_hash: pro.password_hash.clone() })
     }
 
     /// The account of an address in a group that the key covers.
-    pub(super) fn account_of(
+    pub(crate) fn account_of(
         &self,
         group: GroupId,
         email: &str,
@@ -205,7 +205,7 @@ impl Asked<'_> {
 
     /// The account of an address where no group is named: in the only group of the key, else in the only group that has
     /// one. Contract 3.
-    pub(super) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
+    pub(crate) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
         let mut found = self.accounts_of(email, apikey);
         let first = found.next();
         if found.next().is_none() { first } else { None }
@@ -280,26 +280,26 @@ impl Asked<'_> {
 }
 
 /// Finds out who asks.
-pub(super) struct Doorkeeper {
+pub(crate) struct Doorkeeper {
     /// The address by which people know the server; empty where nobody has said.
-    pub(super) public_url: String,
+    pub(crate) public_url: String,
     /// Keys the hashes under which credentials are remembered; drawn at start, never kept.
     secret: [u8; 32],
     /// Credentials that were verified within the last minute, by their memo.
     remembered: Mutex<BTreeMap<Memo, Verified>>,
     /// Turns to work on a password.
-    pub(super) verifying: Verifying,
+    pub(crate) verifying: Verifying,
     /// Who has failed too often.
     throttle: Throttle,
     /// Who has logged in.
-    pub(super) sessions: Sessions,
+    pub(crate) sessions: Sessions,
 }
 
 /// What HTTP Basic or a login carries, in the form of the wire. What is longer than anybody's is not kept: it may be as
 /// long as a body, and wrong credentials are worked on like right ones.
-pub(super) struct Credential {
+pub(crate) struct Credential {
     /// Folded; empty, which is nobody's, where it is longer than an address may be.
-    pub(super) email: Box<str>,
+    pub(crate) email: Box<str>,
     /// SHA-1 as hexadecimal digits; empty, which is nobody's, where it is longer than that.
     password: String,
     /// SHA-256 of what was given for an address, folded, however long: failures are counted under it.
@@ -307,7 +307,7 @@ pub(super) struct Credential {
 }
 
 /// Somebody whom a credential may be of.
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     person: Person,
     password_hash: Text<255>,
 }
@@ -325,20 +325,20 @@ struct Verified {
 }
 
 /// A credential, and whom it may be of.
-pub(super) struct Claim {
+pub(crate) struct Claim {
     /// What it is remembered under.
-    pub(super) memo: Memo,
-    pub(super) credential: Credential,
+    pub(crate) memo: Memo,
+    pub(crate) credential: Credential,
     /// In the order in which they are tried.
-    pub(super) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<Candidate>,
     /// How many passwords are tried before the credential is called wrong, whoever there is: at least as many as there
     /// are candidates. So that an unknown address costs what a known one does.
-    pub(super) tries: usize,
+    pub(crate) tries: usize,
 }
 
 impl Doorkeeper {
     /// A doorkeeper who remembers nobody.
-    pub(super) fn new(cores: usize) -> Self {
+    pub(crate) fn new(cores: usize) -> Self {
         Self {
             public_url: String::new(),
             secret: Draws::from_os().bytes(),
@@ -355,7 +355,7 @@ impl Doorkeeper {
     /// # Errors
     /// 403 without a known key, and for a change by cookie that a foreign page asks for; 401 for credentials that are not
     /// right, 429 after too many of them; 503 when too many are being verified.
-    pub(super) async fn identify(&self, asked: &Asked<'_>) -> Result<Identity, Failure> {
+    pub(crate) async fn identify(&self, asked: &Asked<'_>) -> Result<Identity, Failure> {
         let session = self.session(asked);
         let given = asked.params.one("apikey");
         let apikey = asked.key(given, session.as_ref())?;
@@ -409,7 +409,7 @@ impl Doorkeeper {
     }
 
     /// The session that a request's cookies name, if it stands.
-    pub(super) fn session(&self, asked: &Asked<'_>) -> Option<Standing> {
+    pub(crate) fn session(&self, asked: &Asked<'_>) -> Option<Standing> {
         self.sessions.find(asked.headers, (asked.published, asked.directory), asked.now)
     }
 
@@ -417,7 +417,7 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 403 for any other.
-    pub(super) fn refuse_foreign(&self, asked: &Asked<'_>) -> Result<(), Failure> {
+    pub(crate) fn refuse_foreign(&self, asked: &Asked<'_>) -> Result<(), Failure> {
         if asked.method != Method::GET
             && asked.method != Method::HEAD
             && asked.is_foreign(self.sessions.behind_tls, &self.public_url)
@@ -433,7 +433,7 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 429 after too many wrong ones; 503 when too many are being verified.
-    pub(super) async fn verified(
+    pub(crate) async fn verified(
         &self,
         claim: Claim,
         asked: &Asked<'_>,
@@ -510,13 +510,13 @@ fn fresh(at: Instant, now: Instant) -> bool {
 }
 
 /// What is said of credentials that are not right, whatever is wrong with them.
-pub(super) fn login_failed() -> Entry {
+pub(crate) fn login_failed() -> Entry {
     Entry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
 }
 
 impl Credential {
     /// An address in any letter case, and the SHA-1 of a password as hexadecimal digits in any letter case.
-    pub(super) fn new(email: &str, sha1_hex: &str) -> Self {
+    pub(crate) fn new(email: &str, sha1_hex: &str) -> Self {
         let folded = text::folded(email);
         let email_hash = Sha256::digest(folded.as_bytes()).into();
         let email = if email.chars().nth(EMAIL_MAX).is_none() { folded } else { "".into() };
@@ -526,7 +526,7 @@ impl Credential {
     }
 
     /// What a login is remembered under; `role` says whom it may be of.
-    pub(super) fn memo(&self, doorkeeper: &Doorkeeper, [role, apikey, group]: [&[u8]; 3]) -> Memo {
+    pub(crate) fn memo(&self, doorkeeper: &Doorkeeper, [role, apikey, group]: [&[u8]; 3]) -> Memo {
         doorkeeper.memo([
             b"login",
             role,

@@ -23,7 +23,7 @@ const DEPTH_MAX: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The body of a request, read when its turn comes, or before.
-pub(super) struct Incoming<'h> {
+pub(crate) struct Incoming<'h> {
     headers: &'h HeaderMap,
     state: State,
 }
@@ -35,12 +35,12 @@ enum State {
 
 impl<'h> Incoming<'h> {
     /// A body that has not been read.
-    pub(super) fn new(headers: &'h HeaderMap, body: Body) -> Self {
+    pub(crate) fn new(headers: &'h HeaderMap, body: Body) -> Self {
         Self { headers, state: State::Unread(body) }
     }
 
     /// A look at the JSON object before its turn; `None` where it cannot be used, which is told when its turn comes.
-    pub(super) async fn peek(&mut self) -> Option<&Map<String, Value>> {
+    pub(crate) async fn peek(&mut self) -> Option<&Map<String, Value>> {
         if let State::Unread(body) = &mut self.state {
             let body = std::mem::take(body);
             self.state = State::Read(object(self.headers, body).await);
@@ -55,7 +55,7 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// 413 over the limit, 415 for a declared type that is not JSON, 400 for what is no JSON object.
-    pub(super) async fn object(self) -> Result<Map<String, Value>, Failure> {
+    pub(crate) async fn object(self) -> Result<Map<String, Value>, Failure> {
         match self.state {
             State::Unread(body) => object(self.headers, body).await,
             State::Read(read) => read,
@@ -66,7 +66,7 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// As [`Incoming::object`], where there is something to be read.
-    pub(super) async fn read_of_delete(
+    pub(crate) async fn read_of_delete(
         self,
         method: &Method,
     ) -> Result<Map<String, Value>, Failure> {
@@ -88,7 +88,7 @@ impl<'h> Incoming<'h> {
 
     /// Leaves the body to itself: what comes of it is dropped, whether the answer is on its way or there, so that the next
     /// request on the connection is found behind it. Where it is much, or takes long, that is the end of the connection.
-    pub(super) fn leave(self) {
+    pub(crate) fn leave(self) {
         if let State::Unread(body) = self.state
             && !body.is_end_stream()
         {
@@ -100,7 +100,7 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// 413 over the limit, 415 for a declared type that is neither, 400 for what is no JSON object.
-    pub(super) async fn form(self) -> Result<Form, Failure> {
+    pub(crate) async fn form(self) -> Result<Form, Failure> {
         match self.state {
             State::Unread(body) => form(self.headers, body).await,
             State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
@@ -131,11 +131,11 @@ async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, F
 
 /// The parameters of a login's body.
 #[derive(Default)]
-pub(super) struct Form {
+pub(crate) struct Form {
     /// Names and values, as those of a query.
-    pub(super) params: Params,
+    pub(crate) params: Params,
     /// Whether they came as JSON.
-    pub(super) is_json: bool,
+    pub(crate) is_json: bool,
 }
 
 async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {

@@ -35,7 +35,7 @@ impl Resource for Calendar {
 
 /// GET /api/v1/groups/:group_id/calendars: those that offer all of `intervention_ids[]`, of the sets
 /// `calendarset_ids[]`.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
     let catalogue = &call.root.catalogue;
     let known = |id: InterventionId| catalogue.interventions.contains_key(&id);
@@ -64,7 +64,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 }
 
 /// GET /api/v1/interventions/:id/calendars: those that offer the intervention of the path.
-pub(super) async fn list_of_intervention(mut call: GroupCall) -> Outcome {
+pub(crate) async fn list_of_intervention(mut call: GroupCall) -> Outcome {
     let id = call.id(InterventionId::new)?;
     let row = call.root.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
     if !Intervention::shown(row, &call.root, call.audience()) {
@@ -79,7 +79,7 @@ fn all_calendars(root: &Root) -> Vec<&Calendar> {
 }
 
 /// All three, or everything that is wrong with any.
-pub(super) fn all<A, B, C>(
+pub(crate) fn all<A, B, C>(
     a: Result<A, Fault>,
     b: Result<B, Fault>,
     c: Result<C, Vec<Fault>>,

@@ -52,22 +52,22 @@ use crate::wire::params::Params;
 use crate::wire::value;
 
 /// What a handler answers with.
-pub(super) type Outcome = Result<Response, Failure>;
+pub(crate) type Outcome = Result<Response, Failure>;
 
 /// A request of somebody known, about no group in particular.
-pub(super) struct Call {
-    pub(super) server: Arc<Server>,
-    pub(super) identity: Identity,
-    pub(super) params: Params,
+pub(crate) struct Call {
+    pub(crate) server: Arc<Server>,
+    pub(crate) identity: Identity,
+    pub(crate) params: Params,
     /// Where it comes from.
-    pub(super) from: IpAddr,
+    pub(crate) from: IpAddr,
     /// The moment of the request: no clock is read again.
-    pub(super) now: Instant,
+    pub(crate) now: Instant,
     /// The line of the table that took it.
     row: &'static Row,
     headers: HeaderMap,
     /// The object of the body; empty where none is read.
-    pub(super) body: Map<String, Value>,
+    pub(crate) body: Map<String, Value>,
 }
 
 impl Call {
@@ -75,26 +75,26 @@ impl Call {
     ///
     /// # Errors
     /// A key that is no key.
-    pub(super) fn once(&self, root: &Root) -> Result<Option<Key>, Fault> {
+    pub(crate) fn once(&self, root: &Root) -> Result<Option<Key>, Fault> {
         Key::of(&self.headers, self.row.path, &self.identity, root, &self.body)
     }
 }
 
 /// A request about one group that the caller sees.
-pub(super) struct GroupCall {
-    pub(super) server: Arc<Server>,
-    pub(super) identity: Identity,
-    pub(super) params: Params,
+pub(crate) struct GroupCall {
+    pub(crate) server: Arc<Server>,
+    pub(crate) identity: Identity,
+    pub(crate) params: Params,
     /// Where the request comes from.
-    pub(super) from: IpAddr,
+    pub(crate) from: IpAddr,
     /// The moment of the request: no clock is read again.
-    pub(super) now: Instant,
+    pub(crate) now: Instant,
     /// The one state of the group that the answer is made from.
-    pub(super) root: Arc<Root>,
+    pub(crate) root: Arc<Root>,
     /// The id that the path ends with, where it ends with one and it could be one.
     id: Option<u64>,
     /// The object of the body; empty where none is read.
-    pub(super) body: Map<String, Value>,
+    pub(crate) body: Map<String, Value>,
     /// The key under which a POST is carried out once, or why it is none: what the caller may not do is told before.
     once: Result<Option<Key>, Fault>,
 }
@@ -104,17 +104,17 @@ impl GroupCall {
     ///
     /// # Errors
     /// 404 for what is no id.
-    pub(super) fn id<T>(&self, of: impl FnOnce(u64) -> Option<T>) -> Result<T, Failure> {
+    pub(crate) fn id<T>(&self, of: impl FnOnce(u64) -> Option<T>) -> Result<T, Failure> {
         self.id.and_then(of).ok_or_else(Failure::no_result)
     }
 
     /// Who asks.
-    pub(super) fn caller(&self) -> &Caller {
+    pub(crate) fn caller(&self) -> &Caller {
         &self.identity.caller
     }
 
     /// How much the caller is told.
-    pub(super) fn audience(&self) -> Audience {
+    pub(crate) fn audience(&self) -> Audience {
         self.identity.audience()
     }
 
@@ -122,7 +122,7 @@ impl GroupCall {
     ///
     /// # Errors
     /// What refuses it, in words for the caller.
-    pub(super) async fn write(&self, command: Command) -> Result<Done, Failure> {
+    pub(crate) async fn write(&self, command: Command) -> Result<Done, Failure> {
         let answer = self.server.engine.write(self.root.catalogue.group.id, command).await;
         answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))
     }
@@ -131,7 +131,7 @@ impl GroupCall {
     ///
     /// # Errors
     /// A key that is no key; what refuses it, in words for the caller.
-    pub(super) async fn make(
+    pub(crate) async fn make(
         &self,
         command: Command,
         render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
@@ -142,7 +142,7 @@ impl GroupCall {
 
     /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
     /// object of that name or in it. Contract 7.
-    pub(super) fn unless_quiet(&self, command: Command, resource: &str) -> Command {
+    pub(crate) fn unless_quiet(&self, command: Command, resource: &str) -> Command {
         let within = self
             .body
             .get(resource)
@@ -158,12 +158,12 @@ impl GroupCall {
     }
 
     /// The zone of the group's clocks.
-    pub(super) fn zone(&self) -> Zone {
+    pub(crate) fn zone(&self) -> Zone {
         self.root.catalogue.zone()
     }
 
     /// What fields are read and shown in.
-    pub(super) fn scope(&self) -> Scope<'_> {
+    pub(crate) fn scope(&self) -> Scope<'_> {
         Scope::of(&self.root).at(self.now)
     }
 }
@@ -172,7 +172,7 @@ impl GroupCall {
 ///
 /// # Errors
 /// What refuses it, in words for the audience.
-pub(super) async fn make(
+pub(crate) async fn make(
     server: &Server,
     root: &Root,
     command: Command,
@@ -191,7 +191,7 @@ pub(super) async fn make(
 }
 
 /// Answers a request that a line of the table takes.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     server: Arc<Server>,
     row: &'static Row,
     ids: Option<RawPathParams>,
@@ -314,7 +314,7 @@ async fn meant(
 ///
 /// # Errors
 /// 404 for any other, 503 for one that is set aside.
-pub(super) fn visible(
+pub(crate) fn visible(
     group: Option<GroupId>,
     identity: &Identity,
     published: &Published,
@@ -333,7 +333,7 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 }
 
 /// Whether the caller's role may use a line of the table. Contract 3.
-pub(super) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
+pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
     let Some(right) = rights::of(row.operation) else { return Ok(()) };
     right.judge(&identity.caller, params.one("key").is_some()).map_err(Failure::unauthorized)
 }
@@ -410,7 +410,7 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
 }
 
 /// An answer of ready JSON.
-pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
+pub(crate) fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -419,7 +419,7 @@ pub(super) fn json(status: StatusCode, bytes: Vec<u8>) -> Response {
 }
 
 /// 200 with a JSON value.
-pub(super) fn ok(value: &Value) -> Response {
+pub(crate) fn ok(value: &Value) -> Response {
     json(StatusCode::OK, value.to_string().into_bytes())
 }
 
@@ -427,7 +427,7 @@ pub(super) fn ok(value: &Value) -> Response {
 ///
 /// # Errors
 /// A body without it.
-pub(super) fn wrapped<'b>(
+pub(crate) fn wrapped<'b>(
     body: &'b Map<String, Value>,
     resource: &str,
 ) -> Result<&'b Map<String, Value>, Failure> {

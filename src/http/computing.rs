@@ -10,7 +10,7 @@ use crate::http::failure::Failure;
 const WAITING_PER_CORE: usize = 64;
 
 /// Lets as many long computations run as there are cores.
-pub(super) struct Computing {
+pub(crate) struct Computing {
     /// One permit per computation that runs.
     running: Arc<Semaphore>,
     /// One permit per computation that runs or waits for its turn.
@@ -18,14 +18,14 @@ pub(super) struct Computing {
 }
 
 /// The right to compute.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     running: OwnedSemaphorePermit,
     waiting: OwnedSemaphorePermit,
 }
 
 impl Computing {
     /// So many at a time.
-    pub(super) fn new(cores: usize) -> Self {
+    pub(crate) fn new(cores: usize) -> Self {
         let waiting = cores * (1 + WAITING_PER_CORE);
         Self {
             running: Arc::new(Semaphore::new(cores)),
@@ -37,7 +37,7 @@ impl Computing {
     ///
     /// # Errors
     /// 503 when too many are waiting.
-    pub(super) async fn turn(&self) -> Result<Turn, Failure> {
+    pub(crate) async fn turn(&self) -> Result<Turn, Failure> {
         let waiting =
             Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Failure::overloaded())?;
         let running =
@@ -49,7 +49,7 @@ impl Computing {
     ///
     /// # Errors
     /// 503 when too many are waiting; 500 when it panicked.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
@@ -63,7 +63,7 @@ impl Turn {
     ///
     /// # Errors
     /// 500 when it panicked.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         self,
         compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {

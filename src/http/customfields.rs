@@ -23,7 +23,7 @@ impl Resource for Customfield {
 }
 
 /// GET /api/v1/groups/:group_id/customfields.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     records::list(&call, call.root.catalogue.customfields.len(), all_definitions, |_, _| true).await
 }
 

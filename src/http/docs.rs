@@ -34,14 +34,14 @@ static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
 });
 
 /// GET /api/v1/openapi.json.
-pub(super) fn document() -> Response {
+pub(crate) fn document() -> Response {
     let mut response = json(StatusCode::OK, Vec::new());
     *response.body_mut() = Body::from(openapi::bytes());
     response
 }
 
 /// GET /docs.
-pub(super) fn page() -> Response {
+pub(crate) fn page() -> Response {
     let (page, policy) = &*PAGE;
     let mut response = Response::new(Body::from(page.clone()));
     let headers = response.headers_mut();

@@ -21,11 +21,11 @@ const CLOSED_SECONDS: u32 = 5;
 const ASIDE_SECONDS: u32 = 600;
 
 /// The header under which a request is carried out once.
-pub(super) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// Why a request is not answered as asked.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// All that is refused; the first gives the status.
     entries: Vec<Entry>,
     /// Seconds after which trying again makes sense.
@@ -36,7 +36,7 @@ pub(super) struct Failure {
 
 impl Failure {
     /// One problem in words.
-    pub(super) fn new(problem: Problem, message: impl Into<String>) -> Self {
+    pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
         Self::all(vec![Entry::new(problem, message)])
     }
 
@@ -45,17 +45,17 @@ impl Failure {
     }
 
     /// What does not exist, and what is not the caller's.
-    pub(super) fn no_result() -> Self {
+    pub(crate) fn no_result() -> Self {
         Self::all(vec![errors::no_result()])
     }
 
     /// What the caller's role may not do.
-    pub(super) fn unauthorized(needed: &str) -> Self {
+    pub(crate) fn unauthorized(needed: &str) -> Self {
         Self::new(Problem::Unauthorized, needed)
     }
 
     /// Too much is under way; nothing was done.
-    pub(super) fn overloaded() -> Self {
+    pub(crate) fn overloaded() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
             "too much is under way; nothing was done: try again",
@@ -64,7 +64,7 @@ impl Failure {
     }
 
     /// The store is still being read; nothing was done.
-    pub(super) fn recovering() -> Self {
+    pub(crate) fn recovering() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
             "the store is being read; nothing was done: try again",
@@ -86,14 +86,14 @@ impl Failure {
     }
 
     /// The group's history cannot be carried out; nothing was done.
-    pub(super) fn set_aside() -> Self {
+    pub(crate) fn set_aside() -> Self {
         let message =
             "this group is set aside until its operator has looked into it; nothing of it is lost";
         Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
     }
 
     /// Too many of something in too short a time.
-    pub(super) fn too_many(what: &str, seconds: i64) -> Self {
+    pub(crate) fn too_many(what: &str, seconds: i64) -> Self {
         let message = format!("too many {what}: try again in {seconds} seconds");
         Self {
             retry_after: u32::try_from(seconds).ok(),
@@ -102,7 +102,7 @@ impl Failure {
     }
 
     /// An Idempotency-Key that came with something else before.
-    pub(super) fn conflict() -> Self {
+    pub(crate) fn conflict() -> Self {
         let rule =
             "another request came with this key within 24 hours; use a new key for a new request";
         let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
@@ -110,12 +110,12 @@ impl Failure {
     }
 
     /// A bug of ours, with nothing of the inside in it.
-    pub(super) fn ours() -> Self {
+    pub(crate) fn ours() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
     /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Contract 3.
-    pub(super) fn tells_of_a_client(&self) -> bool {
+    pub(crate) fn tells_of_a_client(&self) -> bool {
         let telling = [
             Problem::MaxRdvNumber,
             Problem::MintimeBetween,
@@ -127,7 +127,7 @@ impl Failure {
     }
 
     /// The same, told of a body that calls a field by another name.
-    pub(super) fn calling(mut self, field: &str, name: &str) -> Self {
+    pub(crate) fn calling(mut self, field: &str, name: &str) -> Self {
         for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {
             entry.field = Some(name.to_owned());
         }
@@ -135,12 +135,12 @@ impl Failure {
     }
 
     /// The same, and the connection ends with it.
-    pub(super) fn closing(self) -> Self {
+    pub(crate) fn closing(self) -> Self {
         Self { closing: true, ..self }
     }
 
     /// What an engine's rejection means to a caller.
-    pub(super) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
+    pub(crate) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
             Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
             Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
@@ -152,7 +152,7 @@ impl Failure {
     }
 
     /// What rules say, in words.
-    pub(super) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
+    pub(crate) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
         Self::all(refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect())
     }
 }

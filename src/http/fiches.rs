@@ -27,7 +27,7 @@ impl Resource for Fiche {
 }
 
 /// GET /api/v1/groups/:group_id/fiches: deleted ones included, since clients synchronise by them. An account's own.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     match call.caller() {
         Caller::Account(account) => {
             records::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
@@ -39,14 +39,14 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 }
 
 /// GET /api/v1/groups/:group_id/fiches/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     must_be_the_callers(call)?;
     records::show::<Fiche>(call)
 }
 
 /// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say; another address of its own
 /// is first mailed a link. Contract 3.
-pub(super) async fn change(mut call: GroupCall) -> Outcome {
+pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     must_be_the_callers(&call)?;
     let Caller::Account(account) = call.caller() else {
         return records::change::<Fiche>(call).await;

@@ -17,7 +17,7 @@ use crate::wire::group::GROUP;
 use crate::wire::list::Query;
 
 /// GET /api/v1/groups: the professional's own, or those named on the key.
-pub(super) async fn list(call: Call) -> Outcome {
+pub(crate) async fn list(call: Call) -> Outcome {
     let Some(groups) = call.identity.groups() else {
         return Err(Failure::unauthorized(
             "this key covers every group, and only professionals may list theirs: send their credentials",
@@ -47,12 +47,12 @@ pub(super) async fn list(call: Call) -> Outcome {
 }
 
 /// GET /api/v1/groups/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     Ok(ok(&Value::Object(GROUP.render(&call.root.catalogue.group, &call.scope(), call.audience()))))
 }
 
 /// PUT /api/v1/groups/:id. The slug stays what the system made it.
-pub(super) async fn change(call: GroupCall) -> Outcome {
+pub(crate) async fn change(call: GroupCall) -> Outcome {
     let fields =
         GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The refusals of the last hour, and who is about to be told.
 #[derive(Debug)]
-pub(super) struct Guesses {
+pub(crate) struct Guesses {
     emails: Window<Box<str>>,
     sources: Window<IpAddr>,
     /// Bookings under way, by e-mail address: each may come to be a refusal, so that no burst learns more than its
@@ -46,7 +46,7 @@ impl Default for Guesses {
 
 /// The right to ask once.
 #[derive(Debug)]
-pub(super) struct Turn<'g> {
+pub(crate) struct Turn<'g> {
     guesses: &'g Guesses,
     email: Option<Box<str>>,
     from: IpAddr,
@@ -58,7 +58,7 @@ impl Guesses {
     ///
     /// # Errors
     /// 429 after too many refusals; 503 where the wait took too long.
-    pub(super) async fn turn(
+    pub(crate) async fn turn(
         &self,
         email: Option<Box<str>>,
         from: IpAddr,
@@ -99,7 +99,7 @@ impl Guesses {
 
 impl Turn<'_> {
     /// Counts what the turn came to as a refusal that tells of a client.
-    pub(super) fn told(&self, now: Instant) {
+    pub(crate) fn told(&self, now: Instant) {
         if let Some(email) = &self.email {
             self.guesses.emails.add(email.clone(), now);
         }

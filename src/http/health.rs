@@ -9,19 +9,19 @@ use crate::engine::health::Closed;
 use crate::http::call;
 
 /// GET /healthz.
-pub(super) fn alive() -> Response {
+pub(crate) fn alive() -> Response {
     call::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
 }
 
 /// GET /readyz before the store is read.
-pub(super) fn recovering() -> Response {
+pub(crate) fn recovering() -> Response {
     let state = json!({"status": "not ready", "reason": "the store is being read"});
     call::json(StatusCode::SERVICE_UNAVAILABLE, state.to_string().into_bytes())
 }
 
 /// GET /readyz: recovered, since [`recovering`] answers before, and accepting writes. Groups set aside are named; the others
 /// live on.
-pub(super) fn ready(engine: &Engine) -> Response {
+pub(crate) fn ready(engine: &Engine) -> Response {
     let (status, mut state) = match engine.health().closed() {
         None => (StatusCode::OK, json!({"status": "ready"})),
         Some(closed) => {

@@ -33,7 +33,7 @@ impl Resource for Intervention {
 
 /// GET /api/v1/groups/:group_id/interventions: those of the set `interventionset_id`, offered on any of
 /// `calendar_ids[]`.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
     let catalogue = &call.root.catalogue;
     let known = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
@@ -63,6 +63,6 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
     page(&call, rows, query, all_interventions, wanted, render).await
 }
 
-pub(super) fn all_interventions(root: &Root) -> Vec<&Intervention> {
+pub(crate) fn all_interventions(root: &Root) -> Vec<&Intervention> {
     root.catalogue.interventions.values().map(AsRef::as_ref).collect()
 }

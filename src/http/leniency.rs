@@ -21,7 +21,7 @@ const LINE_BYTES_MAX: usize = 64;
 
 /// A stream whose requests' targets hold only what a URI may hold.
 #[derive(Debug)]
-pub(super) struct Lenient<S> {
+pub(crate) struct Lenient<S> {
     stream: S,
     requests: Requests,
     /// What was read from the first byte on that had to be replaced; empty as a rule. At most what one read gave, since
@@ -34,7 +34,7 @@ pub(super) struct Lenient<S> {
 }
 
 impl<S> Lenient<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream, requests: Requests::new(), kept: Vec::new(), used: 0, owed: &[] }
     }
 

@@ -45,7 +45,7 @@ fn link_of(token: &Token) -> Option<Link> {
 }
 
 /// GET /m/:token.
-pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
+pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match link_of(&token) {
         Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
             if row.deleted {
@@ -70,7 +70,7 @@ pub(super) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
 }
 
 /// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
-pub(super) async fn act(
+pub(crate) async fn act(
     State(server): State<Arc<Server>>,
     Extension(Source(from)): Extension<Source>,
     token: Token,

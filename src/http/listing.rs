@@ -39,7 +39,7 @@ const PART_BYTES: usize = 64 * 1_024;
 const BREATH: Duration = Duration::from_millis(10);
 
 /// What stands in a group's state under an id.
-pub(super) trait Listed: Sized + Sync + 'static {
+pub(crate) trait Listed: Sized + Sync + 'static {
     /// The object of that number.
     fn of_number(root: &Root, number: u64) -> Option<&Self>;
 }
@@ -69,7 +69,7 @@ listed! {
 ///
 /// # Errors
 /// 503 when too many long lists are waiting.
-pub(super) async fn page<R: Listed>(
+pub(crate) async fn page<R: Listed>(
     call: &GroupCall,
     rows: usize,
     query: Query<'static, R>,
@@ -96,7 +96,7 @@ pub(super) async fn page<R: Listed>(
 ///
 /// # Errors
 /// 503 when too many long lists are waiting.
-pub(super) async fn found_by<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+pub(crate) async fn found_by<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
     server: &Arc<Server>,
     cost: usize,
     find: impl FnOnce() -> Found<W> + Send + 'static,
@@ -106,12 +106,12 @@ pub(super) async fn found_by<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
 }
 
 /// Appends an object to an answer.
-pub(super) fn write(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
+pub(crate) fn write(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
     serde_json::to_writer(bytes, object).expect("an object is written to memory");
 }
 
 /// A page that was found.
-pub(super) enum Found<W> {
+pub(crate) enum Found<W> {
     /// Its whole answer.
     Short(Vec<u8>),
     /// What its answer is made of.
@@ -121,7 +121,7 @@ pub(super) enum Found<W> {
 impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
     /// A page whose answer begins with `head`, of the records of these numbers, each of which `write` appends. `write` holds
     /// the one state that all of the answer is made from, however long the client reads.
-    pub(super) fn of(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
+    pub(crate) fn of(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
         let short = numbers.len() <= RECORDS_AT_ONCE;
         let rest = Rest { numbers: numbers.into_iter(), write, pending: head, first: true };
         if !short {
@@ -135,7 +135,7 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
     }
 
     /// The answer, or what makes it part by part.
-    pub(super) fn answer(self, server: &Arc<Server>) -> Response {
+    pub(crate) fn answer(self, server: &Arc<Server>) -> Response {
         match self {
             Self::Short(bytes) => json(StatusCode::OK, bytes),
             Self::Long(rest) => {
@@ -148,7 +148,7 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
 }
 
 /// What is left of an answer to make.
-pub(super) struct Rest<W> {
+pub(crate) struct Rest<W> {
     /// The records that are left, in order.
     numbers: std::vec::IntoIter<u64>,
     write: W,

@@ -21,7 +21,7 @@ use crate::wire::pro::PROFESSIONAL;
 /// `account[group_id]`, in the query, a form or a JSON object; the form may carry the apikey too. Where both are given,
 /// the professional's count. Whatever session the request's cookie named ends with a success; so where it names one that
 /// stands, under whichever key, a foreign page is refused.
-pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>) -> Outcome {
+pub(crate) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>) -> Outcome {
     let doorkeeper = &server.doorkeeper;
     let session = doorkeeper.session(&asked);
     let in_query = asked.params.one("apikey");
@@ -57,7 +57,7 @@ pub(super) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
 
 /// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one, and takes the cookie from the browser:
 /// where it names a session that stands, under whichever key, a foreign page is refused.
-pub(super) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
+pub(crate) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
     let identity = server.doorkeeper.identify(&asked).await?;
     let session = server.doorkeeper.session(&asked);
     if session.is_some() {

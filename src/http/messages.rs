@@ -17,7 +17,7 @@ use crate::wire::message::{Entry, Ledger, MESSAGE};
 
 /// GET /api/v1/groups/:group_id/messages: what will go out within a week, what went, and why something did not. What
 /// nobody carries is to be read here.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &MESSAGE, &call.scope(), call.audience())?;
     let (root, now, audience) = (Arc::clone(&call.root), call.now, call.audience());
     let carriers = Arc::clone(&call.server.carriers);
@@ -35,7 +35,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 }
 
 /// GET /api/v1/groups/:group_id/messages/:id. A reminder that is planned has no id yet.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(MessageId::new)?;
     let message = call.root.outbox.message(id).ok_or_else(Failure::no_result)?;
     Ok(ok(&line(&Entry::of(message), &call.root, call.audience(), &call.server.carriers).into()))

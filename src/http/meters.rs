@@ -38,12 +38,12 @@ pub struct Meters {
     /// Seconds from a request's head to its answer's head.
     seconds: Histogram,
     /// Connections open.
-    pub(super) connections: Gauge,
+    pub(crate) connections: Gauge,
 }
 
 /// The codes of an answer that says no.
 #[derive(Clone, Debug)]
-pub(super) struct Codes(pub(super) Vec<u8>);
+pub(crate) struct Codes(pub(crate) Vec<u8>);
 
 impl Default for Meters {
     fn default() -> Self {
@@ -97,7 +97,7 @@ impl Meters {
     }
 
     /// Notes an answer.
-    pub(super) fn answered(&self, method: &Method, response: &Response, elapsed: Duration) {
+    pub(crate) fn answered(&self, method: &Method, response: &Response, elapsed: Duration) {
         let method = METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("other");
         if let Some(counter) = self.requests.get(&(method, response.status().as_u16())) {
             counter.increment(1);

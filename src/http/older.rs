@@ -24,7 +24,7 @@ const NOTHING_NAMED: &str =
 
 /// What the objects of an older path are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     Calendar,
     Fiche,
     Vevent,
@@ -72,7 +72,7 @@ impl Sort {
 }
 
 /// Takes the apikey from the body, where the query has none.
-pub(super) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
+pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
     if params.one("apikey").is_none()
         && let Some(key) =
             body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
@@ -85,7 +85,7 @@ pub(super) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
 ///
 /// # Errors
 /// 404, the same for an object that is not there and for one that the caller may not see.
-pub(super) fn root_of(
+pub(crate) fn root_of(
     sort: Sort,
     id: Option<u64>,
     identity: &Identity,
@@ -96,7 +96,7 @@ pub(super) fn root_of(
 }
 
 /// The group that has the object of the path, whoever asks.
-pub(super) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Option<GroupId> {
+pub(crate) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Option<GroupId> {
     holder(sort, id, published, |_| true).map(|root| root.catalogue.group.id)
 }
 
@@ -121,7 +121,7 @@ fn holder(
 }
 
 /// The group that a query or a body names, whoever asks.
-pub(super) async fn named(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<GroupId> {
+pub(crate) async fn named(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<GroupId> {
     GroupId::new(value::id(&group_id(sort, params, body).await?).ok()??)
 }
 
@@ -141,7 +141,7 @@ async fn group_id(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Optio
 ///
 /// # Errors
 /// 404 for a group that the caller does not see.
-pub(super) async fn root_named(
+pub(crate) async fn root_named(
     sort: Sort,
     params: &Params,
     body: &mut Incoming<'_>,

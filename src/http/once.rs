@@ -19,11 +19,11 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A key as it is kept: who used it, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// SHA-256 over group, apikey, caller and key.
-    pub(super) scope: [u8; 32],
+    pub(crate) scope: [u8; 32],
     /// SHA-256 over the resource and the body.
-    pub(super) body: [u8; 32],
+    pub(crate) body: [u8; 32],
 }
 
 impl Key {
@@ -31,7 +31,7 @@ impl Key {
     ///
     /// # Errors
     /// A key that is no key.
-    pub(super) fn of(
+    pub(crate) fn of(
         headers: &HeaderMap,
         path: &str,
         identity: &Identity,
@@ -48,7 +48,7 @@ impl Key {
     }
 
     /// The answer of a request that readers see carried out, or its refusal.
-    pub(super) fn answered_before(self, root: &Root, now: Instant) -> Option<Outcome> {
+    pub(crate) fn answered_before(self, root: &Root, now: Instant) -> Option<Outcome> {
         let known = root.answers.find(&self.scope, now)?;
         let same = known.body == self.body;
         Some(if same {
@@ -60,7 +60,7 @@ impl Key {
 }
 
 /// Whether readers see anything carried out under the key of a request, whatever its body is.
-pub(super) fn is_answered_before(
+pub(crate) fn is_answered_before(
     headers: &HeaderMap,
     identity: &Identity,
     root: &Root,

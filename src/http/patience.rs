@@ -15,7 +15,7 @@ const TAKEN_MIN: usize = 16 * 1_024;
 
 /// A stream that ends where its other side takes too little for too long.
 #[derive(Debug)]
-pub(super) struct Patient<S> {
+pub(crate) struct Patient<S> {
     stream: S,
     /// What is known since something to be sent was first held up; `None` while all is sent.
     held_up: Option<HeldUp>,
@@ -30,7 +30,7 @@ struct HeldUp {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream, held_up: None }
     }
 

@@ -13,7 +13,7 @@ use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;
 
 /// GET /api/v1/groups/:group_id/pros.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &PROFESSIONAL, &call.scope(), call.audience())?;
     let (root, audience) = (Arc::clone(&call.root), call.audience());
     let directory = Arc::clone(call.identity.directory());
@@ -31,7 +31,7 @@ pub(super) async fn list(call: GroupCall) -> Outcome {
 }
 
 /// GET /api/v1/groups/:group_id/pros/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(ProId::new)?;
     let pro = call
         .identity

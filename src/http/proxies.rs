@@ -10,13 +10,13 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The proxies that are believed; nobody where there are none.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Proxies(pub(super) Vec<IpNet>);
+pub(crate) struct Proxies(pub(crate) Vec<IpNet>);
 
 impl Proxies {
     /// The address that a request counts under: its peer's, or that of the last stranger before a row of proxies that are
     /// believed. Whatever a stranger says of others counts for nothing. What cannot be read leaves the peer, and so do two
     /// headers that say different things: a proxy that sets one passes on whatever it is given of the other.
-    pub(super) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(crate) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.believe(peer) {
             return peer;

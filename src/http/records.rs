@@ -14,7 +14,7 @@ use crate::wire::list::Query;
 use crate::wire::value;
 
 /// A record as a resource of the API.
-pub(super) trait Resource: Record + Listed {
+pub(crate) trait Resource: Record + Listed {
     /// Its fields.
     fn table() -> &'static Table<Self>;
 
@@ -53,7 +53,7 @@ fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), Failure> {
 }
 
 /// GET of one.
-pub(super) fn show<R: Resource>(call: &GroupCall) -> Outcome {
+pub(crate) fn show<R: Resource>(call: &GroupCall) -> Outcome {
     let (_, row) = row::<R>(call)?;
     if !R::shown(row, &call.root, call.audience()) {
         return Err(Failure::no_result());
@@ -62,7 +62,7 @@ pub(super) fn show<R: Resource>(call: &GroupCall) -> Outcome {
 }
 
 /// GET of all that are `wanted` and shown to the caller, found among so many `rows`.
-pub(super) async fn list<R: Resource>(
+pub(crate) async fn list<R: Resource>(
     call: &GroupCall,
     rows: usize,
     all: impl for<'r> Fn(&'r Root) -> Vec<&'r R> + Send + 'static,
@@ -79,7 +79,7 @@ pub(super) async fn list<R: Resource>(
 }
 
 /// POST of one.
-pub(super) async fn make<R: Resource>(call: GroupCall) -> Outcome {
+pub(crate) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     let mut object = wrapped(&call.body, R::table().resource)?.clone();
     // An order that is given as nothing is the one after the last.
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
@@ -93,7 +93,7 @@ pub(super) async fn make<R: Resource>(call: GroupCall) -> Outcome {
 }
 
 /// PUT of one: what is not given stays.
-pub(super) async fn change<R: Resource>(call: GroupCall) -> Outcome {
+pub(crate) async fn change<R: Resource>(call: GroupCall) -> Outcome {
     let (id, _) = row::<R>(&call)?;
     let object = wrapped(&call.body, R::table().resource)?;
     let fields = R::table().parse(object, &call.scope(), call.audience())?;
@@ -101,13 +101,13 @@ pub(super) async fn change<R: Resource>(call: GroupCall) -> Outcome {
 }
 
 /// DELETE of one that stays, deleted.
-pub(super) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Outcome {
+pub(crate) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Outcome {
     let (id, _) = row::<R>(&call)?;
     put::<R>(&call, id, deletion(mark)).await
 }
 
 /// DELETE of one that is no more; answered as it was.
-pub(super) async fn remove<R: Resource>(
+pub(crate) async fn remove<R: Resource>(
     call: GroupCall,
     change: fn(R::Id) -> RecordChange,
 ) -> Outcome {
@@ -125,7 +125,7 @@ async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outc
 }
 
 /// The bare object.
-pub(super) fn answer<R: Resource>(
+pub(crate) fn answer<R: Resource>(
     row: &R,
     root: &Root,
     audience: Audience,

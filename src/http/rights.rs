@@ -109,7 +109,7 @@ impl Right {
     ///
     /// # Errors
     /// What would be needed.
-    pub(super) fn judge(&self, caller: &Caller, secret: bool) -> Result<(), &'static str> {
+    pub(crate) fn judge(&self, caller: &Caller, secret: bool) -> Result<(), &'static str> {
         match (self.of(Role::of(caller)), self.account) {
             (Extent::Shown | Extent::Allowed | Extent::Own | Extent::All, _) => Ok(()),
             (Extent::BySecret, _) if secret => Ok(()),
@@ -265,7 +265,7 @@ fn in_group(operation: InGroup) -> (Resource, Verb) {
 }
 
 /// The line of the table that an operation falls under; `None` for what needs no apikey.
-pub(super) fn of(operation: Operation) -> Option<&'static Right> {
+pub(crate) fn of(operation: Operation) -> Option<&'static Right> {
     let (resource, verb) = meaning(operation)?;
     let line = RIGHTS.iter().find(|right| right.resource == resource && right.verb == verb);
     Some(line.expect("a test finds a line for every route"))

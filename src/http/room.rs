@@ -15,7 +15,7 @@ use crate::http::routes::Row;
 ///
 /// # Errors
 /// 503, and nothing was done.
-pub(super) fn let_in<'h>(
+pub(crate) fn let_in<'h>(
     body: Incoming<'h>,
     engine: &Engine,
     row: &Row,

@@ -39,18 +39,18 @@ use crate::notify::Carriers;
 use crate::wire::errors::Problem;
 
 /// A line of the table.
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The method.
     method: MethodFilter,
     /// The path, without the `.json` it may end with.
-    pub(super) path: &'static str,
+    pub(crate) path: &'static str,
     /// What it leads to.
-    pub(super) operation: Operation,
+    pub(crate) operation: Operation,
 }
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Whether the process is alive.
     Alive,
     /// Whether it serves.
@@ -65,7 +65,7 @@ pub(super) enum Operation {
 
 /// What an application asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Keyed {
+pub(crate) enum Keyed {
     /// A session begins.
     LogIn,
     /// A session ends.
@@ -80,7 +80,7 @@ pub(super) enum Keyed {
 
 /// What is done in no group in particular.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum AtLarge {
+pub(crate) enum AtLarge {
     /// The caller's groups.
     ListGroups,
     /// Somebody wants an account, or another password for it.
@@ -91,7 +91,7 @@ pub(super) enum AtLarge {
 
 /// What is done in one group.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum InGroup {
+pub(crate) enum InGroup {
     ShowGroup,
     ChangeGroup,
     ListCalendars,
@@ -163,7 +163,7 @@ const POST: MethodFilter = MethodFilter::POST;
 const PUT: MethodFilter = MethodFilter::PUT;
 const DELETE: MethodFilter = MethodFilter::DELETE;
 
-pub(super) static TABLE: &[Row] = &[
+pub(crate) static TABLE: &[Row] = &[
     row(GET, "/healthz", Operation::Alive),
     row(GET, "/readyz", Operation::Ready),
     row(GET, "/api/v1/openapi", Operation::Document),
@@ -264,7 +264,7 @@ pub(super) static TABLE: &[Row] = &[
 
 impl Row {
     /// The method, as HTTP names it.
-    pub(super) fn http_method(&self) -> Method {
+    pub(crate) fn http_method(&self) -> Method {
         match self.method {
             POST => Method::POST,
             PUT => Method::PUT,
@@ -274,22 +274,22 @@ impl Row {
     }
 
     /// Whether it makes something, which an Idempotency-Key keeps from being made twice.
-    pub(super) fn makes(&self) -> bool {
+    pub(crate) fn makes(&self) -> bool {
         self.method == POST
     }
 
     /// Whether it changes something, for which there must be room.
-    pub(super) fn changes(&self) -> bool {
+    pub(crate) fn changes(&self) -> bool {
         self.method != GET
     }
 
     /// Whether a body is read.
-    pub(super) fn takes_body(&self) -> bool {
+    pub(crate) fn takes_body(&self) -> bool {
         self.method == POST || self.method == PUT
     }
 
     /// Whether the path ends with the id of an object, or leads on from one.
-    pub(super) fn is_of_one(&self) -> bool {
+    pub(crate) fn is_of_one(&self) -> bool {
         self.path.contains("{id}")
     }
 }
@@ -297,17 +297,17 @@ impl Row {
 /// What every request is answered with.
 pub struct Server {
     /// Decides writes and publishes states.
-    pub(super) engine: Engine,
+    pub(crate) engine: Engine,
     /// Knows who asks.
-    pub(super) doorkeeper: Doorkeeper,
+    pub(crate) doorkeeper: Doorkeeper,
     /// Who has been told too much of clients.
-    pub(super) guesses: Guesses,
+    pub(crate) guesses: Guesses,
     /// Links about accounts that were asked for, by source.
-    pub(super) links_asked: Window<IpAddr>,
+    pub(crate) links_asked: Window<IpAddr>,
     /// Where long computations go.
-    pub(super) computing: Computing,
+    pub(crate) computing: Computing,
     /// What messages say, for those who may read them.
-    pub(super) carriers: Arc<Carriers>,
+    pub(crate) carriers: Arc<Carriers>,
     /// Who is believed about where requests come from.
     proxies: Proxies,
     /// Where figures go.
@@ -363,16 +363,16 @@ impl Server {
 pub struct Routes {
     service: TowerToHyperService<Router>,
     server: Arc<Server>,
-    pub(super) meters: Arc<Meters>,
+    pub(crate) meters: Arc<Meters>,
 }
 
 /// Where a request comes from, as far as it is known.
 #[derive(Clone, Copy)]
-pub(super) struct Source(pub(super) IpAddr);
+pub(crate) struct Source(pub(crate) IpAddr);
 
 /// A path that ended with `.xml`.
 #[derive(Clone, Copy)]
-pub(super) struct XmlAsked;
+pub(crate) struct XmlAsked;
 
 impl Routes {
     /// The service of a server.
@@ -398,7 +398,7 @@ impl Routes {
     }
 
     /// The answer to a request. A panic is a bug of ours, whose caller alone pays.
-    pub(super) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    pub(crate) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

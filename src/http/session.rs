@@ -26,10 +26,10 @@ const SESSIONS_OF_ONE_MAX: usize = 100;
 const COOKIE_NAME: &str = "_session_id";
 
 /// All sessions. Nothing of a token but its SHA-256 is kept.
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     open: Mutex<Open>,
     /// Whether browsers are told to send the cookie over TLS alone.
-    pub(super) behind_tls: bool,
+    pub(crate) behind_tls: bool,
 }
 
 struct Open {
@@ -55,23 +55,23 @@ enum Holder {
 }
 
 /// A session that stands.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// The key that opened it.
-    pub(super) apikey: [u8; 32],
+    pub(crate) apikey: [u8; 32],
     /// Who has logged in.
-    pub(super) person: Person,
+    pub(crate) person: Person,
     token: [u8; 32],
 }
 
 impl Sessions {
     /// Nobody has logged in.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let open = Open { by_hash: BTreeMap::new(), draws: Draws::from_os() };
         Self { open: Mutex::new(open), behind_tls: false }
     }
 
     /// Opens a session under a token never used before; returns the cookie that carries it.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         apikey: [u8; 32],
         person: &Person,
@@ -96,7 +96,7 @@ impl Sessions {
     }
 
     /// The session of a request's cookies, if it names one that stands. One that does not is forgotten.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         headers: &HeaderMap,
         (published, directory): (&Published, &Directory),
@@ -118,7 +118,7 @@ impl Sessions {
     }
 
     /// Notes that a session is used: its hour begins anew.
-    pub(super) fn touch(&self, session: &Standing, now: Instant) {
+    pub(crate) fn touch(&self, session: &Standing, now: Instant) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = open.by_hash.get_mut(&session.token) {
             session.used = session.used.max(now);
@@ -126,7 +126,7 @@ impl Sessions {
     }
 
     /// Ends a session; returns the cookie that takes its token from the browser.
-    pub(super) fn end(&self, session: Option<&Standing>) -> HeaderValue {
+    pub(crate) fn end(&self, session: Option<&Standing>) -> HeaderValue {
         if let Some(session) = session {
             self.open.lock().unwrap_or_else(PoisonError::into_inner).by_hash.remove(&session.token);
         }
@@ -217,7 +217,7 @@ fn hash_of(token: &[u8]) -> [u8; 32] {
 }
 
 /// The tokens among a request's cookies, whatever bytes the others hold.
-pub(super) fn tokens_of(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn tokens_of(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let pairs = headers
         .get_all(COOKIE)
         .iter()

@@ -47,13 +47,13 @@ impl Resource for Interventionset {
 }
 
 /// GET /api/v1/groups/:group_id/calendarsets.
-pub(super) async fn list_of_calendars(call: GroupCall) -> Outcome {
+pub(crate) async fn list_of_calendars(call: GroupCall) -> Outcome {
     records::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true)
         .await
 }
 
 /// GET /api/v1/groups/:group_id/interventionsets.
-pub(super) async fn list_of_interventions(call: GroupCall) -> Outcome {
+pub(crate) async fn list_of_interventions(call: GroupCall) -> Outcome {
     records::list(
         &call,
         call.root.catalogue.interventionsets.len(),
@@ -64,7 +64,7 @@ pub(super) async fn list_of_interventions(call: GroupCall) -> Outcome {
 }
 
 /// GET /api/v1/groups/:group_id/calendarsets/:id/interventions: those offered on any live calendar of the set.
-pub(super) async fn interventions(call: GroupCall) -> Outcome {
+pub(crate) async fn interventions(call: GroupCall) -> Outcome {
     let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
     let wanted = move |intervention: &Intervention, root: &Root| {
         offers(root, set, intervention, now, audience)
@@ -74,7 +74,7 @@ pub(super) async fn interventions(call: GroupCall) -> Outcome {
 
 /// GET /api/v1/groups/:group_id/calendarsets/:id/interventionsets: those of which some intervention is offered on any
 /// live calendar of the set.
-pub(super) async fn interventionsets(call: GroupCall) -> Outcome {
+pub(crate) async fn interventionsets(call: GroupCall) -> Outcome {
     let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
     let wanted = move |category: &Interventionset, root: &Root| {
         let mut members = root.catalogue.interventions.values();

@@ -24,7 +24,7 @@ const EXPLAINED_AT_ONCE: usize = 20;
 const STRETCH: i64 = 31 * DAY;
 
 /// GET /api/v1/groups/:group_id/availabletimeslots.
-pub(super) async fn search(call: GroupCall) -> Outcome {
+pub(crate) async fn search(call: GroupCall) -> Outcome {
     may_search(&call)?;
     let search = SlotSearch::parse(&call.params, &call.root, call.caller(), call.now)?;
     let GroupCall { server, root, now, .. } = &call;

@@ -13,7 +13,7 @@ const SECONDS: i64 = 600;
 /// The failures of the last ten minutes, by the SHA-256 of the e-mail address as it was given, folded, and where from:
 /// of whatever length of text was given for an address, as much is kept.
 #[derive(Debug)]
-pub(super) struct Throttle(Window<([u8; 32], IpAddr)>);
+pub(crate) struct Throttle(Window<([u8; 32], IpAddr)>);
 
 impl Default for Throttle {
     fn default() -> Self {
@@ -23,12 +23,12 @@ impl Default for Throttle {
 
 impl Throttle {
     /// Seconds that a pair has to wait before its next try, if it has to.
-    pub(super) fn wait(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) -> Option<i64> {
+    pub(crate) fn wait(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) -> Option<i64> {
         self.0.wait(&(email_hash, source(from)), now)
     }
 
     /// Notes a failure.
-    pub(super) fn failed(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
+    pub(crate) fn failed(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
         self.0.add((email_hash, source(from)), now);
     }
 }

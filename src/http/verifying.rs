@@ -19,7 +19,7 @@ const SHARES: usize = 4;
 
 /// As many turns as there are cores, given source by source: whoever waits waits for one turn of each other source that
 /// does, however many requests those have waiting.
-pub(super) struct Verifying {
+pub(crate) struct Verifying {
     line: Arc<Line>,
     /// Requests of one source that may wait.
     waiting_of_one: usize,
@@ -38,7 +38,7 @@ struct State {
 }
 
 /// The right to work on a password. It passes to whoever is next when it is dropped.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     line: Arc<Line>,
     /// Memory of the turn's own; `None` once it has passed on.
     memory: Option<Memory>,
@@ -46,7 +46,7 @@ pub(super) struct Turn {
 
 impl Verifying {
     /// So many at a time.
-    pub(super) fn new(cores: usize) -> Self {
+    pub(crate) fn new(cores: usize) -> Self {
         let free = (0..cores).map(|_| Memory::default()).collect();
         let line = Line(Mutex::new(State { free, waiting: VecDeque::new() }));
         Self { line: Arc::new(line), waiting_of_one: cores * WAITING_OF_ONE }
@@ -56,7 +56,7 @@ impl Verifying {
     ///
     /// # Errors
     /// 503 when too many of its source are waiting, or too many of all.
-    pub(super) async fn turn(&self, from: IpAddr) -> Result<Turn, Failure> {
+    pub(crate) async fn turn(&self, from: IpAddr) -> Result<Turn, Failure> {
         let place = {
             let mut state = self.line.state();
             if let Some(memory) = state.free.pop() {
@@ -71,7 +71,7 @@ impl Verifying {
     ///
     /// # Errors
     /// 503 when too many are waiting; 500 when it panicked.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         from: IpAddr,
         compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
@@ -124,7 +124,7 @@ impl Turn {
     ///
     /// # Errors
     /// 500 when it panicked.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         mut self,
         compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
     ) -> Result<T, Failure> {

@@ -18,7 +18,7 @@ use crate::wire::vevent::{VEVENT, parse, revise, start};
 
 /// GET /api/v1/groups/:group_id/vevents: those of `calendar_id`, of `fiche_id`, starting from `start_from` on and before
 /// `start_to`; deleted ones included.
-pub(super) async fn list(call: GroupCall) -> Outcome {
+pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, zone) = (call.audience(), call.zone());
     let mut faults = Vec::new();
     let mut keep = |fault: Fault| faults.push(fault);
@@ -56,14 +56,14 @@ fn all_rows(root: &Root) -> Vec<&Vevent> {
 }
 
 /// GET /api/v1/groups/:group_id/vevents/:id.
-pub(super) fn show(call: &GroupCall) -> Outcome {
+pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(VEVENT.render(row, &call.scope(), call.audience()))))
 }
 
 /// POST /api/v1/groups/:group_id/vevents: an event of any kind.
-pub(super) async fn make(call: GroupCall) -> Outcome {
+pub(crate) async fn make(call: GroupCall) -> Outcome {
     let object = fields(&call)?.clone();
     let draft = VeventDraft::new(move |root, _, draws, at| {
         parse(&object, &Scope::of(root), Audience::Pro)
@@ -79,7 +79,7 @@ pub(super) async fn make(call: GroupCall) -> Outcome {
 }
 
 /// PUT /api/v1/groups/:group_id/vevents/:id: what is not given stays.
-pub(super) async fn change(call: GroupCall) -> Outcome {
+pub(crate) async fn change(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let object = fields(&call)?.clone();
     let draft = VeventDraft::new(move |root, before, draws, _| {
@@ -91,7 +91,7 @@ pub(super) async fn change(call: GroupCall) -> Outcome {
 }
 
 /// DELETE /api/v1/groups/:group_id/vevents/:id: it stays in the list, deleted.
-pub(super) async fn delete(call: GroupCall) -> Outcome {
+pub(crate) async fn delete(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     put(&call, PutVevent::Delete(id)).await
 }

@@ -11,7 +11,7 @@ const KEYS_MAX: usize = 100_000;
 
 /// Counts by key.
 #[derive(Debug)]
-pub(super) struct Window<K> {
+pub(crate) struct Window<K> {
     /// How many count as too many.
     most: usize,
     /// How long each counts.
@@ -29,13 +29,13 @@ struct Counted<K> {
 
 impl<K: Ord> Window<K> {
     /// A window in which `most` within so many seconds are too many for more.
-    pub(super) const fn new(most: usize, seconds: i64) -> Self {
+    pub(crate) const fn new(most: usize, seconds: i64) -> Self {
         let counted = Counted { moments: BTreeMap::new(), swept: Instant(0) };
         Self { most, seconds, counted: Mutex::new(counted) }
     }
 
     /// How many of a key count now.
-    pub(super) fn count(&self, key: &K, now: Instant) -> usize {
+    pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted
             .moments
@@ -44,7 +44,7 @@ impl<K: Ord> Window<K> {
     }
 
     /// Seconds until a key may go on, if it has to wait.
-    pub(super) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
+    pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
         let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut moments = counted.moments.get(key)?.iter().filter(|at| self.counts(**at, now));
         let oldest = moments.next()?;
@@ -52,7 +52,7 @@ impl<K: Ord> Window<K> {
     }
 
     /// Counts one more.
-    pub(super) fn add(&self, key: K, now: Instant) {
+    pub(crate) fn add(&self, key: K, now: Instant) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let full = counted.moments.len() >= KEYS_MAX;
         if full || !(0..self.seconds).contains(&now.seconds_since(counted.swept)) {
@@ -76,7 +76,7 @@ impl<K: Ord> Window<K> {
 }
 
 /// What counts as one source: an IPv4 address, or a network of IPv6, since whoever has an address of it has 2^64.
-pub(super) fn source(from: IpAddr) -> IpAddr {
+pub(crate) fn source(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -7,7 +7,7 @@ use crate::domain::time::Instant;
 /// Who caused a message: of those that a recipient gets within a day, at most half are such as anybody can cause in
 /// anybody's name, so that nobody silences a shop towards its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Share {
+pub(crate) enum Share {
     /// Anybody who has the public key, or who has asked for a link to somebody's account.
     Anybody,
     /// The shop, or the client, or time.
@@ -47,7 +47,7 @@ impl Message {
     }
 
     /// As whose it counts among a recipient's messages of 24 hours.
-    pub(super) const fn share(&self) -> Share {
+    pub(crate) const fn share(&self) -> Share {
         match &self.content {
             Content::AccountLink { .. }
             | Content::ConfirmationByKey(_)

@@ -9,7 +9,7 @@ use crate::domain::time::Instant;
 const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 
 /// The appointments that a message is about, as it tells of them.
-pub(super) fn standings(message: &Message) -> &[Standing] {
+pub(crate) fn standings(message: &Message) -> &[Standing] {
     match &message.content {
         Content::AccountLink { .. } => &[],
         Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {

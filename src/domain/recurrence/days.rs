@@ -7,7 +7,7 @@ use crate::domain::recurrence::rule::{NthWeekday, Pattern, Rule};
 use crate::domain::time::{CivilDay, days_in_month};
 
 /// Number of 9999-12-31, the last day there is.
-pub(super) const DAY_MAX: i64 = 2_932_896;
+pub(crate) const DAY_MAX: i64 = 2_932_896;
 /// December 9999, in months since year 0.
 const MONTH_MAX: i64 = 9_999 * 12 + 11;
 /// More days than there are: with this interval or a longer one, nothing follows the first occurrence.
@@ -15,7 +15,7 @@ const INTERVAL_MAX: i64 = 4_000_000;
 
 /// The days of a pattern, without end: the first, and then those its step gives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// The day of the event itself, whether or not the step falls on it.
     first: i64,
     step: Step,
@@ -43,7 +43,7 @@ enum On {
 
 /// The days of a [`Plan`] from one day to another, ascending. Both ends belong.
 #[derive(Clone, Debug)]
-pub(super) struct Days {
+pub(crate) struct Days {
     /// The first day of the series, while it is still to come.
     first: Option<i64>,
     last: i64,
@@ -73,7 +73,7 @@ enum Next {
 
 impl Plan {
     /// The days of an event of that day and that rule.
-    pub(super) fn of(first: CivilDay, rule: Option<&Rule>) -> Self {
+    pub(crate) fn of(first: CivilDay, rule: Option<&Rule>) -> Self {
         let (year, month, day_of_month) = first.ymd();
         let month = i64::from(year) * 12 + i64::from(month) - 1;
         let weekday = first.weekday() as u8;
@@ -98,12 +98,12 @@ impl Plan {
     }
 
     /// Day of the first occurrence.
-    pub(super) fn first(&self) -> i64 {
+    pub(crate) fn first(&self) -> i64 {
         self.first
     }
 
     /// Its days from `from` to `to`, both included. Nothing when `to` is before `from`.
-    pub(super) fn days(&self, from: i64, to: i64) -> Days {
+    pub(crate) fn days(&self, from: i64, to: i64) -> Days {
         let first = (from <= self.first && self.first <= to).then_some(self.first);
         let from = from.max(self.first + 1);
         let to = to.min(DAY_MAX);
@@ -131,12 +131,12 @@ impl Plan {
     }
 
     /// Whether an occurrence begins on `day`.
-    pub(super) fn includes(&self, day: i64) -> bool {
+    pub(crate) fn includes(&self, day: i64) -> bool {
         self.days(day, day).next().is_some()
     }
 
     /// The last day before `day` on which an occurrence begins. `day` lies after the first day.
-    pub(super) fn before(&self, day: i64) -> i64 {
+    pub(crate) fn before(&self, day: i64) -> i64 {
         let on_step = match self.step {
             Step::Once => None,
             Step::Days { from, days } => (from < day).then(|| at_or_after(from, days, day) - days),
@@ -159,7 +159,7 @@ impl Plan {
     }
 
     /// The day of the occurrence `places` after the first, or `None` when it would lie beyond 9999 or does not exist.
-    pub(super) fn nth_after_first(&self, places: i64) -> Option<i64> {
+    pub(crate) fn nth_after_first(&self, places: i64) -> Option<i64> {
         if places == 0 {
             return Some(self.first);
         }

@@ -108,7 +108,7 @@ impl Rule {
 
     /// The same days until another instant.
     #[must_use]
-    pub(super) const fn until(self, until: Instant) -> Self {
+    pub(crate) const fn until(self, until: Instant) -> Self {
         Self { end: End::Until(until), ..self }
     }
 }
@@ -128,7 +128,7 @@ impl Weekdays {
 
     /// One bit for each day, Monday the lowest.
     #[must_use]
-    pub(super) const fn bits(self) -> u8 {
+    pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 }
@@ -154,7 +154,7 @@ impl NthWeekday {
 }
 
 /// The two letters of BYDAY.
-pub(super) const fn letters(day: Weekday) -> &'static str {
+pub(crate) const fn letters(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
         Weekday::Tuesday => "TU",

@@ -65,7 +65,7 @@ const PROBLEMS: [Problem; 14] = [
 ];
 
 /// The answer of that status that says no.
-pub(super) fn refusal(status: u16) -> Ref {
+pub(crate) fn refusal(status: u16) -> Ref {
     let (_, name, _) = REFUSALS
         .iter()
         .find(|(other, ..)| *other == status)
@@ -74,7 +74,7 @@ pub(super) fn refusal(status: u16) -> Ref {
 }
 
 /// What answers and bodies refer to.
-pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
+pub(crate) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
     let components =
         givens().into_iter().fold(components, |components, (name, of)| components.schema(name, of));
     let components = components
@@ -105,7 +105,7 @@ pub(super) fn components(components: ComponentsBuilder) -> ComponentsBuilder {
 }
 
 /// The answer of a server that takes no writes for now.
-pub(super) fn not_ready() -> Response {
+pub(crate) fn not_ready() -> Response {
     let content = Content::new(Some(named("Status")));
     ResponseBuilder::new()
         .description("it takes no writes for now")
@@ -114,7 +114,7 @@ pub(super) fn not_ready() -> Response {
 }
 
 /// What may come with the end of an event. Contract 7.
-pub(super) fn quiet() -> RequestBody {
+pub(crate) fn quiet() -> RequestBody {
     let body = Content::new(Some(object().property("sendmail", sendmail()).build()));
     RequestBodyBuilder::new()
         .required(Some(Required::False))
@@ -123,13 +123,13 @@ pub(super) fn quiet() -> RequestBody {
 }
 
 /// Whether anybody is written to about what a professional does.
-pub(super) fn sendmail() -> Object {
+pub(crate) fn sendmail() -> Object {
     let says = "0: the client is not written to about this change";
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(says)).build()
 }
 
 /// The answer to a login that fails.
-pub(super) fn refused_login() -> Response {
+pub(crate) fn refused_login() -> Response {
     let content = Content::new(Some(named("LoginFailed")));
     ResponseBuilder::new()
         .description("the credentials are wrong; there is no challenge")
@@ -138,7 +138,7 @@ pub(super) fn refused_login() -> Response {
 }
 
 /// The status and the content of an answer when all is well.
-pub(super) fn success(answer: Answer) -> (u16, Response) {
+pub(crate) fn success(answer: Answer) -> (u16, Response) {
     let (status, description, schema) = match answer {
         Answer::Shown(resource) => (200, "the object", named(&resource.name())),
         Answer::Made(resource) => (201, "the object as it was made", named(&resource.name())),
@@ -184,7 +184,7 @@ pub(super) fn success(answer: Answer) -> (u16, Response) {
 }
 
 /// The body of a request; on older paths the key and the group may stand beside the object.
-pub(super) fn body(body: Body, older: bool) -> RequestBody {
+pub(crate) fn body(body: Body, older: bool) -> RequestBody {
     let (name, schema) = match body {
         Body::Login => return login(),
         Body::Address => ("account".to_owned(), address().into()),

@@ -38,7 +38,7 @@ browser's `OPTIONS` with `Access-Control-Request-Method` every path answers whic
 `Content-Type` and `Idempotency-Key`. Credentials and sessions are not for pages of other addresses.";
 
 /// The document, as it is served.
-pub(super) fn bytes() -> Bytes {
+pub(crate) fn bytes() -> Bytes {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
         document().to_json().expect("the document is of texts and numbers").into()
     });

@@ -7,19 +7,19 @@ use crate::http::openapi::resources::Resource;
 use crate::http::routes::{AtLarge, InGroup, Keyed, Operation};
 
 /// An operation as the document tells it.
-pub(super) struct Told {
+pub(crate) struct Told {
     /// The resource that it stands under.
-    pub(super) tag: &'static str,
-    pub(super) summary: String,
+    pub(crate) tag: &'static str,
+    pub(crate) summary: String,
     /// Those of the query.
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) body: Option<Body>,
-    pub(super) answer: Answer,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Option<Body>,
+    pub(crate) answer: Answer,
 }
 
 /// What a body holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// A new object, wrapped in its name.
     New(Resource),
     /// The fields to change, wrapped in its name.
@@ -36,7 +36,7 @@ pub(super) enum Body {
 
 /// What an answer holds when all is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// 200 with the object.
     Shown(Resource),
     /// 201 with the object.
@@ -64,7 +64,7 @@ pub(super) enum Answer {
 }
 
 /// Every operation of the table.
-pub(super) fn told(operation: Operation) -> Told {
+pub(crate) fn told(operation: Operation) -> Told {
     match operation {
         Operation::Alive => of_server("whether the process is alive", Answer::Status),
         Operation::Ready => of_server("whether it serves", Answer::Status),

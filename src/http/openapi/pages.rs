@@ -10,12 +10,12 @@ use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 use crate::http::openapi::schema::{object, text};
 
 /// The path of every such page.
-pub(super) const PATH: &str = "/m/{token}";
+pub(crate) const PATH: &str = "/m/{token}";
 /// What they stand under.
-pub(super) const TAG: &str = "pages";
+pub(crate) const TAG: &str = "pages";
 
 /// The page of a link, and what its button does.
-pub(super) fn all(paths: PathsBuilder) -> PathsBuilder {
+pub(crate) fn all(paths: PathsBuilder) -> PathsBuilder {
     let show = page("ShowLink", "the page of a mailed link; opening it does nothing");
     let act = page(
         "FollowMailedLink",

@@ -48,7 +48,7 @@ fn ids(name: &str, description: &str) -> Parameter {
 }
 
 /// An id of the path.
-pub(super) fn of_path(name: &str) -> Parameter {
+pub(crate) fn of_path(name: &str) -> Parameter {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
@@ -58,13 +58,13 @@ pub(super) fn of_path(name: &str) -> Parameter {
 }
 
 /// The format of the answer, which every path can be asked for.
-pub(super) fn format() -> Parameter {
+pub(crate) fn format() -> Parameter {
     let forms = pattern("^\\s*([Jj][Ss][Oo][Nn])?\\s*$");
     query("format", forms, "answers are JSON only; `.json` at the end of the path says the same")
 }
 
 /// The group of an older path's list.
-pub(super) fn group() -> Parameter {
+pub(crate) fn group() -> Parameter {
     reference(
         "group_id",
         "the group; where it is not named, the professional's main group, else the key's only one",
@@ -72,7 +72,7 @@ pub(super) fn group() -> Parameter {
 }
 
 /// The header under which a new object is made once, however often it is asked for.
-pub(super) fn once() -> Parameter {
+pub(crate) fn once() -> Parameter {
     let key = text().min_length(Some(1)).max_length(Some(255)).pattern(Some("^[ -~]+$"));
     ParameterBuilder::new()
         .name(IDEMPOTENCY_KEY)
@@ -86,16 +86,16 @@ pub(super) fn once() -> Parameter {
 }
 
 /// The secret of an appointment.
-pub(super) fn secret() -> Parameter {
+pub(crate) fn secret() -> Parameter {
     query("key", text(), "the appointment's secret, for whoever is no professional of the group")
 }
 
 /// The names of what a login is asked with.
-pub(super) const LOGIN: [&str; 5] =
+pub(crate) const LOGIN: [&str; 5] =
     ["pro[email]", "pro[password]", "account[email]", "account[password]", "account[group_id]"];
 
 /// What a login takes, unless the body says it.
-pub(super) fn of_login() -> Vec<Parameter> {
+pub(crate) fn of_login() -> Vec<Parameter> {
     LOGIN
         .into_iter()
         .map(|name| query(name, text(), "passwords are the SHA-1 of the plain one in hexadecimal"))
@@ -103,7 +103,7 @@ pub(super) fn of_login() -> Vec<Parameter> {
 }
 
 /// What every list takes.
-pub(super) fn of_list(resource: Resource) -> Vec<Parameter> {
+pub(crate) fn of_list(resource: Resource) -> Vec<Parameter> {
     let columns = || {
         let names = one_of(resource.columns().into_iter().map(Value::from).chain(["".into()]));
         any_of([
@@ -138,7 +138,7 @@ pub(super) fn of_list(resource: Resource) -> Vec<Parameter> {
 }
 
 /// What lists of calendars take besides.
-pub(super) fn of_calendars() -> Vec<Parameter> {
+pub(crate) fn of_calendars() -> Vec<Parameter> {
     vec![
         ids("intervention_ids[]", "only calendars that offer all of these"),
         ids("calendarset_ids[]", "only calendars of these sets"),
@@ -146,7 +146,7 @@ pub(super) fn of_calendars() -> Vec<Parameter> {
 }
 
 /// What lists of interventions take besides.
-pub(super) fn of_interventions() -> Vec<Parameter> {
+pub(crate) fn of_interventions() -> Vec<Parameter> {
     vec![
         reference("interventionset_id", "only interventions of this set"),
         ids("calendar_ids[]", "only interventions that any of these calendars offers"),
@@ -154,7 +154,7 @@ pub(super) fn of_interventions() -> Vec<Parameter> {
 }
 
 /// What lists of events take besides.
-pub(super) fn of_vevents() -> Vec<Parameter> {
+pub(crate) fn of_vevents() -> Vec<Parameter> {
     vec![
         reference("calendar_id", "only events of this calendar"),
         reference("fiche_id", "only appointments of this client"),
@@ -164,12 +164,12 @@ pub(super) fn of_vevents() -> Vec<Parameter> {
 }
 
 /// What lists of appointments take besides.
-pub(super) fn of_appointments() -> Vec<Parameter> {
+pub(crate) fn of_appointments() -> Vec<Parameter> {
     vec![flag("include_past", "past ones too")]
 }
 
 /// What the search for free starts takes.
-pub(super) fn of_slots() -> Vec<Parameter> {
+pub(crate) fn of_slots() -> Vec<Parameter> {
     let several = || whole(1, 1_000);
     let any_calendar = any_of([id().into(), one_of(["0", ""]).into()]);
     let interventions = query(

@@ -29,7 +29,7 @@ use utoipa::openapi::schema::Type;
 
 /// A resource of the API, by the name of its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Resource {
+pub(crate) enum Resource {
     Group,
     Calendar,
     Calendarset,
@@ -59,13 +59,13 @@ impl Resource {
     ];
 
     /// The name of the component that shows one.
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
 
     /// The names of the fields that lists can be sorted and filtered by; a customised attribute is one where the group
     /// has defined it.
-    pub(super) fn columns(self) -> Vec<&'static str> {
+    pub(crate) fn columns(self) -> Vec<&'static str> {
         match self {
             Self::Group => columns(&GROUP),
             Self::Calendar => columns(&CALENDAR),
@@ -105,7 +105,7 @@ impl Resource {
 }
 
 /// Every resource, how it is listed, and how it is given.
-pub(super) fn all(components: ComponentsBuilder) -> ComponentsBuilder {
+pub(crate) fn all(components: ComponentsBuilder) -> ComponentsBuilder {
     let shown_customs = customs(|kind| shown(kind, true).into());
     let given_customs = customs(|kind| any_of([given(kind), named("Nothing")]));
     let components =
@@ -323,6 +323,6 @@ fn appointment() -> Object {
 }
 
 /// A flag as answers show it.
-pub(super) fn flag() -> Object {
+pub(crate) fn flag() -> Object {
     of_type(Type::Boolean).build()
 }

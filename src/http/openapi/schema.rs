@@ -23,56 +23,56 @@ const EMAIL: &str = "^([^\\s<>,;\"@\\x00-\\x1f\\x7f-\\x9f]+@[^\\s<>,;\"@.\\x00-\
 const COLOUR: &str = "^(#[0-9A-Fa-f]{6})?$";
 
 /// The component of that name.
-pub(super) fn named(name: &str) -> RefOr<Schema> {
+pub(crate) fn named(name: &str) -> RefOr<Schema> {
     Ref::from_schema_name(name).into()
 }
 
-pub(super) fn object() -> ObjectBuilder {
+pub(crate) fn object() -> ObjectBuilder {
     ObjectBuilder::new()
 }
 
-pub(super) fn of_type(kind: Type) -> ObjectBuilder {
+pub(crate) fn of_type(kind: Type) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(kind)
 }
 
-pub(super) fn text() -> ObjectBuilder {
+pub(crate) fn text() -> ObjectBuilder {
     of_type(Type::String)
 }
 
-pub(super) fn pattern(pattern: &str) -> ObjectBuilder {
+pub(crate) fn pattern(pattern: &str) -> ObjectBuilder {
     text().pattern(Some(pattern))
 }
 
-pub(super) fn whole(min: i64, max: i64) -> ObjectBuilder {
+pub(crate) fn whole(min: i64, max: i64) -> ObjectBuilder {
     of_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
 }
 
-pub(super) fn at_least(min: i64) -> ObjectBuilder {
+pub(crate) fn at_least(min: i64) -> ObjectBuilder {
     of_type(Type::Integer).minimum(Some(min))
 }
 
-pub(super) fn id() -> ObjectBuilder {
+pub(crate) fn id() -> ObjectBuilder {
     whole(1, i64::try_from(ID_MAX).expect("ids are exact in JSON"))
 }
 
-pub(super) fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
+pub(crate) fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
     text().enum_values(Some(values))
 }
 
-pub(super) fn list(of: impl Into<RefOr<Schema>>) -> Array {
+pub(crate) fn list(of: impl Into<RefOr<Schema>>) -> Array {
     Array::new(of)
 }
 
-pub(super) fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
+pub(crate) fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
     ArrayBuilder::new().items(of.into()).min_items(Some(1)).build()
 }
 
-pub(super) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<Schema> {
+pub(crate) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<Schema> {
     alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
 }
 
 /// What unsets a value: null, or a text or list of nothing.
-pub(super) fn nothing() -> Object {
+pub(crate) fn nothing() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
         .enum_values(Some([Value::Null, "".into(), Value::Array(vec![])]))
@@ -80,7 +80,7 @@ pub(super) fn nothing() -> Object {
 }
 
 /// A value as answers show it.
-pub(super) fn shown(kind: Kind, nullable: bool) -> Object {
+pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
     let (base, built) = match kind {
         Kind::Id => (Type::Integer, id()),
         Kind::Reference => (Type::Integer, id().minimum(Some(0_i64))),
@@ -101,7 +101,7 @@ pub(super) fn shown(kind: Kind, nullable: bool) -> Object {
 }
 
 /// A value as bodies may give it: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
-pub(super) fn given(kind: Kind) -> RefOr<Schema> {
+pub(crate) fn given(kind: Kind) -> RefOr<Schema> {
     let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
     match kind {
         Kind::Id | Kind::Reference => named("IdGiven"),
@@ -135,7 +135,7 @@ fn words(pattern: &str, max: usize) -> RefOr<Schema> {
 }
 
 /// The same for what every object has, so that nothing does not do.
-pub(super) fn filled(kind: Kind) -> RefOr<Schema> {
+pub(crate) fn filled(kind: Kind) -> RefOr<Schema> {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match kind {
         Kind::Id | Kind::Reference => any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()]),
@@ -155,7 +155,7 @@ pub(super) fn filled(kind: Kind) -> RefOr<Schema> {
 }
 
 /// The schemas that [`given`] refers to.
-pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
+pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     let booleans = one_of(["true", "false", "1", "0"]);
     let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");
     [
@@ -199,7 +199,7 @@ pub(super) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
 }
 
 /// The same with a default that is told.
-pub(super) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
+pub(crate) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
     match schema {
         RefOr::Ref(reference) => {
             RefBuilder::new().ref_location(reference.ref_location).default(Some(default)).into()
