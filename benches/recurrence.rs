@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use slotbook::domain::recurrence::{Exceptions, Series};
+use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant};
-use slotbook::domain::zone::Zone;
 
 fn civil(year: i32, month: u32, day: u32, hour: u32) -> Civil {
     Civil::from_ymd_hms(year, month, day, hour, 0, 0).expect("a civil time")

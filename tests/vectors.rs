@@ -12,19 +12,19 @@ use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
-use slotbook::domain::interval_set::Interval;
 use slotbook::domain::intervention::Intervention;
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::reminder::{mail_time, sms_time};
 use slotbook::domain::root::Root;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Name};
+use slotbook::domain::time::interval_set::Interval;
+use slotbook::domain::time::zone::{self, Zone};
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::domain::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
-use slotbook::domain::zone::{self, Zone};
-use slotbook::domain::zone_names::ZoneName;
 
 /// Failures beyond these are only counted.
 const SHOWN_MAX: usize = 20;

@@ -9,11 +9,11 @@ use slotbook::domain::intervention::Intervention;
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{Bounded, Name};
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
 use slotbook::domain::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
-use slotbook::domain::zone_names::ZoneName;
 
 /// Monday 5 January 2026, midnight in Paris.
 pub(crate) const MONDAY: Civil = Civil(1_767_571_200);

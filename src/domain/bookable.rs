@@ -2,10 +2,10 @@
 
 use crate::domain::catalogue::Catalogue;
 use crate::domain::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::interval_set::Interval;
 use crate::domain::open_time::{CalendarView, OpenTime};
 use crate::domain::taken_time::Taken;
 use crate::domain::time::Instant;
+use crate::domain::time::interval_set::Interval;
 
 /// By which door a booking or a search comes in: it decides which rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

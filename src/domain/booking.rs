@@ -10,10 +10,10 @@ use crate::domain::customfield::{Customs, Model};
 use crate::domain::event::Event;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::{CalendarId, FicheId};
-use crate::domain::interval_set::Interval;
 use crate::domain::record::Record as _;
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
 use crate::domain::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 

@@ -14,8 +14,8 @@ use crate::domain::ids::{
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::refusal::Fault;
 use crate::domain::text::Name;
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Instant, MINUTE};
-use crate::domain::zone::Zone;
 
 /// Everything of a group that changes seldom; replaced as a whole.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,9 +12,9 @@ use crate::domain::planning::{self, TOO_LATE_SECONDS};
 use crate::domain::reminder::{SMS_DAY_BEGINS, is_sms_hour};
 use crate::domain::root::Root;
 use crate::domain::text::Text;
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant};
 use crate::domain::vevent::Vevent;
-use crate::domain::zone::Zone;
 
 /// Mails that are no reminders are given up so long after what they tell of, in seconds.
 const GIVEN_UP_SECONDS: i64 = 3 * DAY;

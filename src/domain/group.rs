@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::GroupId;
 use crate::domain::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
 use crate::domain::time::Instant;
-use crate::domain::zone_names::ZoneName;
+use crate::domain::time::zone_names::ZoneName;
 
 /// A company, shop or office. Contract 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

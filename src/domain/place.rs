@@ -68,7 +68,7 @@ mod tests {
     use crate::domain::ids::{CalendarId, CalendarsetId, GroupId};
     use crate::domain::text::Text;
     use crate::domain::time::Instant;
-    use crate::domain::zone_names::ZoneName;
+    use crate::domain::time::zone_names::ZoneName;
 
     #[test]
     fn a_calendar_is_at_its_own_address_else_at_that_of_its_set_else_at_the_groups() {

@@ -8,14 +8,14 @@
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::VeventId;
-use crate::domain::interval_set::Interval;
 use crate::domain::open_time::CalendarView;
 use crate::domain::outbox::{Channel, Standing};
 use crate::domain::reminder;
 use crate::domain::root::Root;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant, MINUTE};
 use crate::domain::vevent::{Appointment, Settled, Vevent};
-use crate::domain::zone::Zone;
 
 /// No reminder is due earlier before its appointment than this, in seconds: mails at most 48 hours, text messages at most
 /// from 18:30 on the day before.

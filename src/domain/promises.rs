@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::domain::ids::{CalendarId, VeventId};
-use crate::domain::interval_set::Interval;
 use crate::domain::root::Root;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::vevent::{Kind, Permits};
 
 /// A promise that a state breaks.

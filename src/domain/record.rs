@@ -17,9 +17,9 @@ use crate::domain::ids::{
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 use crate::domain::vevent::Vevent;
-use crate::domain::zone::Zone;
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {

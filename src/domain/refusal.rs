@@ -2,8 +2,8 @@
 
 use crate::domain::bookable::Obstacle;
 use crate::domain::ids::VeventId;
-use crate::domain::interval_set::Interval;
 use crate::domain::time::Instant;
+use crate::domain::time::interval_set::Interval;
 
 /// One thing that is wrong with what a caller sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! When a reminder leaves: pure times, whoever is to receive it. Contract 7.
 
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, HOUR, Instant, MINUTE};
-use crate::domain::zone::Zone;
 
 /// Text messages leave from this second of the local day on: 09:00.
 pub const SMS_DAY_BEGINS: i64 = 9 * HOUR;
@@ -31,7 +31,7 @@ pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
 /// ```
 /// use slotbook::domain::reminder::sms_time;
 /// use slotbook::domain::time::Civil;
-/// use slotbook::domain::zone::Zone;
+/// use slotbook::domain::time::zone::Zone;
 /// let paris = Zone::from_iana("Europe/Paris").unwrap();
 /// let at = |day, hour, minute| paris.instant_of(Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).unwrap());
 /// assert_eq!(sms_time(paris, at(12, 10, 0), 60), Some(at(12, 9, 0)));

@@ -23,8 +23,8 @@ use crate::domain::open_time::{CalendarView, Rules};
 use crate::domain::outbox::{Message, Outbox};
 use crate::domain::taken_time::{Taken, TakenTime};
 use crate::domain::time::Instant;
+use crate::domain::time::zone::tzdata_version;
 use crate::domain::vevent::{Kind, Vevent};
-use crate::domain::zone::tzdata_version;
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 
 use crate::domain::bookable::{Chain, Channel, lead_times};
 use crate::domain::catalogue::Catalogue;
-use crate::domain::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::open_time::{CalendarView, Lane, OpenTime};
 use crate::domain::taken_time::TakenTime;
+use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 
 /// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::domain::ids::VeventId;
-use crate::domain::interval_set::Interval;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 
 /// One live appointment's hold on a calendar.

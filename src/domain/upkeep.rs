@@ -4,8 +4,8 @@
 use crate::domain::event::Event;
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
+use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
-use crate::domain::zone::tzdata_version;
 
 /// Events that one step removes at most, so that it keeps nobody waiting.
 pub const REMOVED_AT_ONCE: usize = 1_000;
@@ -21,7 +21,7 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// use slotbook::domain::root::Root;
 /// use slotbook::domain::time::Instant;
 /// use slotbook::domain::upkeep;
-/// # use slotbook::domain::zone_names::ZoneName;
+/// # use slotbook::domain::time::zone_names::ZoneName;
 /// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
 /// let mut root = Root::new(Catalogue::new(group));
 /// assert!(upkeep::resolve(&root, Instant(0)).is_none());

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::customfield::Customs;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
-use crate::domain::interval_set::Interval;
 use crate::domain::outbox::Channel;
 use crate::domain::recurrence::Series;
 use crate::domain::text::{Colour, LongText, Text};
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
 
 /// An event of a calendar. Spec 2.7.

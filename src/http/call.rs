@@ -19,7 +19,7 @@ use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::zone::Zone;
+use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Done, Once};
 use crate::http::accounts;

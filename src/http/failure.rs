@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::refusal::{Fault, Refusal};
-use crate::domain::zone::Zone;
+use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::Closed;
 use crate::http::meters::Codes;

@@ -3,7 +3,7 @@
 use icalendar::{Calendar, Component as _, Event, EventLike as _, EventStatus, Property};
 
 use crate::domain::time::Instant;
-use crate::domain::zone;
+use crate::domain::time::zone;
 
 /// What the receiving calendar is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

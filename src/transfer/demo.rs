@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::domain::text::{Illegal, Text};
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, DAY, Instant, Weekday};
-use crate::domain::zone::Zone;
 use crate::transfer::import::read;
 use crate::transfer::{Content, ImportFault};
 use crate::wire::datetime;

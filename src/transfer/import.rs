@@ -18,9 +18,9 @@ use crate::domain::ids::{
 use crate::domain::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::domain::text::Text;
+use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
 use crate::domain::vevent::{Appointment, Kind, Vevent};
-use crate::domain::zone_names::ZoneName;
 use crate::engine::draws::Draws;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::Faults;

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
-use crate::domain::zone::Zone;
 use crate::wire::datetime;
 
 /// What values a field takes, for documents and conditions.

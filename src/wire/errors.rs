@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::bookable::{NotOffered, Obstacle, TakenBy};
-use crate::domain::interval_set::Interval;
 use crate::domain::refusal::{Fault, Refusal};
 use crate::domain::time::Instant;
-use crate::domain::zone::Zone;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::zone::Zone;
 use crate::wire::datetime::local_text;
 use crate::wire::field::Audience;
 

@@ -76,7 +76,7 @@ mod tests {
     use crate::domain::group::Group;
     use crate::domain::ids::{CustomfieldId, GroupId};
     use crate::domain::root::Root;
-    use crate::domain::zone_names::ZoneName;
+    use crate::domain::time::zone_names::ZoneName;
     use crate::wire::field::Scope;
     use serde_json::{Map, Value, json};
 

@@ -10,7 +10,7 @@ use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::text::Illegal;
 use crate::domain::time::Instant;
-use crate::domain::zone::{self, Zone};
+use crate::domain::time::zone::{self, Zone};
 pub use crate::wire::cell::{Cell, Kind};
 use crate::wire::customfield::{self, CustomMember};
 use crate::wire::datetime;

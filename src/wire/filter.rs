@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::domain::refusal::Fault;
 use crate::domain::text::Illegal;
-use crate::domain::zone::Zone;
+use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Cell, Column, Kind, Scope, Table};
 use crate::wire::params::{Object, Params};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::domain::group::Group;
 use crate::domain::ids::GroupId;
 use crate::domain::time::Instant;
-use crate::domain::zone_names::ZoneName;
+use crate::domain::time::zone_names::ZoneName;
 use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
 
 /// What everybody sees and professionals set.

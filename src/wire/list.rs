@@ -288,7 +288,7 @@ mod tests {
     use crate::domain::root::Root;
     use crate::domain::text::{Bounded, Name};
     use crate::domain::time::Instant;
-    use crate::domain::zone_names::ZoneName;
+    use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;
 
     fn root() -> Root {

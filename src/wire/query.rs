@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::domain::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::domain::zone::Zone;
+use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::params::Params;
 

@@ -104,7 +104,7 @@ mod tests {
     use crate::domain::root::Root;
     use crate::domain::text::{Email, Name, Text};
     use crate::domain::time::Instant;
-    use crate::domain::zone_names::ZoneName;
+    use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;
     use crate::wire::fiche::FICHE;
 

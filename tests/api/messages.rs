@@ -406,8 +406,9 @@ async fn an_appointment_shows_its_reminders_as_the_vectors_say() {
     let server = TestServer::start().await;
     // Before all of them: nothing is past.
     let before = slotbook::domain::time::Civil::from_ymd_hms(2024, 11, 1, 0, 0, 0).expect("a time");
-    server
-        .at(slotbook::domain::zone::Zone::from_iana("Etc/UTC").expect("a zone").instant_of(before));
+    server.at(slotbook::domain::time::zone::Zone::from_iana("Etc/UTC")
+        .expect("a zone")
+        .instant_of(before));
     let path = format!("/groups/4/fiches/{}", shop::KNOWN_FICHE);
     // The clock has gone back: the client can be reached since now.
     for accepts in [0, 1] {

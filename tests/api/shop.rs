@@ -17,9 +17,9 @@ use slotbook::domain::intervention::Intervention;
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{Bounded, Email, Name, Text};
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::domain::vevent::{Availability, Kind, Permits, Vevent};
-use slotbook::domain::zone_names::ZoneName;
 use slotbook::password;
 
 /// Covers group 4.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 use slotbook::clock::{Clock as _, SystemClock};
-use slotbook::domain::zone;
+use slotbook::domain::time::zone;
 use slotbook::wire::datetime;
 
 use super::server::{Served, booking, half_hour, practice, store_of};

@@ -11,9 +11,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
+use slotbook::domain::time::zone;
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{HOUR, Instant};
-use slotbook::domain::zone;
-use slotbook::domain::zone_names::ZoneName;
 use slotbook::wire::datetime;
 
 use super::post::{Met, Mood, Post};

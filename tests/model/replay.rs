@@ -19,9 +19,9 @@ use slotbook::domain::root::Root;
 use slotbook::domain::taken_time::Taken;
 use slotbook::domain::text::{Email, Name, Text};
 use slotbook::domain::time::Civil;
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::upkeep;
 use slotbook::domain::vevent::Permits;
-use slotbook::domain::zone_names::ZoneName;
 use slotbook::store::codec;
 use slotbook::store::state;
 

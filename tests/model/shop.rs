@@ -20,7 +20,6 @@ use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
-use slotbook::domain::interval_set::Interval;
 use slotbook::domain::intervention::Intervention;
 use slotbook::domain::record;
 use slotbook::domain::recurrence::{Exceptions, Series};
@@ -28,9 +27,10 @@ use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Email, LongText, Name, Text};
+use slotbook::domain::time::interval_set::Interval;
+use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::domain::vevent::{Availability, Key, Kind, Permits, Vevent};
-use slotbook::domain::zone_names::ZoneName;
 
 /// The group's state, the shop's clock, and everything that has happened.
 #[derive(Clone)]

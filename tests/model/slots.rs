@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use slotbook::domain::bookable::{Channel, Obstacle, bookable};
 use slotbook::domain::ids::FicheId;
-use slotbook::domain::interval_set::Interval;
 use slotbook::domain::refusal::Refusal;
 use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::Bounded;
+use slotbook::domain::time::interval_set::Interval;
+use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
 use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State};
-use slotbook::domain::zone::Zone;
 
 use super::shop::{SECRET, Shop, booking_of, by_pro, calendar, intervention};
 

@@ -2,8 +2,8 @@
 
 use crate::domain::recurrence::days::Days;
 use crate::domain::recurrence::{Occurrence, Series};
+use crate::domain::time::zone::{Offsets, Zone};
 use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, Instant};
-use crate::domain::zone::{Offsets, Zone};
 
 /// Occurrences of a series in ascending order, exceptions left out.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Series {
     /// ```
     /// use slotbook::domain::recurrence::Series;
     /// use slotbook::domain::time::Civil;
-    /// use slotbook::domain::zone::Zone;
+    /// use slotbook::domain::time::zone::Zone;
     /// let zone = Zone::from_iana("Europe/Paris").unwrap();
     /// let at = |day, hour| Civil::from_ymd_hms(2025, 6, day, hour, 0, 0).unwrap();
     /// let rule = "FREQ=WEEKLY;BYDAY=MO,WE".parse().unwrap();

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use crate::domain::recurrence::parse::RuleError;
 use crate::domain::recurrence::rule::{End, Pattern, Rule, Weekdays};
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
-use crate::domain::zone::Zone;
 
 /// The obsolete fields as a client sent them, beside no `rrule`. Numbers that are 0 count as unset, save the interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl LegacyFields<'_> {
     ///
     /// ```
     /// use slotbook::domain::recurrence::LegacyFields;
-    /// use slotbook::domain::zone::Zone;
+    /// use slotbook::domain::time::zone::Zone;
     /// let fields = LegacyFields { freq: "Weekly", interval: Some(2), byday: Some(62), ..Default::default() };
     /// let rule = fields.rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
     /// assert_eq!(rule.to_string(), "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR");

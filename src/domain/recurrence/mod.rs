@@ -22,8 +22,8 @@ pub use self::parse::{Key, RuleError};
 pub use self::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays};
 
 use self::days::{DAY_MAX, Plan};
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
-use crate::domain::zone::Zone;
 
 /// An event that takes place once or repeatedly: the wall-clock start and end of its first instance, its rule, and the
 /// days on which it does not take place.

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::domain::recurrence::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays, letters};
+use crate::domain::time::zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, Weekday};
-use crate::domain::zone;
 
 /// What is wrong with an rrule. Each message names the key at fault and says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

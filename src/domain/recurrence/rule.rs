@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::recurrence::parse::RuleError;
+use crate::domain::time::zone;
 use crate::domain::time::{CivilDay, Instant, Weekday};
-use crate::domain::zone;
 
 /// How an event repeats: a pattern of days, every how many periods, and until when. Spec 2.7.
 ///

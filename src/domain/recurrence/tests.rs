@@ -443,6 +443,6 @@ fn a_note_has_occurrences_but_no_length() {
     assert!(!note.has_occurrence_ending_after(paris, Instant(0)));
     assert_eq!(
         note.repeat_until(),
-        Some(crate::domain::zone::instant_of_utc(at("2025-09-01 00:00")))
+        Some(crate::domain::time::zone::instant_of_utc(at("2025-09-01 00:00")))
     );
 }

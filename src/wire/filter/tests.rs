@@ -9,7 +9,7 @@ use crate::domain::ids::{CustomfieldId, FicheId, GroupId};
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;
-use crate::domain::zone_names::ZoneName;
+use crate::domain::time::zone_names::ZoneName;
 use crate::wire::fiche::FICHE;
 
 fn root() -> Root {

@@ -7,11 +7,11 @@ use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
 use crate::domain::refusal::Fault;
 use crate::domain::text::{Colour, Illegal, Text};
+use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::domain::vevent::{
     Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
 };
-use crate::domain::zone::Zone;
 use crate::wire::customfield;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};

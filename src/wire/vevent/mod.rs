@@ -15,11 +15,11 @@ use crate::domain::outbox::Channel;
 use crate::domain::planning;
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::text::Colour;
+use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{Civil, DAY, Instant};
 use crate::domain::vevent::{
     Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
 };
-use crate::domain::zone::{self, Zone};
 use crate::wire::customfield::CustomMember;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields};

@@ -7,8 +7,8 @@ use crate::domain::ids::{FicheId, GroupId, InterventionId};
 use crate::domain::intervention::Intervention;
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Name, ReminderLead};
+use crate::domain::time::zone_names::ZoneName;
 use crate::domain::vevent::Key;
-use crate::domain::zone_names::ZoneName;
 use serde_json::{Map, Value, json};
 
 fn root() -> Root {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::zone::Zone;
+use crate::domain::time::zone::Zone;
 
 /// A name a group's `timezone` may have, such as `Paris`. Only names of the table exist. Its order is the table's,
 /// which runs from west to east. Stored and transferred as the name. Spec 2.1.1.
@@ -22,7 +22,7 @@ impl ZoneName {
     /// The name written exactly so, capitals included, or `None` for any other text, IANA names among them.
     ///
     /// ```
-    /// use slotbook::domain::zone_names::ZoneName;
+    /// use slotbook::domain::time::zone_names::ZoneName;
     /// assert_eq!(ZoneName::from_name("Paris").map(|name| name.zone().iana_name()), Some("Europe/Paris"));
     /// assert_eq!(ZoneName::from_name("Europe/Paris"), None);
     /// ```

@@ -1,7 +1,10 @@
 //! The three kinds of time: what the shop's clock shows, a moment in UTC, and a length.
 //!
-//! They never mix by accident: only [`crate::domain::zone`] turns one into another.
+//! They never mix by accident: only [`crate::domain::time::zone`] turns one into another.
 
+pub mod interval_set;
+pub mod zone;
+pub mod zone_names;
 use serde::{Deserialize, Serialize};
 
 /// Seconds in a minute.

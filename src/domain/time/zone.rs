@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
-use crate::domain::interval_set::Interval;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, DAY, Instant};
 
 /// A time zone: the rule by which a shop's clocks follow UTC. Copies are free, and equal when their IANA names are.
@@ -56,7 +56,7 @@ impl Zone {
     ///
     /// ```
     /// use slotbook::domain::time::Civil;
-    /// use slotbook::domain::zone::Zone;
+    /// use slotbook::domain::time::zone::Zone;
     /// let paris = Zone::from_iana("Europe/Paris").unwrap();
     /// let in_gap = paris.instant_of(Civil::from_ymd_hms(2025, 3, 30, 2, 30, 0).unwrap());
     /// assert_eq!(paris.civil_of(in_gap), Civil::from_ymd_hms(2025, 3, 30, 3, 30, 0).unwrap());
@@ -300,8 +300,8 @@ fn bucket(seconds: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::time::zone_names::ZoneName;
     use crate::domain::time::{CIVIL_MAX, INSTANT_MAX};
-    use crate::domain::zone_names::ZoneName;
     use chrono::{MappedLocalTime, NaiveDateTime, TimeDelta};
     use proptest::prelude::*;
 
