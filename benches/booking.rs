@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::decide;
+use slotbook::domain::booking::book::decide;
 use slotbook::domain::command::{BookAppointment, BookingDraws, Caller, Client, Command, Patch};
 use slotbook::domain::directory::{Directory, IdKind};
 use slotbook::domain::fiche::Fiche;

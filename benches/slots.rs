@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
-use slotbook::domain::bookable::{Chain, Channel, bookable};
-use slotbook::domain::slots::{free_starts, free_time};
+use slotbook::domain::booking::bookable::{Chain, Channel, bookable};
+use slotbook::domain::booking::slots::{free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
 

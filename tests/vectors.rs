@@ -6,7 +6,8 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::bookable::{Chain, Channel, Leg, bookable};
+use slotbook::domain::booking::bookable::{Chain, Channel, Leg, bookable};
+use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::calendar::Calendar;
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::fiche::Fiche;
@@ -16,7 +17,6 @@ use slotbook::domain::intervention::Intervention;
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::reminder::{mail_time, sms_time};
 use slotbook::domain::root::Root;
-use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::{self, Zone};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::bookable::{Chain, Channel, Leg, NotOffered};
+use crate::domain::booking::bookable::{Chain, Channel, Leg, NotOffered};
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::{CustomName, Customfield, Model};
 use crate::domain::directory::IdKind;

@@ -5,10 +5,10 @@
 //! been due before anybody asked for it. The moments of those changes stand in the rows, read from the clock as they were
 //! decided; `updated_at` would not do, since other changes move it too and it does not go back when a clock is mended.
 
+use crate::domain::booking::open_time::CalendarView;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::VeventId;
-use crate::domain::open_time::CalendarView;
 use crate::domain::outbox::{Channel, Standing};
 use crate::domain::reminder;
 use crate::domain::root::Root;

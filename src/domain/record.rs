@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::agenda;
+use crate::domain::booking::manual_change;
 use crate::domain::calendar::{Calendar, Calendarset, Sort};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Patch, Put, RecordChange};
@@ -172,7 +172,7 @@ fn change_group(
         resolved.extend(instant.map(|instant| (row.id, instant)));
     }
     let event = Event::GroupChanged { at, group: Box::new(group), resolved };
-    agenda::all_stand_free(&root.apply(&event), now)?;
+    manual_change::all_stand_free(&root.apply(&event), now)?;
     Ok(Some(event))
 }
 

@@ -1,6 +1,6 @@
 //! A rule's no to a caller, with the numbers a person would ask for. Spec 7.
 
-use crate::domain::bookable::Obstacle;
+use crate::domain::booking::bookable::Obstacle;
 use crate::domain::ids::VeventId;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;

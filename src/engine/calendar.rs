@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::bookable::{Chain, Channel, Obstacle, bookable};
+use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable};
+use crate::domain::booking::open_time::CalendarView;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::ids::CalendarId;
-use crate::domain::open_time::CalendarView;
 use crate::domain::time::Instant;
 use crate::engine::group;
 use crate::engine::link::{Link, Wiring};

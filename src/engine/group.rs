@@ -12,8 +12,8 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
-use crate::domain::agenda::Placing;
-use crate::domain::booking::Opening;
+use crate::domain::booking::book::Opening;
+use crate::domain::booking::manual_change::Placing;
 use crate::domain::command::BookingDraws;
 use crate::domain::directory::IdKind;
 use crate::domain::event::Event;

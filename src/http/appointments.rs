@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Map, Value};
 
 use crate::domain::account::Account;
-use crate::domain::booking::may_book;
+use crate::domain::booking::book::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;

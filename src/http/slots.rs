@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use crate::domain::bookable::{bookable, lead_times};
+use crate::domain::booking::bookable::{bookable, lead_times};
+use crate::domain::booking::slots::free_starts;
 use crate::domain::command::Caller;
 use crate::domain::ids::CalendarId;
 use crate::domain::root::Root;
-use crate::domain::slots::free_starts;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
 use crate::http::call::{GroupCall, Outcome, json, ok};
@@ -131,7 +131,7 @@ fn verdicts(
     start: Instant,
     now: Instant,
     to_web: bool,
-) -> Vec<(CalendarId, Result<(), Vec<crate::domain::bookable::Obstacle>>)> {
+) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::bookable::Obstacle>>)> {
     let catalogue = &root.catalogue;
     let hidden = |id: &&CalendarId| {
         to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::{channel, nameless, not_bookable_for};
+use crate::domain::booking::book::{channel, nameless, not_bookable_for};
 use crate::domain::calendar::Calendar;
 use crate::domain::command::{BookAppointment, Caller, Client};
 use crate::domain::customfield::Model;

@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::domain::bookable::{Chain, Channel, Obstacle};
-use crate::domain::booking::channel;
+use crate::domain::booking::book::channel;
+use crate::domain::booking::bookable::{Chain, Channel, Obstacle};
 use crate::domain::command::Caller;
 use crate::domain::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::refusal::Fault;

@@ -1,6 +1,6 @@
 //! What a professional does by hand: moves, restores, plages over everything. Contract 6.
 
-use slotbook::domain::bookable::{Channel, Obstacle};
+use slotbook::domain::booking::bookable::{Channel, Obstacle};
 use slotbook::domain::command::{CancelRight, PutVevent};
 use slotbook::domain::refusal::Refusal;
 use slotbook::domain::vevent::{Permits, Vevent};

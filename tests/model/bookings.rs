@@ -1,7 +1,7 @@
 //! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
 
 use slotbook::domain::account::Account;
-use slotbook::domain::bookable::{NotOffered, Obstacle};
+use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
 use slotbook::domain::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::ids::{CustomfieldId, FicheId};
 use slotbook::domain::refusal::Refusal;

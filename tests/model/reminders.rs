@@ -1,7 +1,7 @@
 //! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
 
-use slotbook::domain::agenda;
 use slotbook::domain::announcement;
+use slotbook::domain::booking::manual_change;
 use slotbook::domain::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::event::Event;
@@ -538,8 +538,8 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
         }
     });
     let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
-    let event =
-        agenda::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now).expect("legal");
+    let event = manual_change::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now)
+        .expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)
 }

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use slotbook::domain::account::Account;
 use slotbook::domain::account_link::Asker;
-use slotbook::domain::bookable::Channel;
+use slotbook::domain::booking::bookable::Channel;
+use slotbook::domain::booking::taken_time::Taken;
 use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
 use slotbook::domain::delivery::{Deliver, Item, Outcome};
@@ -16,7 +17,6 @@ use slotbook::domain::intervention::{Intervention, Interventionset};
 use slotbook::domain::record::Record;
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
-use slotbook::domain::taken_time::Taken;
 use slotbook::domain::text::{Email, Name, Text};
 use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;

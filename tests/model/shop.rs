@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::agenda;
 use slotbook::domain::announcement;
 use slotbook::domain::answers::Answered;
-use slotbook::domain::bookable::Channel;
-use slotbook::domain::booking;
+use slotbook::domain::booking::book;
+use slotbook::domain::booking::bookable::Channel;
+use slotbook::domain::booking::cancellation::{self, Cancellation};
+use slotbook::domain::booking::manual_change;
+use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::calendar::Calendar;
-use slotbook::domain::cancellation::{self, Cancellation};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::command::{
     AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
@@ -25,7 +26,6 @@ use slotbook::domain::record;
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
-use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -206,7 +206,7 @@ impl Shop {
             legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
             order: self.id(),
         };
-        let event = booking::decide(&self.root, command, &draws, self.now)?;
+        let event = book::decide(&self.root, command, &draws, self.now)?;
         self.carry_out(event);
         Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
     }
@@ -231,7 +231,7 @@ impl Shop {
     /// Does something to the agenda by a professional's hand; whether it changed anything.
     pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
         let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
-        match agenda::decide(&self.root, command, &draws, self.now)? {
+        match manual_change::decide(&self.root, command, &draws, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);

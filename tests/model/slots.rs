@@ -1,10 +1,10 @@
 //! Offered = bookable = what a naive search finds, minute by minute. Contract 4.
 
 use proptest::prelude::*;
-use slotbook::domain::bookable::{Channel, Obstacle, bookable};
+use slotbook::domain::booking::bookable::{Channel, Obstacle, bookable};
+use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::ids::FicheId;
 use slotbook::domain::refusal::Refusal;
-use slotbook::domain::slots::free_starts;
 use slotbook::domain::text::Bounded;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::domain::agenda::{self, Placing, Room};
 use crate::domain::announcement;
-use crate::domain::bookable::Obstacle;
-use crate::domain::booking::{self, Opening};
-use crate::domain::cancellation::{self, Cancellation};
+use crate::domain::booking::book::{self, Opening};
+use crate::domain::booking::bookable::Obstacle;
+use crate::domain::booking::cancellation::{self, Cancellation};
+use crate::domain::booking::manual_change::{self, Placing, Room};
 use crate::domain::command::{
     AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
     PutVevent, RecordChange,
@@ -57,7 +57,7 @@ impl State {
 
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
-        match guarded(|| booking::open(&self.root, command, &draws, now)) {
+        match guarded(|| book::open(&self.root, command, &draws, now)) {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(opening)) => {
@@ -115,7 +115,7 @@ impl State {
                 self.ask_next(envelope, now, opening, draws, obstacles);
             }
             (Ok(Err(obstacles)), Matter::Placing(_)) => {
-                self.refuse(envelope, agenda::not_available(obstacles))
+                self.refuse(envelope, manual_change::not_available(obstacles))
             }
             (Ok(Ok(())), Matter::Booking { opening, draws }) => {
                 self.book(envelope, *opening, &draws, word.calendar, now);
@@ -156,7 +156,7 @@ impl State {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        match guarded(|| agenda::open(&self.root, command, &draws, now)) {
+        match guarded(|| manual_change::open(&self.root, command, &draws, now)) {
             Ok(Ok(Some(placing))) => match placing.room.clone() {
                 Some(room) => {
                     self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) })

@@ -1,12 +1,12 @@
 //! Every start that may be given away, found by walking sorted intervals. Contract 4.
 //!
-//! The same rules as [`crate::domain::bookable::bookable`], read over a window instead of at one point; a property test holds
+//! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
 //! the two together.
 
-use crate::domain::bookable::{Chain, Channel, lead_times};
+use crate::domain::booking::bookable::{Chain, Channel, lead_times};
+use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
+use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::catalogue::Catalogue;
-use crate::domain::open_time::{CalendarView, Lane, OpenTime};
-use crate::domain::taken_time::TakenTime;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 

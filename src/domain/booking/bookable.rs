@@ -1,9 +1,9 @@
 //! May this start be given away? The one place that knows. Contract 4.
 
+use crate::domain::booking::open_time::{CalendarView, OpenTime};
+use crate::domain::booking::taken_time::Taken;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::open_time::{CalendarView, OpenTime};
-use crate::domain::taken_time::Taken;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 

@@ -1,6 +1,6 @@
 //! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
 
-use crate::domain::bookable::{Chain, Channel, Leg, Obstacle, bookable};
+use crate::domain::booking::bookable::{Chain, Channel, Leg, Obstacle, bookable};
 use crate::domain::command::{PutVevent, VeventDraws};
 use crate::domain::customfield::Model;
 use crate::domain::event::Event;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
+use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
 use crate::domain::customfield::{Customs, Model};
@@ -142,30 +142,32 @@ impl Opening {
             ..Rare::default()
         };
         let zone = root.catalogue.zone();
-        let leg =
-            |((leg, interval), (id, key)): ((crate::domain::bookable::Leg, Interval), &(_, _))| {
-                Vevent {
-                    id: *id,
-                    calendar_id,
-                    kind: Kind::Appointment(Appointment {
-                        civil_start: zone.civil_of(interval.start),
-                        start: interval.start,
-                        length_seconds: u32::try_from(leg.length_seconds)
-                            .expect("an intervention is at most a day long"),
-                        intervention_id: leg.intervention_id,
-                        fiche_id: self.fiche.0,
-                        key: *key,
-                        state: State::default(),
-                        smsreminder: command.smsreminder.unwrap_or(by_default),
-                        from_web: command.from_web,
-                        reminders: Reminders::since(now),
-                    }),
-                    deleted: false,
-                    created_at: at,
-                    updated_at: at,
-                    rare: rare.clone().boxed(),
-                }
-            };
+        let leg = |((leg, interval), (id, key)): (
+            (crate::domain::booking::bookable::Leg, Interval),
+            &(_, _),
+        )| {
+            Vevent {
+                id: *id,
+                calendar_id,
+                kind: Kind::Appointment(Appointment {
+                    civil_start: zone.civil_of(interval.start),
+                    start: interval.start,
+                    length_seconds: u32::try_from(leg.length_seconds)
+                        .expect("an intervention is at most a day long"),
+                    intervention_id: leg.intervention_id,
+                    fiche_id: self.fiche.0,
+                    key: *key,
+                    state: State::default(),
+                    smsreminder: command.smsreminder.unwrap_or(by_default),
+                    from_web: command.from_web,
+                    reminders: Reminders::since(now),
+                }),
+                deleted: false,
+                created_at: at,
+                updated_at: at,
+                rare: rare.clone().boxed(),
+            }
+        };
         let legs = self.chain.legs_from(self.start).zip(&draws.legs).map(leg).collect();
         Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
+use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::recurrence::Series;
-use crate::domain::taken_time::TakenTime;
 use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
+use crate::domain::booking::taken_time::Taken;
 use crate::domain::ids::FicheId;
-use crate::domain::taken_time::Taken;
 
 /// Each client's live appointments.
 #[derive(Clone, Debug, Default)]
