@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::cli::{Failed, listen};
 use crate::config::MaybeAddress;
-use crate::domain::outbox::{Channel, Kind};
+use crate::domain::messaging::outbox::{Channel, Kind};
 use crate::engine::Engine;
 use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;

@@ -9,7 +9,7 @@ use crate::cli::operator::{self, Request};
 use crate::cli::{Failed, print};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
-use crate::domain::delivery::Outcome;
+use crate::domain::messaging::delivery::Outcome;
 use crate::engine::Sending;
 use crate::engine::draws::Draws;
 use crate::engine::link::Wiring;

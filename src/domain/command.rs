@@ -7,13 +7,13 @@ use crate::domain::account::Account;
 use crate::domain::account_link::PendingRdv;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::{CustomName, CustomValue, Customfield};
-use crate::domain::delivery::Deliver;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
 use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::messaging::delivery::Deliver;
 use crate::domain::record::Record;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;

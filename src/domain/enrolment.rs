@@ -6,7 +6,7 @@ use crate::domain::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordCha
 use crate::domain::event::Event;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::FicheId;
-use crate::domain::outbox::{Content, LinkPurpose};
+use crate::domain::messaging::outbox::{Content, LinkPurpose};
 use crate::domain::record;
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;

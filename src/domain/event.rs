@@ -13,7 +13,7 @@ use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
 use crate::domain::intervention::{Intervention, Interventionset};
-use crate::domain::outbox::Message;
+use crate::domain::messaging::outbox::Message;
 use crate::domain::time::Instant;
 use crate::domain::vevent::Vevent;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::customfield::Customs;
 use crate::domain::ids::FicheId;
-use crate::domain::outbox::Channel;
+use crate::domain::messaging::outbox::Channel;
 use crate::domain::text::{Email, LongText, Name, Text};
 use crate::domain::time::{Civil, Instant};
 

@@ -21,7 +21,7 @@ use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::intervention::{Intervention, Interventionset};
-use crate::domain::outbox::{Message, Outbox};
+use crate::domain::messaging::outbox::{Message, Outbox};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::vevent::{Kind, Vevent};

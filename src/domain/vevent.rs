@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::customfield::Customs;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
-use crate::domain::outbox::Channel;
+use crate::domain::messaging::outbox::Channel;
 use crate::domain::recurrence::Series;
 use crate::domain::text::{Colour, LongText, Text};
 use crate::domain::time::interval_set::Interval;

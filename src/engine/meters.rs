@@ -8,7 +8,7 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, R
 use tokio::time::Instant as Stopwatch;
 
 use crate::domain::command::Command;
-use crate::domain::outbox::{Channel, Kind, Message, Progress};
+use crate::domain::messaging::outbox::{Channel, Kind, Message, Progress};
 
 /// Where figures go; nowhere by default.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::delivery::Item;
 use crate::domain::ids::GroupId;
+use crate::domain::messaging::delivery::Item;
 use crate::domain::time::Instant;
 
 /// Something that may be due, of one group.

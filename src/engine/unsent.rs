@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::outbox::{Channel, Kind, Progress};
-use crate::domain::planning;
+use crate::domain::messaging::outbox::{Channel, Kind, Progress};
+use crate::domain::messaging::planning;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::engine::Engine;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::domain::ids::MessageId;
-use crate::domain::outbox::Progress;
+use crate::domain::messaging::outbox::Progress;
 use crate::domain::root::Root;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;

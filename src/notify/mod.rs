@@ -12,8 +12,8 @@ mod words;
 
 pub use self::page::{Page, page, when};
 
-use crate::domain::delivery::Outcome;
-use crate::domain::outbox::{Channel, Content, Message};
+use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::outbox::{Channel, Content, Message};
 use crate::domain::root::Root;
 use crate::domain::seal::Seal;
 use crate::domain::text::Text;

@@ -3,11 +3,11 @@
 use askama::Template;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::delivery;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
+use crate::domain::messaging::delivery;
+use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
 use crate::domain::place::Place;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;

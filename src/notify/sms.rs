@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use crate::domain::delivery::Outcome;
+use crate::domain::messaging::delivery::Outcome;
 use crate::notify::{deferred, refused, whole};
 
 /// Bytes of an answer that are read; of them a line is kept.

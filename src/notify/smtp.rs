@@ -11,7 +11,7 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use crate::clock;
-use crate::domain::delivery::Outcome;
+use crate::domain::messaging::delivery::Outcome;
 use crate::domain::time::Instant;
 use crate::notify::letter::Letter;
 use crate::notify::{deferred, refused, whole};

@@ -17,7 +17,7 @@ use crate::domain::directory::{Apikey, Block, Directory, IdKind, Pro};
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
 use crate::domain::intervention::{Intervention, Interventionset};
-use crate::domain::outbox::{Message, Outbox};
+use crate::domain::messaging::outbox::{Message, Outbox};
 use crate::domain::root::{Root, Spent};
 use crate::domain::seal::Seal;
 use crate::domain::time::Instant;

@@ -15,7 +15,7 @@ use crate::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
     InterventionsetId, VeventId,
 };
-use crate::domain::outbox::Outbox;
+use crate::domain::messaging::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::domain::text::Text;
 use crate::domain::time::zone_names::ZoneName;
@@ -528,9 +528,11 @@ fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, no
     let group = &scope.root.catalogue.group;
     let lead =
         |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
-    let mail =
-        crate::domain::reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()));
-    let sms = crate::domain::reminder::sms_time(
+    let mail = crate::domain::messaging::reminder::mail_time(
+        appointment.start,
+        lead(group.mailreminder.minutes()),
+    );
+    let sms = crate::domain::messaging::reminder::sms_time(
         scope.zone,
         appointment.start,
         lead(group.smsreminder.minutes()),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::domain::directory::{Directory, IdKind, Pro};
 use crate::domain::ids::{GroupId, ProId};
-use crate::domain::outbox::Outbox;
+use crate::domain::messaging::outbox::Outbox;
 use crate::domain::root::Root;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::{FAULTS_MAX, Faults};

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::ids::GroupId;
-use slotbook::domain::outbox::{Content, LinkPurpose};
+use slotbook::domain::messaging::outbox::{Content, LinkPurpose};
 use slotbook::password::sha1_hex;
 
 use crate::server::{Answer, TestServer, answer};
@@ -21,7 +21,7 @@ async fn confirm(server: &TestServer, token: &str, password: &str) -> Answer {
 /// The links mailed so far: to whom, what for, the token.
 fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
     let root = server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
-    let link = |message: &slotbook::domain::outbox::Message| match &message.content {
+    let link = |message: &slotbook::domain::messaging::outbox::Message| match &message.content {
         Content::AccountLink { purpose, token, .. } => {
             Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
         }

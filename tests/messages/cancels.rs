@@ -1,6 +1,6 @@
 //! No attempt begins after the answer to a cancel.
 
-use slotbook::domain::outbox::{Progress, Why};
+use slotbook::domain::messaging::outbox::{Progress, Why};
 use slotbook::domain::text::ReminderLead;
 
 use super::house::{House, cancel, group, until};

@@ -1,8 +1,8 @@
 //! What leaves when: the hours of text messages, and what was due while the server was down.
 
 use slotbook::clock::Clock as _;
-use slotbook::domain::outbox::{Progress, Why};
-use slotbook::domain::reminder::is_sms_hour;
+use slotbook::domain::messaging::outbox::{Progress, Why};
+use slotbook::domain::messaging::reminder::is_sms_hour;
 use slotbook::domain::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
 
@@ -122,7 +122,7 @@ fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     house.post.is(Mood::Busy);
     house.live(async |engine| {
         until(engine, "both were tried", |root| {
-            let tried = |it: &&std::sync::Arc<slotbook::domain::outbox::Message>| {
+            let tried = |it: &&std::sync::Arc<slotbook::domain::messaging::outbox::Message>| {
                 matches!(it.progress, Progress::Waiting { attempts: 1, .. })
             };
             root.outbox.messages().filter(tried).count() == 2

@@ -14,7 +14,7 @@ use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::intervention::Intervention;
-use slotbook::domain::outbox::{Message, Progress};
+use slotbook::domain::messaging::outbox::{Message, Progress};
 use slotbook::domain::root::Root;
 use slotbook::domain::seal::Seal;
 use slotbook::domain::text::{Bounded, Email, Name, Text};

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::domain::ids::{CalendarId, FicheId};
-use slotbook::domain::outbox::Progress;
+use slotbook::domain::messaging::outbox::Progress;
 use slotbook::domain::text::{Bounded, Name, ReminderLead, Text};
 use slotbook::domain::vevent::{Kind, Vevent};
 use slotbook::engine::Engine;

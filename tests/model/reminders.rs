@@ -1,15 +1,17 @@
 //! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
 
-use slotbook::domain::announcement;
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::command::{Patch, Put, RecordChange, VeventDraws};
-use slotbook::domain::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{FicheId, VeventId};
-use slotbook::domain::outbox::{Channel, Content, LinkPurpose, Message, Progress, Standing, Why};
-use slotbook::domain::planning;
+use slotbook::domain::messaging::announcement;
+use slotbook::domain::messaging::delivery::{self, Deliver, Item, Outcome};
+use slotbook::domain::messaging::outbox::{
+    Channel, Content, LinkPurpose, Message, Progress, Standing, Why,
+};
+use slotbook::domain::messaging::planning;
 use slotbook::domain::root::Root;
 use slotbook::domain::text::{ReminderLead, Text};
 use slotbook::domain::vevent::{Key, Kind, Vevent};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::announcement;
 use slotbook::domain::answers::Answered;
 use slotbook::domain::booking::book;
 use slotbook::domain::booking::bookable::Channel;
@@ -15,13 +14,14 @@ use slotbook::domain::command::{
     AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
     FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
-use slotbook::domain::delivery::{self, Deliver};
 use slotbook::domain::enrolment;
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
 use slotbook::domain::intervention::Intervention;
+use slotbook::domain::messaging::announcement;
+use slotbook::domain::messaging::delivery::{self, Deliver};
 use slotbook::domain::record;
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::refusal::{Refusal, Refusals};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::domain::announcement;
 use crate::domain::booking::book::{self, Opening};
 use crate::domain::booking::bookable::Obstacle;
 use crate::domain::booking::cancellation::{self, Cancellation};
@@ -11,12 +10,13 @@ use crate::domain::command::{
     AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
     PutVevent, RecordChange,
 };
-use crate::domain::delivery;
 use crate::domain::directory::IdKind;
 use crate::domain::enrolment;
 use crate::domain::event::Event;
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
-use crate::domain::outbox::Message;
+use crate::domain::messaging::announcement;
+use crate::domain::messaging::delivery;
+use crate::domain::messaging::outbox::Message;
 use crate::domain::record;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;

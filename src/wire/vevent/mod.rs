@@ -11,8 +11,8 @@ pub use self::revision::revise;
 
 use crate::domain::customfield::Model;
 use crate::domain::ids::{CalendarId, VeventId};
-use crate::domain::outbox::Channel;
-use crate::domain::planning;
+use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::planning;
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::text::Colour;
 use crate::domain::time::zone::{self, Zone};

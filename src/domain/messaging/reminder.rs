@@ -14,7 +14,7 @@ const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 /// `None` when that setting is 0, which asks for no reminder. Contract 7.
 ///
 /// ```
-/// use slotbook::domain::reminder::mail_time;
+/// use slotbook::domain::messaging::reminder::mail_time;
 /// use slotbook::domain::time::Instant;
 /// assert_eq!(mail_time(Instant(7_200), 60), Some(Instant(3_600)));
 /// assert_eq!(mail_time(Instant(7_200), 0), None);
@@ -29,7 +29,7 @@ pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
 /// that setting is 0. Contract 7.
 ///
 /// ```
-/// use slotbook::domain::reminder::sms_time;
+/// use slotbook::domain::messaging::reminder::sms_time;
 /// use slotbook::domain::time::Civil;
 /// use slotbook::domain::time::zone::Zone;
 /// let paris = Zone::from_iana("Europe/Paris").unwrap();

@@ -6,10 +6,12 @@
 use crate::domain::event::Event;
 use crate::domain::fiche::Fiche;
 use crate::domain::ids::{FicheId, MessageId, VeventId};
-use crate::domain::outbox::{Channel, Content, Message, Progress, Standing, Why, Withdrawn};
-use crate::domain::phone;
-use crate::domain::planning::{self, TOO_LATE_SECONDS};
-use crate::domain::reminder::{SMS_DAY_BEGINS, is_sms_hour};
+use crate::domain::messaging::outbox::{
+    Channel, Content, Message, Progress, Standing, Why, Withdrawn,
+};
+use crate::domain::messaging::phone;
+use crate::domain::messaging::planning::{self, TOO_LATE_SECONDS};
+use crate::domain::messaging::reminder::{SMS_DAY_BEGINS, is_sms_hour};
 use crate::domain::root::Root;
 use crate::domain::text::Text;
 use crate::domain::time::zone::Zone;

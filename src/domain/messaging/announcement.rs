@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::domain::delivery::{self, address_of, recipient_of};
 use crate::domain::event::Event;
 use crate::domain::ids::VeventId;
-use crate::domain::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
-use crate::domain::planning::standing;
+use crate::domain::messaging::delivery::{self, address_of, recipient_of};
+use crate::domain::messaging::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
+use crate::domain::messaging::planning::standing;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::domain::vevent::{Appointment, Vevent};

@@ -1,6 +1,6 @@
 //! Which messages count together among those that one recipient gets within a day.
 
-use crate::domain::outbox::{Content, FIRST, Message, Outbox};
+use crate::domain::messaging::outbox::{Content, FIRST, Message, Outbox};
 use crate::domain::text::folded;
 use crate::domain::time::Instant;
 

@@ -5,7 +5,7 @@
 /// is the first. `None` where there is none, or one of more than 15 digits, which nobody has (E.164).
 ///
 /// ```
-/// use slotbook::domain::phone::international;
+/// use slotbook::domain::messaging::phone::international;
 /// assert_eq!(international("06 12 34 56 78", "+33").as_deref(), Some("+33612345678"));
 /// assert_eq!(international("0044 20 7946 0000", "33").as_deref(), Some("+442079460000"));
 /// assert_eq!(international("+33 (0)6 12 34 56 78", "").as_deref(), Some("+33612345678"));
@@ -26,7 +26,7 @@ pub fn international(number: &str, default_prefix: &str) -> Option<String> {
 /// certainly is one.
 ///
 /// ```
-/// use slotbook::domain::phone::for_texts;
+/// use slotbook::domain::messaging::phone::for_texts;
 /// assert_eq!(for_texts(["01 23 45 67 89", "06 12 34 56 78"], "33").as_deref(), Some("+33612345678"));
 /// assert_eq!(for_texts(["01 23 45 67 89", ""], "33").as_deref(), Some("+33123456789"));
 /// assert_eq!(for_texts(["01 23 45 67 89", "+49 30 123456"], "33").as_deref(), Some("+33123456789"));

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use self::share::Share;
+use self::recipient_quota::Share;
 use crate::domain::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::text::{Text, folded};
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
@@ -527,7 +527,7 @@ impl Outbox {
     }
 
     fn index(&mut self, message: &Message) {
-        for standing in told::standings(message) {
+        for standing in last_notified::standings(message) {
             self.about.insert((standing.id, message.id));
         }
         if message.is_open() {
@@ -551,7 +551,7 @@ impl Outbox {
     }
 
     fn unindex(&mut self, message: &Message) {
-        for standing in told::standings(message) {
+        for standing in last_notified::standings(message) {
             self.about.remove(&(standing.id, message.id));
         }
         self.open.remove(&message.id);
@@ -576,8 +576,7 @@ impl Outbox {
     }
 }
 
-mod share;
-mod told;
-
+mod last_notified;
+mod recipient_quota;
 #[cfg(test)]
 mod tests;
