@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use slotbook::clock::{Clock, SystemClock};
-use slotbook::domain::directory::{Directory, IdKind};
+use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::messaging::delivery::Item;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::root::Root;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::directory::{Directory, IdKind};
+use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::root::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::domain::booking::bookable::{Chain, Channel, Leg, NotOffered};
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::{CustomName, Customfield, Model};
-use crate::domain::directory::IdKind;
 use crate::domain::group::Group;
+use crate::domain::identity::directory::IdKind;
 use crate::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId,
 };

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::account::Account;
-use crate::domain::account_link::PendingRdv;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
+use crate::domain::identity::account::Account;
+use crate::domain::identity::account_link::PendingRdv;
 use crate::domain::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::account::Account;
-use crate::domain::account_link::AccountLink;
 use crate::domain::answers::Answered;
 use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::customfield::Customfield;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
+use crate::domain::identity::account::Account;
+use crate::domain::identity::account_link::AccountLink;
 use crate::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
 use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::messaging::outbox::Message;

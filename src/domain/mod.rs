@@ -1,19 +1,15 @@
 //! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
 
-pub mod access;
-pub mod account;
-pub mod account_link;
 pub mod answers;
 pub mod booking;
 pub mod calendar;
 pub mod catalogue;
 pub mod command;
 pub mod customfield;
-pub mod directory;
-pub mod enrolment;
 pub mod event;
 pub mod fiche;
 pub mod group;
+pub mod identity;
 pub mod ids;
 pub mod intervention;
 pub mod messaging;
@@ -23,7 +19,6 @@ pub mod record;
 pub mod recurrence;
 pub mod refusal;
 pub mod root;
-pub mod seal;
 pub mod text;
 pub mod time;
 pub mod upkeep;

@@ -7,10 +7,10 @@ use crate::domain::calendar::{Calendar, Calendarset, Sort};
 use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Patch, Put, RecordChange};
 use crate::domain::customfield::{CustomName, Customfield, Model};
-use crate::domain::directory::IdKind;
 use crate::domain::event::Event;
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
+use crate::domain::identity::directory::IdKind;
 use crate::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
 };

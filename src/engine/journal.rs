@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::domain::access::AccessRefusal;
-use crate::domain::directory::Directory;
+use crate::domain::identity::access::AccessRefusal;
+use crate::domain::identity::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::engine::admission::Permit;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use crate::domain::directory::Directory;
+use crate::domain::identity::directory::Directory;
 use crate::domain::ids::GroupId;
 use crate::domain::root::Root;
 use crate::engine::aside::Aside;

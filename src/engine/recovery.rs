@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::event::Event;
+use crate::domain::identity::directory::{Directory, DirectoryEvent};
+use crate::domain::identity::link_secret::Seal;
 use crate::domain::ids::GroupId;
 use crate::domain::promises;
 use crate::domain::root::Root;
-use crate::domain::seal::Seal;
 use crate::domain::time::Instant;
 use crate::domain::upkeep;
 use crate::engine::aside::Aside;

@@ -8,8 +8,8 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::access::{self, AccessRefusal, ChangeAccess};
-use crate::domain::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
+use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
+use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
 use crate::domain::ids::GroupId;
 use crate::engine::draws::Draws;
 use crate::engine::group;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::account_link::{Aim, PendingRdv};
 use crate::domain::command::{AskLink, Command, FollowLink, LinkWish};
-use crate::domain::enrolment::NO_SUCH_LINK;
+use crate::domain::identity::account_link::{Aim, PendingRdv};
+use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::ids::GroupId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;

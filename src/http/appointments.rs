@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::account::Account;
 use crate::domain::booking::book::may_book;
 use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
+use crate::domain::identity::account::Account;
 use crate::domain::ids::VeventId;
 use crate::domain::root::Root;
 use crate::domain::text::Email;

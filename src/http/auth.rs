@@ -11,9 +11,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::domain::account::Account;
 use crate::domain::command::Caller;
-use crate::domain::directory::{Apikey, Directory, Pro};
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::text::{self, Text};
 use crate::domain::time::Instant;

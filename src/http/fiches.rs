@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::domain::account::Account;
 use crate::domain::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::fiche::Fiche;
+use crate::domain::identity::account::Account;
 use crate::domain::ids::FicheId;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;

@@ -16,10 +16,10 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::account_link::{AccountLink, Aim};
 use crate::domain::command::{
     CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
 };
+use crate::domain::identity::account_link::{AccountLink, Aim};
 use crate::domain::ids::GroupId;
 use crate::domain::refusal::Refusal;
 use crate::domain::root::Root;

@@ -5,7 +5,7 @@ use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use crate::domain::directory::Pro;
+use crate::domain::identity::directory::Pro;
 use crate::domain::ids::GroupId;
 use crate::http::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
 use crate::http::body::{Form, Incoming};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::directory::{BLOCK, Block, IdKind};
+use crate::domain::identity::directory::{BLOCK, Block, IdKind};
 use crate::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;

@@ -7,8 +7,8 @@ use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 
-use crate::domain::account::Account;
-use crate::domain::directory::Directory;
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::Directory;
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::text::Text;
 use crate::domain::time::Instant;

@@ -8,8 +8,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::domain::fiche::Fiche;
+use crate::domain::identity::link_secret::Seal;
 use crate::domain::ids::{FicheId, GroupId, VeventId};
-use crate::domain::seal::Seal;
 use crate::domain::text::Email;
 use crate::domain::vevent::Key;
 

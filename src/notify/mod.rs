@@ -12,10 +12,10 @@ mod words;
 
 pub use self::page::{Page, page, when};
 
+use crate::domain::identity::link_secret::Seal;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
 use crate::domain::root::Root;
-use crate::domain::seal::Seal;
 use crate::domain::text::Text;
 use crate::domain::time::Instant;
 

@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::directory::{Directory, Pro};
+use crate::domain::identity::directory::{Directory, Pro};
 use crate::domain::root::Root;
 use crate::transfer::MESSAGES_MADE;
 use crate::transfer::people::hex;

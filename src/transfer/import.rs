@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::domain::catalogue::Catalogue;
 use crate::domain::customfield::{CustomName, Customfield, Model};
-use crate::domain::directory::{Directory, IdKind};
 use crate::domain::fiche::Fiche;
 use crate::domain::group::Group;
+use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
     InterventionsetId, VeventId,
@@ -296,7 +296,7 @@ impl Import<'_> {
 struct People {
     directory: Directory,
     /// Those of each group, in the order of the groups.
-    accounts: Vec<Vec<Arc<crate::domain::account::Account>>>,
+    accounts: Vec<Vec<Arc<crate::domain::identity::account::Account>>>,
 }
 
 /// Reads everything but the rows, and notes all ids.

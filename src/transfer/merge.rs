@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use imbl::OrdMap;
 use serde_json::Value;
 
-use crate::domain::directory::{Directory, IdKind, Pro};
+use crate::domain::identity::directory::{Directory, IdKind, Pro};
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::root::Root;

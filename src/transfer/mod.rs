@@ -14,7 +14,7 @@ mod tests;
 
 pub use self::faults::ImportFault;
 
-use crate::domain::directory::Directory;
+use crate::domain::identity::directory::Directory;
 use crate::domain::root::Root;
 
 /// In a group of a document, beside its sections: how many messages it has made. An export leaves the messages out, but

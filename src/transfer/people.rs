@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::account::Account;
-use crate::domain::directory::{Apikey, Pro};
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::ids::{FicheId, GroupId, ProId};
 use crate::domain::root::Root;
 use crate::domain::text::{Email, Illegal, Text};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::directory::Pro;
+use crate::domain::identity::directory::Pro;
 use crate::domain::ids::{GroupId, ProId};
 use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;

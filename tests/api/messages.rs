@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::seal::Seal;
+use slotbook::domain::identity::link_secret::Seal;
 use slotbook::domain::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
 use slotbook::engine::draws::Draws;

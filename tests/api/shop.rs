@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
-use slotbook::domain::account::Account;
 use slotbook::domain::calendar::{Calendar, Calendarset};
 use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::customfield::{CustomName, Customfield, Model};
-use slotbook::domain::directory::{Apikey, Directory, IdKind, Pro};
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
+use slotbook::domain::identity::account::Account;
+use slotbook::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
 use slotbook::domain::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, ProId, VeventId,
 };

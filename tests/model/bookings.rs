@@ -1,8 +1,8 @@
 //! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
 
-use slotbook::domain::account::Account;
 use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
 use slotbook::domain::customfield::{CustomName, CustomValue, Customfield, Model};
+use slotbook::domain::identity::account::Account;
 use slotbook::domain::ids::{CustomfieldId, FicheId};
 use slotbook::domain::refusal::Refusal;
 use slotbook::domain::text::{Bounded, Email, Name, Text};

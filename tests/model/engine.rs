@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use slotbook::clock::ManualClock;
 use slotbook::domain::command::{CancelAppointment, CancelRight, Command};
-use slotbook::domain::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::event::Event;
+use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::ids::{GroupId, VeventId};
 use slotbook::domain::root::Root;
 use slotbook::domain::vevent::Permits;

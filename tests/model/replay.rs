@@ -2,8 +2,6 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
-use slotbook::domain::account::Account;
-use slotbook::domain::account_link::Asker;
 use slotbook::domain::booking::bookable::Channel;
 use slotbook::domain::booking::taken_time::Taken;
 use slotbook::domain::calendar::{Calendar, Calendarset};
@@ -11,6 +9,8 @@ use slotbook::domain::command::{AskLink, CancelRight, LinkWish, Patch, Put, Reco
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
+use slotbook::domain::identity::account::Account;
+use slotbook::domain::identity::account_link::Asker;
 use slotbook::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::intervention::{Intervention, Interventionset};
 use slotbook::domain::messaging::delivery::{Deliver, Item, Outcome};

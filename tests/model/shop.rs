@@ -14,10 +14,10 @@ use slotbook::domain::command::{
     AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
     FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
-use slotbook::domain::enrolment;
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
 use slotbook::domain::group::Group;
+use slotbook::domain::identity::enrolment;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
 use slotbook::domain::intervention::Intervention;
 use slotbook::domain::messaging::announcement;

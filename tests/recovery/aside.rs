@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slotbook::domain::directory::DirectoryEvent;
 use slotbook::domain::event::Event;
 use slotbook::domain::fiche::Fiche;
+use slotbook::domain::identity::directory::DirectoryEvent;
 use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::root::Root;
 use slotbook::domain::text::LongText;

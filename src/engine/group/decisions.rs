@@ -10,9 +10,9 @@ use crate::domain::command::{
     AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
     PutVevent, RecordChange,
 };
-use crate::domain::directory::IdKind;
-use crate::domain::enrolment;
 use crate::domain::event::Event;
+use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::enrolment;
 use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;

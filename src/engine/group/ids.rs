@@ -1,7 +1,7 @@
 //! The ids a group has in hand: they stay there until an event has used them, so that a refusal costs none.
 
 use crate::domain::command::{BookingDraws, Command, VeventDraws};
-use crate::domain::directory::IdKind;
+use crate::domain::identity::directory::IdKind;
 use crate::domain::ids::{FicheId, VeventId};
 use crate::domain::record;
 use crate::engine::group::State;

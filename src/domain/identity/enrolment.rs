@@ -1,10 +1,10 @@
 //! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
 
-use crate::domain::account::Account;
-use crate::domain::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
 use crate::domain::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
 use crate::domain::event::Event;
 use crate::domain::fiche::Fiche;
+use crate::domain::identity::account::Account;
+use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
 use crate::domain::ids::FicheId;
 use crate::domain::messaging::outbox::{Content, LinkPurpose};
 use crate::domain::record;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::domain::directory::{Apikey, Directory, DirectoryEvent, Pro};
+use crate::domain::identity::directory::{Apikey, Directory, DirectoryEvent, Pro};
 use crate::domain::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;

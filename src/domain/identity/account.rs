@@ -25,7 +25,7 @@ impl Account {
     /// Whether a fiche is its own. What is its own stays so.
     ///
     /// ```
-    /// use slotbook::domain::account::Account;
+    /// use slotbook::domain::identity::account::Account;
     /// use slotbook::domain::ids::FicheId;
     /// use slotbook::domain::text::{Email, Text};
     /// let id = |number| FicheId::new(number).unwrap();

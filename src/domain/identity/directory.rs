@@ -4,8 +4,8 @@ use imbl::OrdMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::identity::link_secret::Seal;
 use crate::domain::ids::{GroupId, ProId};
-use crate::domain::seal::Seal;
 use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 

@@ -1,0 +1,8 @@
+//! Callers: applications, professionals, client accounts and the links that confirm them.
+
+pub mod access;
+pub mod account;
+pub mod account_link;
+pub mod directory;
+pub mod enrolment;
+pub mod link_secret;
