@@ -19,8 +19,8 @@ use slotbook::clock::{Clock as _, ManualClock};
 use slotbook::domain::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
-use slotbook::domain::ids::{FicheId, ProId};
-use slotbook::domain::text::{LongText, Text};
+use slotbook::domain::records::ids::{FicheId, ProId};
+use slotbook::domain::records::text::{LongText, Text};
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::Engine;
 

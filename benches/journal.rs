@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use slotbook::domain::ids::GroupId;
+use slotbook::domain::records::ids::GroupId;
 use slotbook::store::{
     BatchNumber, Frames, Log, NewGeneration, Position, Record, SledLog, StoreError, Stream, Visitor,
 };

@@ -5,7 +5,7 @@ use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use sha1::{Digest, Sha1};
 
-use crate::domain::text::Text;
+use crate::domain::records::text::Text;
 
 /// A hash of no known password: verifying against it costs what verifying against a professional's does.
 pub const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIGhlcmUu$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";

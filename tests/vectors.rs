@@ -8,23 +8,23 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use slotbook::domain::booking::bookable::{Chain, Channel, Leg, bookable};
 use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::calendar::Calendar;
-use slotbook::domain::catalogue::Catalogue;
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::group::Group;
-use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
-use slotbook::domain::intervention::Intervention;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
+use slotbook::domain::records::calendar::Calendar;
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::Group;
+use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::text::{Bounded, Name};
+use slotbook::domain::records::vevent::{
+    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
+};
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::root::Root;
-use slotbook::domain::text::{Bounded, Name};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::{self, Zone};
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::domain::vevent::{
-    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
-};
 
 /// Failures beyond these are only counted.
 const SHOWN_MAX: usize = 20;

@@ -1,19 +1,19 @@
 //! A practice for benchmarks: calendars open all week, some with appointments.
 
-use slotbook::domain::calendar::Calendar;
-use slotbook::domain::catalogue::Catalogue;
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::group::Group;
-use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
-use slotbook::domain::intervention::Intervention;
-use slotbook::domain::recurrence::{Exceptions, Series};
-use slotbook::domain::root::Root;
-use slotbook::domain::text::{Bounded, Name};
-use slotbook::domain::time::zone_names::ZoneName;
-use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
-use slotbook::domain::vevent::{
+use slotbook::domain::records::calendar::Calendar;
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::Group;
+use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::text::{Bounded, Name};
+use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
+use slotbook::domain::recurrence::{Exceptions, Series};
+use slotbook::domain::root::Root;
+use slotbook::domain::time::zone_names::ZoneName;
+use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
 
 /// Monday 5 January 2026, midnight in Paris.
 pub(crate) const MONDAY: Civil = Civil(1_767_571_200);

@@ -3,23 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::customfield::{CustomName, CustomValue, Customfield};
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::PendingRdv;
-use crate::domain::ids::{
+use crate::domain::messaging::delivery::Deliver;
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
-use crate::domain::intervention::{Intervention, Interventionset};
-use crate::domain::messaging::delivery::Deliver;
-use crate::domain::record::Record;
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::record_change::Record;
+use crate::domain::records::text::{Email, LongText, Text};
+use crate::domain::records::vevent::{Key, Vevent};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
-use crate::domain::text::{Email, LongText, Text};
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Key, Vevent};
 
 /// Who asks. Contract 3.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::answers::Answered;
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::customfield::Customfield;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLink;
-use crate::domain::ids::{CalendarsetId, InterventionsetId, VeventId};
-use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::messaging::outbox::Message;
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::time::Instant;
-use crate::domain::vevent::Vevent;
 
 /// A change of one group, decided once and never judged again. The order of the variants is the format on disk: new
 /// ones go to the end, none is ever reused.

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::vevent::{Kind, Permits};
 use crate::domain::root::Root;
 use crate::domain::time::interval_set::Interval;
-use crate::domain::vevent::{Kind, Permits};
 
 /// A promise that a state breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A rule's no to a caller, with the numbers a person would ask for. Spec 7.
 
 use crate::domain::booking::bookable::Obstacle;
-use crate::domain::ids::VeventId;
+use crate::domain::records::ids::VeventId;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 

@@ -10,21 +10,21 @@ use crate::domain::answers::Answers;
 use crate::domain::booking::client_time::ClientTime;
 use crate::domain::booking::open_time::{CalendarView, Rules};
 use crate::domain::booking::taken_time::{Taken, TakenTime};
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::catalogue::Catalogue;
-use crate::domain::customfield::Customfield;
 use crate::domain::event::Event;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::IdKind;
-use crate::domain::ids::{CalendarId, FicheId, VeventId};
-use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::messaging::outbox::{Message, Outbox};
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::{Kind, Vevent};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
-use crate::domain::vevent::{Kind, Vevent};
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]

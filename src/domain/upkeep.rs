@@ -2,7 +2,7 @@
 //! was deleted long ago.
 
 use crate::domain::event::Event;
-use crate::domain::ids::VeventId;
+use crate::domain::records::ids::VeventId;
 use crate::domain::root::Root;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
@@ -15,9 +15,9 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// it, as do those that are over. Overlaps that come of it stand: nobody can be asked.
 ///
 /// ```
-/// # use slotbook::domain::catalogue::Catalogue;
-/// use slotbook::domain::group::Group;
-/// use slotbook::domain::ids::GroupId;
+/// # use slotbook::domain::records::catalogue::Catalogue;
+/// use slotbook::domain::records::group::Group;
+/// use slotbook::domain::records::ids::GroupId;
 /// use slotbook::domain::root::Root;
 /// use slotbook::domain::time::Instant;
 /// use slotbook::domain::upkeep;

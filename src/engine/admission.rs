@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 
 /// Bounds on what may be under way at once.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Groups set aside: their history holds what this release cannot carry out. Nobody is let in, and nothing of them is
 //! lost: every new generation carries them on. Invariant 9.
 
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::domain::root::Root;
 use crate::store::state::{self, Waiting};
 use crate::store::{Position, Record, StoreError};

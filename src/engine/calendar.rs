@@ -7,8 +7,8 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable};
 use crate::domain::booking::open_time::CalendarView;
-use crate::domain::catalogue::Catalogue;
-use crate::domain::ids::CalendarId;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
 use crate::engine::group;
 use crate::engine::link::{Link, Wiring};

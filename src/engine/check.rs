@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::domain::ids::GroupId;
 use crate::domain::promises::{self, Broken};
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::vevent::Vevent;
 use crate::domain::root::Root;
-use crate::domain::vevent::Vevent;
 use crate::engine::aside::Aside;
 use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};

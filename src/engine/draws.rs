@@ -6,9 +6,9 @@ use rand::{Rng, RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
 
 use crate::domain::command::LinkDraws;
-use crate::domain::ids::GroupId;
-use crate::domain::text::Text;
-use crate::domain::vevent::Key;
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::Key;
 
 /// A source of draws.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::domain::booking::manual_change::Placing;
 use crate::domain::command::BookingDraws;
 use crate::domain::event::Event;
 use crate::domain::identity::directory::IdKind;
-use crate::domain::ids::{CalendarId, GroupId, VeventId};
+use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::directory::Directory;
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::domain::root::Root;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;

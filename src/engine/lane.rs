@@ -45,8 +45,8 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::{GroupId, MessageId};
     use crate::domain::messaging::delivery::Item;
+    use crate::domain::records::ids::{GroupId, MessageId};
 
     fn matter(id: u64) -> Matter {
         (GroupId::new(1).expect("an id"), Item::Message(MessageId::new(id).expect("an id")))

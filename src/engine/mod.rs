@@ -45,7 +45,7 @@ use crate::clock::Clock;
 use crate::domain::command::Command;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
-use crate::domain::ids::{GroupId, VeventId};
+use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::notify::Carriers;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::domain::identity::directory::Directory;
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::domain::root::Root;
 use crate::engine::aside::Aside;
 use crate::engine::link::Link;

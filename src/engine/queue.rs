@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::ids::GroupId;
 use crate::domain::messaging::delivery::Item;
+use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
 /// Something that may be due, of one group.
@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::ids::MessageId;
+    use crate::domain::records::ids::MessageId;
 
     fn group(id: u64) -> GroupId {
         GroupId::new(id).expect("an id")

@@ -17,10 +17,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::domain::ids::GroupId;
 use crate::domain::messaging::delivery::Item;
 use crate::domain::messaging::outbox::{Channel, Message as Letter, Progress};
 use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::records::ids::GroupId;
 use crate::domain::root::Root;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;

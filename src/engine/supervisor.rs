@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::engine::draws::Draws;
 use crate::engine::group;
 use crate::engine::health::Health;

@@ -2,7 +2,7 @@
 //! as long as they are to be.
 
 use crate::domain::command::Command;
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::domain::time::DAY;
 use crate::domain::upkeep;
 use crate::engine::{Engine, Rejection};

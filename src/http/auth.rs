@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use crate::domain::command::Caller;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
-use crate::domain::ids::{GroupId, ProId};
-use crate::domain::text::{self, Text};
+use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::text::{self, Text};
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;
@@ -30,7 +30,7 @@ use crate::wire::params::Params;
 
 /// Seconds for which a verified credential need not be verified again.
 const REMEMBERED_SECONDS: i64 = 60;
-/// Characters of an e-mail address at most, as [`crate::domain::text::Email`] has it.
+/// Characters of an e-mail address at most, as [`crate::domain::records::text::Email`] has it.
 const EMAIL_MAX: usize = 255;
 /// Accounts of one address, beside that of the group that is meant, whose passwords a credential is held against.
 const OTHERS_MAX: usize = 4;

@@ -1,9 +1,9 @@
 //! Calendars. Spec 4.2, contract 3, 4.
 
-use crate::domain::calendar::Calendar;
 use crate::domain::command::{Put, RecordChange};
-use crate::domain::ids::{CalendarsetId, InterventionId};
-use crate::domain::intervention::Intervention;
+use crate::domain::records::calendar::Calendar;
+use crate::domain::records::ids::{CalendarsetId, InterventionId};
+use crate::domain::records::intervention::Intervention;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::http::call::{GroupCall, Outcome};

@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use crate::domain::calendar::{Calendar, Calendarset};
 use crate::domain::command::{Caller, Command, RecordChange};
-use crate::domain::customfield::Customfield;
-use crate::domain::fiche::Fiche;
-use crate::domain::ids::GroupId;
-use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;

@@ -1,7 +1,7 @@
 //! Definitions of customised attributes. Spec 4.9, contract 9.
 
 use crate::domain::command::{Put, RecordChange};
-use crate::domain::customfield::Customfield;
+use crate::domain::records::customfield::Customfield;
 use crate::domain::root::Root;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::records::{self, Resource};

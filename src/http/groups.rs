@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Command, RecordChange};
-use crate::domain::ids::GroupId;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::ids::GroupId;
 use crate::domain::root::Root;
 use crate::http::call::{Call, GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;

@@ -1,8 +1,8 @@
 //! Interventions. Spec 4.4, contract 3, 4.
 
 use crate::domain::command::{Put, RecordChange};
-use crate::domain::ids::{CalendarId, InterventionsetId};
-use crate::domain::intervention::Intervention;
+use crate::domain::records::ids::{CalendarId, InterventionsetId};
+use crate::domain::records::intervention::Intervention;
 use crate::domain::root::Root;
 use crate::http::calendars::all;
 use crate::http::call::{GroupCall, Outcome};

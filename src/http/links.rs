@@ -20,11 +20,11 @@ use crate::domain::command::{
     CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
 };
 use crate::domain::identity::account_link::{AccountLink, Aim};
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::refusal::Refusal;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::vevent::{Appointment, Vevent};
 use crate::engine::Rejection;
 use crate::http::accounts;
 use crate::http::routes::{Server, Source};
@@ -160,7 +160,7 @@ async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
         return gone(server, Some(subscriber.group));
     };
     let mut fields = Patch::default();
-    fields.push(|fiche: &mut crate::domain::fiche::Fiche| fiche.rappel_email = false);
+    fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
         Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &root),

@@ -13,15 +13,15 @@ use axum::response::Response;
 use hyper::body::Frame;
 use serde_json::{Map, Value};
 
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::customfield::Customfield;
-use crate::domain::fiche::Fiche;
-use crate::domain::ids::{
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId, VeventId,
 };
-use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::root::Root;
-use crate::domain::vevent::Vevent;
 use crate::http::call::{GroupCall, Outcome, json};
 use crate::http::computing::Turn;
 use crate::http::failure::Failure;

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::domain::identity::directory::Pro;
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 use crate::http::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
 use crate::http::body::{Form, Incoming};
 use crate::http::call::{Outcome, json as answer, ok};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::ids::MessageId;
 use crate::domain::messaging::outbox::Progress;
+use crate::domain::records::ids::MessageId;
 use crate::domain::root::Root;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;

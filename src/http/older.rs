@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
-use crate::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::engine::published::Published;

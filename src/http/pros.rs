@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::ids::ProId;
+use crate::domain::records::ids::ProId;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;
 use crate::http::listing::{Found, found_by, write};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::command::{Command, Patch, Put, RecordChange};
-use crate::domain::record::{Record, deletion};
+use crate::domain::records::record_change::{Record, deletion};
 use crate::domain::root::Root;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};

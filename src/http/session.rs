@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::Directory;
-use crate::domain::ids::{GroupId, ProId};
-use crate::domain::text::Text;
+use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::text::Text;
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use crate::domain::booking::bookable::{bookable, lead_times};
 use crate::domain::booking::slots::free_starts;
 use crate::domain::command::Caller;
-use crate::domain::ids::CalendarId;
+use crate::domain::records::ids::CalendarId;
 use crate::domain::root::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::domain::command::{Command, PutVevent, VeventDraft};
-use crate::domain::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
-use crate::domain::vevent::Vevent;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;

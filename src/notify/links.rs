@@ -7,11 +7,11 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::domain::fiche::Fiche;
 use crate::domain::identity::link_secret::Seal;
-use crate::domain::ids::{FicheId, GroupId, VeventId};
-use crate::domain::text::Email;
-use crate::domain::vevent::Key;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{FicheId, GroupId, VeventId};
+use crate::domain::records::text::Email;
+use crate::domain::records::vevent::Key;
 
 /// Bytes of a proof: nobody guesses 128 bits.
 const PROOF_BYTES: usize = 16;

@@ -15,8 +15,8 @@ pub use self::page::{Page, page, when};
 use crate::domain::identity::link_secret::Seal;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
+use crate::domain::records::text::Text;
 use crate::domain::root::Root;
-use crate::domain::text::Text;
 use crate::domain::time::Instant;
 
 /// Who carries messages, and what they say of this server.

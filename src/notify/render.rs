@@ -3,15 +3,15 @@
 use askama::Template;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
-use crate::domain::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
-use crate::domain::place::Place;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::place::Place;
+use crate::domain::records::vevent::Key;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::vevent::Key;
 use crate::notify::Frame;
 use crate::notify::calendar::{Entry, Method, ics};
 use crate::notify::gsm;

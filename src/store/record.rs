@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 
 use crate::store::codec::RECORD_FORMAT;
 

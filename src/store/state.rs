@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::domain::answers::Answered;
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::catalogue::Catalogue;
-use crate::domain::customfield::Customfield;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
 use crate::domain::identity::link_secret::Seal;
-use crate::domain::intervention::{Intervention, Interventionset};
 use crate::domain::messaging::outbox::{Message, Outbox};
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::root::{Root, Spent};
 use crate::domain::time::Instant;
-use crate::domain::vevent::Vevent;
 use crate::store::codec::{self, DecodeError};
 
 /// Rows of one frame.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::text::{Illegal, Text};
+use crate::domain::records::text::{Illegal, Text};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, DAY, Instant, Weekday};
 use crate::transfer::import::read;

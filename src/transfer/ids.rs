@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
-use crate::domain::ids::{GroupId, ID_MAX};
+use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::transfer::Content;
 use crate::transfer::faults::Faults;
 use crate::wire::value;

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::catalogue::Catalogue;
-use crate::domain::customfield::{CustomName, Customfield, Model};
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::directory::{Directory, IdKind};
-use crate::domain::ids::{
+use crate::domain::messaging::outbox::Outbox;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::{CustomName, Customfield, Model};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
     InterventionsetId, VeventId,
 };
-use crate::domain::messaging::outbox::Outbox;
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::root::Root;
-use crate::domain::text::Text;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
-use crate::domain::vevent::{Appointment, Kind, Vevent};
 use crate::engine::draws::Draws;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::Faults;
@@ -347,16 +347,16 @@ impl Sections<'_> {
             };
         }
         section!(calendarsets, &CALENDARSET, CalendarsetId, |id| {
-            crate::domain::calendar::Calendarset::new(id, now)
+            crate::domain::records::calendar::Calendarset::new(id, now)
         });
-        section!(calendars, &CALENDAR, CalendarId, |id| crate::domain::calendar::Calendar::new(
-            id, now
-        ));
+        section!(calendars, &CALENDAR, CalendarId, |id| {
+            crate::domain::records::calendar::Calendar::new(id, now)
+        });
         section!(interventionsets, &INTERVENTIONSET, InterventionsetId, |id| {
-            crate::domain::intervention::Interventionset::new(id, now)
+            crate::domain::records::intervention::Interventionset::new(id, now)
         });
         section!(interventions, &INTERVENTION, InterventionId, |id| {
-            crate::domain::intervention::Intervention::new(id, now)
+            crate::domain::records::intervention::Intervention::new(id, now)
         });
         let str0 = CustomName::new("str0").expect("a custom name");
         let blank =

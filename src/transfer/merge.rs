@@ -6,8 +6,8 @@ use imbl::OrdMap;
 use serde_json::Value;
 
 use crate::domain::identity::directory::{Directory, IdKind, Pro};
-use crate::domain::ids::{GroupId, ProId};
 use crate::domain::messaging::outbox::Outbox;
+use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::root::Root;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::{FAULTS_MAX, Faults};

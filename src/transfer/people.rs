@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Pro};
-use crate::domain::ids::{FicheId, GroupId, ProId};
+use crate::domain::records::ids::{FicheId, GroupId, ProId};
+use crate::domain::records::text::{Email, Illegal, Text};
 use crate::domain::root::Root;
-use crate::domain::text::{Email, Illegal, Text};
 use crate::domain::time::Instant;
 use crate::password;
 use crate::transfer::faults::Faults;

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::import::{Import, Taken, read};
 use super::merge::merge;
 use super::{Content, ImportFault, demo, export};
-use crate::domain::ids::{FicheId, GroupId, VeventId};
 use crate::domain::messaging::outbox::Channel;
 use crate::domain::messaging::planning;
-use crate::domain::text::Text;
+use crate::domain::records::ids::{FicheId, GroupId, VeventId};
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::{Kind, Settled};
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Kind, Settled};
 use crate::engine::draws::Draws;
 use crate::wire::datetime;
 
@@ -220,7 +220,7 @@ fn what_is_wrong_is_named_by_its_path() {
     };
     assert_eq!(put("/vevents/0/end", json!("2025-06-12 10:00:00")), ["groups[0].vevents[0].end"]);
     assert_eq!(
-        put("/vevents/0/id", json!(crate::domain::ids::ID_MAX))[0],
+        put("/vevents/0/id", json!(crate::domain::records::ids::ID_MAX))[0],
         "groups[0].vevents[0].id"
     );
     assert_eq!(

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::ids::{CalendarId, CalendarsetId};
-use crate::domain::text::Name;
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::ids::{CalendarId, CalendarsetId};
+use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
 use crate::wire::legal::Legal as _;

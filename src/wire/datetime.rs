@@ -1,6 +1,6 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Spec 1, contract 1.
 
-use crate::domain::text::Illegal;
+use crate::domain::records::text::Illegal;
 use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{
     CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,

@@ -292,7 +292,7 @@ fn span(zone: Zone, interval: Interval) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::VeventId;
+    use crate::domain::records::ids::VeventId;
 
     fn paris() -> Zone {
         Zone::from_iana("Europe/Paris").expect("a zone")

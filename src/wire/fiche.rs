@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::customfield::Model;
-use crate::domain::fiche::Fiche;
-use crate::domain::ids::FicheId;
-use crate::domain::text::{Illegal, Name};
+use crate::domain::records::customfield::Model;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::{Illegal, Name};
 use crate::domain::time::Instant;
 use crate::wire::customfield::CustomMember;
 use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
@@ -71,10 +71,10 @@ fn lastname() -> Field<Fiche> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::catalogue::Catalogue;
-    use crate::domain::customfield::{CustomName, Customfield};
-    use crate::domain::group::Group;
-    use crate::domain::ids::{CustomfieldId, GroupId};
+    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::records::customfield::{CustomName, Customfield};
+    use crate::domain::records::group::Group;
+    use crate::domain::records::ids::{CustomfieldId, GroupId};
     use crate::domain::root::Root;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::field::Scope;

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use crate::domain::command::{Caller, Patch};
-use crate::domain::customfield::{CustomKind, CustomName};
+use crate::domain::records::customfield::{CustomKind, CustomName};
+use crate::domain::records::text::Illegal;
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
-use crate::domain::text::Illegal;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::{self, Zone};
 pub use crate::wire::cell::{Cell, Kind};

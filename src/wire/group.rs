@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::group::Group;
-use crate::domain::ids::GroupId;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
@@ -83,7 +83,7 @@ fn module() -> Vec<Field<Group>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::catalogue::Catalogue;
+    use crate::domain::records::catalogue::Catalogue;
     use crate::domain::root::Root;
     use crate::wire::field::Scope;
     use serde_json::json;

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::ids::{InterventionId, InterventionsetId};
-use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::records::ids::{InterventionId, InterventionsetId};
+use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Table, fields, plain};
 

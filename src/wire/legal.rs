@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::domain::group::{Currency, Usercolors};
-use crate::domain::ids::{CalendarsetId, InterventionsetId};
-use crate::domain::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::group::{Currency, Usercolors};
+use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
+use crate::domain::records::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::datetime;

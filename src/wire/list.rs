@@ -281,12 +281,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    use crate::domain::calendar::Calendar;
-    use crate::domain::catalogue::Catalogue;
-    use crate::domain::group::Group;
-    use crate::domain::ids::{CalendarId, GroupId};
+    use crate::domain::records::calendar::Calendar;
+    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::ids::{CalendarId, GroupId};
+    use crate::domain::records::text::{Bounded, Name};
     use crate::domain::root::Root;
-    use crate::domain::text::{Bounded, Name};
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;

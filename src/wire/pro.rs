@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::domain::identity::directory::Pro;
-use crate::domain::ids::{GroupId, ProId};
-use crate::domain::text::{Email, Name, Text};
+use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
 use crate::wire::value;

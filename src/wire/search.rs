@@ -97,12 +97,12 @@ fn digits(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::catalogue::Catalogue;
-    use crate::domain::fiche::Fiche;
-    use crate::domain::group::Group;
-    use crate::domain::ids::{CalendarId, FicheId, GroupId};
+    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::records::fiche::Fiche;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::ids::{CalendarId, FicheId, GroupId};
+    use crate::domain::records::text::{Email, Name, Text};
     use crate::domain::root::Root;
-    use crate::domain::text::{Email, Name, Text};
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;

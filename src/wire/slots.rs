@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::domain::booking::book::channel;
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle};
 use crate::domain::command::Caller;
-use crate::domain::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
+use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::refusal::Fault;
 use crate::domain::root::Root;
 use crate::domain::time::interval_set::Interval;

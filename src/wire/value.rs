@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use crate::domain::ids::ID_MAX;
-use crate::domain::text::Illegal;
+use crate::domain::records::ids::ID_MAX;
+use crate::domain::records::text::Illegal;
 use crate::domain::time::Civil;
 use crate::wire::datetime;
 

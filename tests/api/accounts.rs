@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::records::catalogue::Catalogue;
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{
@@ -231,7 +231,8 @@ async fn the_key_alone_cannot_book_in_an_accounts_name() {
 async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
     let server = TestServer::with_account(|catalogue| {
         for calendar in catalogue.calendars.values_mut() {
-            Arc::make_mut(calendar).mintime_annulation = slotbook::domain::text::Bounded::known(60);
+            Arc::make_mut(calendar).mintime_annulation =
+                slotbook::domain::records::text::Bounded::known(60);
         }
     })
     .await;

@@ -129,7 +129,7 @@ async fn each_wrong_field_is_named_and_nothing_changes() {
     let refused =
         answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": nameless }))).await;
     refused.refused(400, 2, Some("fiche.lastname"));
-    let group = slotbook::domain::ids::GroupId::new(4).unwrap();
+    let group = slotbook::domain::records::ids::GroupId::new(4).unwrap();
     assert_eq!(server.engine.published().root(group).unwrap().sequence, 0);
 }
 

@@ -2,8 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::ids::GroupId;
 use slotbook::domain::messaging::outbox::{Content, LinkPurpose};
+use slotbook::domain::records::ids::GroupId;
 use slotbook::password::sha1_hex;
 
 use crate::server::{Answer, TestServer, answer};

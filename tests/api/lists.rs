@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::ids::{CalendarId, InterventionId};
-use slotbook::domain::intervention::Intervention;
-use slotbook::domain::text::{Name, Text};
+use slotbook::domain::records::ids::{CalendarId, InterventionId};
+use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::text::{Name, Text};
 
 use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, COLOUR, CUT, HIDDEN_CALENDAR, KEY_OF_ALL, OTHER_CALENDAR, clock};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::identity::link_secret::Seal;
-use slotbook::domain::text::{Bounded, ReminderLead, Text};
+use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::link::Wiring;
@@ -16,7 +16,9 @@ use super::server::{TestServer, answer};
 use super::shop::{self, CALENDAR, CUT};
 
 /// The shop, where nobody carries messages, so that they are to be read.
-async fn writing(change: impl FnOnce(&mut slotbook::domain::catalogue::Catalogue)) -> TestServer {
+async fn writing(
+    change: impl FnOnce(&mut slotbook::domain::records::catalogue::Catalogue),
+) -> TestServer {
     let seal = Some(Seal::new([3; 32]));
     let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
     let roots = vec![shop::group_four(change), shop::group_five()];
@@ -117,7 +119,7 @@ async fn it_is_known_which_messages_a_key_alone_has_caused() {
     let appointment = booked(&server, "2025-06-03 10:00:00").await;
     let path = format!("/groups/4/appointments/{}", appointment["id"]);
     answer(server.by_pro(Method::DELETE, &path)).await.is(200);
-    let group = slotbook::domain::ids::GroupId::new(4).expect("an id");
+    let group = slotbook::domain::records::ids::GroupId::new(4).expect("an id");
     let root = server.engine.published().root(group).expect("group 4");
     let by_key: Vec<bool> = root.outbox.messages().map(|message| message.is_by_key()).collect();
     assert_eq!(by_key, [true, false], "the booking, and its cancellation by a professional");
@@ -262,8 +264,8 @@ async fn a_long_ledger_comes_whole_and_in_pages() {
     assert!(names.len() == 80 && names.is_sorted_by(|a, b| a >= b));
 }
 
-fn shop_calendar() -> slotbook::domain::ids::CalendarId {
-    slotbook::domain::ids::CalendarId::new(CALENDAR).expect("an id")
+fn shop_calendar() -> slotbook::domain::records::ids::CalendarId {
+    slotbook::domain::records::ids::CalendarId::new(CALENDAR).expect("an id")
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::ids::GroupId;
+use slotbook::domain::records::ids::GroupId;
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{CALENDAR, CUT, KEY_OF_ALL, OTHER_CALENDAR, clock};

@@ -2,9 +2,9 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::domain::ids::{InterventionId, InterventionsetId};
-use slotbook::domain::intervention::Interventionset;
-use slotbook::domain::text::Name;
+use slotbook::domain::records::ids::{InterventionId, InterventionsetId};
+use slotbook::domain::records::intervention::Interventionset;
+use slotbook::domain::records::text::Name;
 use slotbook::password::sha1_hex;
 
 use crate::server::{TestServer, answer};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
-use slotbook::domain::catalogue::Catalogue;
+use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::root::Root;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;

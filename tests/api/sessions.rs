@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::domain::ids::GroupId;
+use slotbook::domain::records::ids::GroupId;
 use slotbook::notify::Carriers;
 use slotbook::password::sha1_hex;
 

@@ -3,23 +3,23 @@
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
-use slotbook::domain::calendar::{Calendar, Calendarset};
-use slotbook::domain::catalogue::Catalogue;
-use slotbook::domain::customfield::{CustomName, Customfield, Model};
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::group::Group;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
-use slotbook::domain::ids::{
+use slotbook::domain::records::calendar::{Calendar, Calendarset};
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::Group;
+use slotbook::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, ProId, VeventId,
 };
-use slotbook::domain::intervention::Intervention;
+use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::text::{Bounded, Email, Name, Text};
+use slotbook::domain::records::vevent::{Availability, Kind, Permits, Vevent};
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::{Bounded, Email, Name, Text};
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::domain::vevent::{Availability, Kind, Permits, Vevent};
 use slotbook::password;
 
 /// Covers group 4.

@@ -82,7 +82,7 @@ async fn calendars_are_chosen_by_id_and_by_set_and_by_how_many_must_be_free() {
 #[tokio::test]
 async fn the_first_slot_is_found_beyond_a_week() {
     let server = TestServer::with(|catalogue| {
-        catalogue.group.max_multirdvs = slotbook::domain::text::Bounded::known(2)
+        catalogue.group.max_multirdvs = slotbook::domain::records::text::Bounded::known(2)
     })
     .await;
     let path = "/groups/4/availabletimeslots?intervention_ids[]=21&intervention_ids[]=22&first=1";

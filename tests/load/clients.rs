@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use slotbook::domain::ids::VeventId;
+use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::time::{Civil, CivilDay};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

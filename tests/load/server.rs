@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
 use slotbook::domain::event::Event;
-use slotbook::domain::ids::GroupId;
+use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::root::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;

@@ -1,7 +1,7 @@
 //! No attempt begins after the answer to a cancel.
 
 use slotbook::domain::messaging::outbox::{Progress, Why};
-use slotbook::domain::text::ReminderLead;
+use slotbook::domain::records::text::ReminderLead;
 
 use super::house::{House, cancel, group, until};
 use super::post::Mood;

@@ -3,7 +3,7 @@
 use slotbook::clock::Clock as _;
 use slotbook::domain::messaging::outbox::{Progress, Why};
 use slotbook::domain::messaging::reminder::is_sms_hour;
-use slotbook::domain::text::ReminderLead;
+use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
 
 use slotbook::domain::root::Root;

@@ -5,10 +5,10 @@ use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
-use slotbook::domain::ids::{CalendarId, FicheId};
 use slotbook::domain::messaging::outbox::Progress;
-use slotbook::domain::text::{Bounded, Name, ReminderLead, Text};
-use slotbook::domain::vevent::{Kind, Vevent};
+use slotbook::domain::records::ids::{CalendarId, FicheId};
+use slotbook::domain::records::text::{Bounded, Name, ReminderLead, Text};
+use slotbook::domain::records::vevent::{Kind, Vevent};
 use slotbook::engine::Engine;
 
 use super::house::{House, cancel, group, phone, settled, until, until_later, vevent};
@@ -423,8 +423,9 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
         for (index, name) in names.iter().enumerate() {
             let mut fields = Patch::default();
             let Ok(name) = Name::new(name) else { continue };
-            fields
-                .push(move |group: &mut slotbook::domain::group::Group| group.name = name.clone());
+            fields.push(move |group: &mut slotbook::domain::records::group::Group| {
+                group.name = name.clone()
+            });
             if engine
                 .write(group(), Command::ChangeRecord(RecordChange::Group(fields)))
                 .await

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::domain::messaging::outbox::Progress;
-use slotbook::domain::text::ReminderLead;
-use slotbook::domain::vevent::Settled;
+use slotbook::domain::records::text::ReminderLead;
+use slotbook::domain::records::vevent::Settled;
 
 use super::house::{House, progress, settled, until, until_later};
 use super::post::Mood;

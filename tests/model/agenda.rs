@@ -2,8 +2,8 @@
 
 use slotbook::domain::booking::bookable::{Channel, Obstacle};
 use slotbook::domain::command::{CancelRight, PutVevent};
+use slotbook::domain::records::vevent::{Permits, Vevent};
 use slotbook::domain::refusal::Refusal;
-use slotbook::domain::vevent::{Permits, Vevent};
 
 use super::shop::{Shop, booking_of, redrawn};
 
@@ -64,7 +64,7 @@ fn a_deleted_event_keeps_its_place_and_is_deleted_once() {
     assert_eq!(shop.by_hand(&PutVevent::Delete(ada.id)), Ok(false));
     let row = shop.root.rows.get(&ada.id).expect("kept");
     assert!(row.deleted && row.created_at == shop_time && row.updated_at == shop.now);
-    let nobody = slotbook::domain::ids::VeventId::new(999).expect("an id");
+    let nobody = slotbook::domain::records::ids::VeventId::new(999).expect("an id");
     let draft = redrawn(|_, _| {});
     assert_eq!(shop.by_hand(&PutVevent::Change(nobody, draft)), Err(vec![Refusal::NoResult]));
 }

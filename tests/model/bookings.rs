@@ -1,12 +1,12 @@
 //! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
 
 use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
-use slotbook::domain::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::ids::{CustomfieldId, FicheId};
+use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
+use slotbook::domain::records::ids::{CustomfieldId, FicheId};
+use slotbook::domain::records::text::{Bounded, Email, Name, Text};
+use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::refusal::Refusal;
-use slotbook::domain::text::{Bounded, Email, Name, Text};
-use slotbook::domain::vevent::Permits;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
 
@@ -88,16 +88,18 @@ fn a_chain_longer_than_the_group_allows_is_a_wrong_parameter() {
 
 #[test]
 fn lead_times_are_named_before_anything_else_that_is_wrong() {
-    let early =
-        |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let early = |c: &mut slotbook::domain::records::calendar::Calendar| {
+        c.mintime_rdv = Bounded::known(26 * 60)
+    };
     let mut shop = Shop::open_on_tuesday().with_calendar(1, early);
     assert!(matches!(
         shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
         Refusal::MintimeRdv { .. }
     ));
     shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("exactly 26 hours ahead is in time");
-    let late =
-        |c: &mut slotbook::domain::calendar::Calendar| c.maxrdv_period = Bounded::known(25 * 60);
+    let late = |c: &mut slotbook::domain::records::calendar::Calendar| {
+        c.maxrdv_period = Bounded::known(25 * 60)
+    };
     let mut shop = Shop::open_on_tuesday().with_calendar(1, late);
     assert!(matches!(
         shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
@@ -109,8 +111,9 @@ fn lead_times_are_named_before_anything_else_that_is_wrong() {
 
 #[test]
 fn without_a_calendar_lead_times_refuse_only_where_they_hold_on_every_calendar() {
-    let early =
-        |c: &mut slotbook::domain::calendar::Calendar| c.mintime_rdv = Bounded::known(26 * 60);
+    let early = |c: &mut slotbook::domain::records::calendar::Calendar| {
+        c.mintime_rdv = Bounded::known(26 * 60)
+    };
     let shop = Shop::open_on_tuesday().with_calendar(1, early);
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     command.calendar_id = None;
@@ -265,8 +268,9 @@ fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
     shop.book(&command).expect("free");
     assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Byron");
     assert!(shop.root.fiche_of_email("ada@example.org").is_none(), "the address changed too");
-    let mut fiche =
-        slotbook::domain::fiche::Fiche::clone(shop.root.fiches.get(&known).expect("there"));
+    let mut fiche = slotbook::domain::records::fiche::Fiche::clone(
+        shop.root.fiches.get(&known).expect("there"),
+    );
     fiche.deleted = true;
     shop.root.put_fiche(fiche.into());
     command.date = civil("2026-03-03 10:30");

@@ -1,7 +1,7 @@
 //! Who may cancel what, and until when. Spec 4.8, contract 6.
 
 use slotbook::domain::command::CancelRight;
-use slotbook::domain::ids::VeventId;
+use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::refusal::Refusal;
 
 use super::shop::{SECRET, Shop, booking_of};

@@ -3,18 +3,18 @@
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::event::Event;
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::group::Group;
-use slotbook::domain::ids::{FicheId, VeventId};
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::messaging::outbox::{
     Channel, Content, LinkPurpose, Message, Progress, Standing, Why,
 };
 use slotbook::domain::messaging::planning;
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::Group;
+use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::text::{ReminderLead, Text};
+use slotbook::domain::records::vevent::{Key, Kind, Vevent};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::{ReminderLead, Text};
-use slotbook::domain::vevent::{Key, Kind, Vevent};
 
 use super::shop::{Shop, booking_of, civil, redrawn};
 use slotbook::domain::command::{CancelRight, PutVevent};
@@ -133,9 +133,9 @@ fn other_changes_of_an_appointment_move_no_reminder() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 12:00");
-    let state = |row: &mut slotbook::domain::vevent::Vevent| {
+    let state = |row: &mut slotbook::domain::records::vevent::Vevent| {
         if let Kind::Appointment(appointment) = &mut row.kind {
-            appointment.state = slotbook::domain::vevent::State::Pending;
+            appointment.state = slotbook::domain::records::vevent::State::Pending;
         }
     };
     shop.by_hand(&PutVevent::Change(id, redrawn(move |_, row| state(row)))).expect("legal");
@@ -247,7 +247,7 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
                 "2026-03-03 06:00",
                 "2026-03-03 12:00",
                 "",
-                slotbook::domain::vevent::Permits::All,
+                slotbook::domain::records::vevent::Permits::All,
             )
             .with_group(|group| {
                 group.smsreminder = ReminderLead::new(60).expect("a lead");
@@ -413,7 +413,8 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
         |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 4, carried: true });
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
-            fiche.email = Some(slotbook::domain::text::Email::new(email).expect("an address"));
+            fiche.email =
+                Some(slotbook::domain::records::text::Email::new(email).expect("an address"));
         });
         by_key(shop, id, email)
     };

@@ -8,29 +8,31 @@ use slotbook::domain::booking::bookable::Channel;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::calendar::Calendar;
-use slotbook::domain::catalogue::Catalogue;
 use slotbook::domain::command::{
     AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
     FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
 use slotbook::domain::event::Event;
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::group::Group;
 use slotbook::domain::identity::enrolment;
-use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId};
-use slotbook::domain::intervention::Intervention;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, Deliver};
-use slotbook::domain::record;
+use slotbook::domain::records::calendar::Calendar;
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::Group;
+use slotbook::domain::records::ids::{
+    CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId,
+};
+use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::record_change;
+use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
+use slotbook::domain::records::vevent::{Availability, Key, Kind, Permits, Vevent};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::refusal::{Refusal, Refusals};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::domain::vevent::{Availability, Key, Kind, Permits, Vevent};
 
 /// The group's state, the shop's clock, and everything that has happened.
 #[derive(Clone)]
@@ -243,7 +245,7 @@ impl Shop {
     /// Changes a record, or makes one; whether it changed anything.
     pub(crate) fn changes(&mut self, change: &RecordChange) -> Result<bool, Refusals> {
         let new_id = self.id();
-        match record::decide(&self.root, change, new_id, self.now)? {
+        match record_change::decide(&self.root, change, new_id, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);

@@ -3,13 +3,15 @@
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::{Channel, Obstacle, bookable};
 use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::ids::FicheId;
+use slotbook::domain::records::ids::FicheId;
+use slotbook::domain::records::text::Bounded;
+use slotbook::domain::records::vevent::{
+    Appointment, Availability, Key, Kind, Permits, Reminders, State,
+};
 use slotbook::domain::refusal::Refusal;
-use slotbook::domain::text::Bounded;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
-use slotbook::domain::vevent::{Appointment, Availability, Key, Kind, Permits, Reminders, State};
 
 use super::shop::{SECRET, Shop, booking_of, by_pro, calendar, intervention};
 

@@ -2,12 +2,12 @@
 
 use slotbook::domain::command::CancelRight;
 use slotbook::domain::event::Event;
-use slotbook::domain::ids::VeventId;
 use slotbook::domain::promises::{self, Broken};
+use slotbook::domain::records::ids::VeventId;
+use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
 use slotbook::domain::root::Root;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::domain::upkeep;
-use slotbook::domain::vevent::{Kind, Permits, Vevent};
 use slotbook::store::codec;
 use slotbook::store::state;
 

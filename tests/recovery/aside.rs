@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slotbook::domain::event::Event;
-use slotbook::domain::fiche::Fiche;
 use slotbook::domain::identity::directory::DirectoryEvent;
-use slotbook::domain::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::records::text::LongText;
+use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::LongText;
 use slotbook::domain::time::{Civil, HOUR, Instant};
-use slotbook::domain::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::engine::aside::Aside;
 use slotbook::engine::recovery;
 use slotbook::store::codec;

@@ -9,10 +9,10 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
-use slotbook::domain::fiche::Fiche;
-use slotbook::domain::ids::{GroupId, InterventionId, VeventId};
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::ids::{GroupId, InterventionId, VeventId};
+use slotbook::domain::records::text::{Email, LongText, Name, Text};
 use slotbook::domain::root::Root;
-use slotbook::domain::text::{Email, LongText, Name, Text};
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::compaction::{Compacted, Look};

@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
-use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
-use crate::domain::customfield::{Customs, Model};
 use crate::domain::event::Event;
-use crate::domain::fiche::Fiche;
-use crate::domain::ids::{CalendarId, FicheId};
-use crate::domain::record::Record as _;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::{Customs, Model};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{CalendarId, FicheId};
+use crate::domain::records::record_change::Record as _;
+use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
-use crate::domain::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 
 /// A booking that nothing but the calendars can still refuse.
 #[derive(Clone, Debug)]
@@ -253,8 +253,11 @@ fn fiche_for(
         changed.touch(Some(fiche), at, now);
         return Ok((id, Some(Box::new(changed))));
     }
-    let known =
-        client.email.as_ref().filter(|_| command.from_web).map(crate::domain::text::Email::folded);
+    let known = client
+        .email
+        .as_ref()
+        .filter(|_| command.from_web)
+        .map(crate::domain::records::text::Email::folded);
     let known = known.and_then(|folded| root.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
     match (&known, &command.caller) {
         (None, Caller::Application) if !root.catalogue.group.open => {

@@ -2,8 +2,8 @@
 
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
 use crate::domain::booking::taken_time::Taken;
-use crate::domain::catalogue::Catalogue;
-use crate::domain::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use crate::domain::booking::taken_time::Taken;
-use crate::domain::ids::FicheId;
+use crate::domain::records::ids::FicheId;
 
 /// Each client's live appointments.
 #[derive(Clone, Debug, Default)]

@@ -2,13 +2,13 @@
 
 use crate::domain::booking::bookable::{Chain, Channel, Leg, Obstacle, bookable};
 use crate::domain::command::{PutVevent, VeventDraws};
-use crate::domain::customfield::Model;
 use crate::domain::event::Event;
-use crate::domain::ids::{CalendarId, VeventId};
+use crate::domain::records::customfield::Model;
+use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::vevent::{Appointment, Kind, Vevent};
 
 /// An event that nothing but its calendar can still refuse.
 #[derive(Clone, Debug)]

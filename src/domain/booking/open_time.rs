@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use crate::domain::booking::taken_time::TakenTime;
-use crate::domain::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::records::vevent::{Kind, Permits, Vevent};
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant};
-use crate::domain::vevent::{Kind, Permits, Vevent};
 
 /// How many days from yesterday on are kept expanded.
 const READY_DAYS: i64 = 101;

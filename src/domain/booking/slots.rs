@@ -6,7 +6,7 @@
 use crate::domain::booking::bookable::{Chain, Channel, lead_times};
 use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
 use crate::domain::booking::taken_time::TakenTime;
-use crate::domain::catalogue::Catalogue;
+use crate::domain::records::catalogue::Catalogue;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 

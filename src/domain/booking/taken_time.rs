@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use crate::domain::ids::VeventId;
+use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::identity::directory::{Apikey, Directory, DirectoryEvent, Pro};
-use crate::domain::ids::{GroupId, ID_MAX, ProId};
-use crate::domain::text::{Email, Name, Text};
+use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
+use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 
 /// Hexadecimal digits by which a key is called at least.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::FicheId;
-use crate::domain::text::{Email, Text};
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::{Email, Text};
 
 /// A client's login to one group. Contract 3.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +26,8 @@ impl Account {
     ///
     /// ```
     /// use slotbook::domain::identity::account::Account;
-    /// use slotbook::domain::ids::FicheId;
-    /// use slotbook::domain::text::{Email, Text};
+    /// use slotbook::domain::records::ids::FicheId;
+    /// use slotbook::domain::records::text::{Email, Text};
     /// let id = |number| FicheId::new(number).unwrap();
     /// let email = Email::new("ada@example.org").unwrap();
     /// let account = Account { email, fiche_id: id(7), password_hash: Text::default(), former: vec![id(3)] };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::FicheId;
-use crate::domain::text::{Email, Text};
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::{Email, Text};
 use crate::domain::time::{DAY, Instant};
 
 /// How long a link can be followed, in seconds. Contract 3.

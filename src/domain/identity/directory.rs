@@ -5,8 +5,8 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::identity::link_secret::Seal;
-use crate::domain::ids::{GroupId, ProId};
-use crate::domain::text::{Email, Name, Text};
+use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 
 /// Ids are given out in blocks of this many, so that an id leads to its group and groups never wait for one another.

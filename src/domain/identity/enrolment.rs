@@ -2,15 +2,15 @@
 
 use crate::domain::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
 use crate::domain::event::Event;
-use crate::domain::fiche::Fiche;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
-use crate::domain::ids::FicheId;
 use crate::domain::messaging::outbox::{Content, LinkPurpose};
-use crate::domain::record;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::record_change;
+use crate::domain::records::text::{Email, Name};
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
-use crate::domain::text::{Email, Name};
 use crate::domain::time::Instant;
 
 /// Decides whether somebody is sent a link. Whoever asks is told the same either way, and no sooner: where nobody is mailed
@@ -36,7 +36,7 @@ pub fn ask(
         }
         LinkWish::Email { account, put } => {
             let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
-            let change = record::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
+            let change = record_change::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
             let aim = Aim::Email { account: account.clone(), fiche_id };
             (Asker::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
         }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::domain::event::Event;
-use crate::domain::ids::VeventId;
 use crate::domain::messaging::delivery::{self, address_of, recipient_of};
 use crate::domain::messaging::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
 use crate::domain::messaging::planning::standing;
+use crate::domain::records::ids::VeventId;
+use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
-use crate::domain::vevent::{Appointment, Vevent};
 
 /// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an
 /// appointment by change; a change of what a client would notice; a cancellation. An appointment given to another client is

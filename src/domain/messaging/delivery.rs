@@ -4,19 +4,19 @@
 //! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.
 
 use crate::domain::event::Event;
-use crate::domain::fiche::Fiche;
-use crate::domain::ids::{FicheId, MessageId, VeventId};
 use crate::domain::messaging::outbox::{
     Channel, Content, Message, Progress, Standing, Why, Withdrawn,
 };
 use crate::domain::messaging::phone;
 use crate::domain::messaging::planning::{self, TOO_LATE_SECONDS};
 use crate::domain::messaging::reminder::{SMS_DAY_BEGINS, is_sms_hour};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{FicheId, MessageId, VeventId};
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::Vevent;
 use crate::domain::root::Root;
-use crate::domain::text::Text;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant};
-use crate::domain::vevent::Vevent;
 
 /// Mails that are no reminders are given up so long after what they tell of, in seconds.
 const GIVEN_UP_SECONDS: i64 = 3 * DAY;

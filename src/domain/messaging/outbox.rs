@@ -23,10 +23,10 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use self::recipient_quota::Share;
-use crate::domain::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
-use crate::domain::text::{Text, folded};
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::text::{Text, folded};
+use crate::domain::records::vevent::{Key, Settled};
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
-use crate::domain::vevent::{Key, Settled};
 
 /// How long it is remembered what became of a message, in seconds.
 const REMEMBERED_SECONDS: i64 = 90 * DAY;

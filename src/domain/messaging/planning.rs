@@ -6,16 +6,16 @@
 //! decided; `updated_at` would not do, since other changes move it too and it does not go back when a clock is mended.
 
 use crate::domain::booking::open_time::CalendarView;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
-use crate::domain::ids::VeventId;
 use crate::domain::messaging::outbox::{Channel, Standing};
 use crate::domain::messaging::reminder;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::VeventId;
+use crate::domain::records::vevent::{Appointment, Settled, Vevent};
 use crate::domain::root::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant, MINUTE};
-use crate::domain::vevent::{Appointment, Settled, Vevent};
 
 /// No reminder is due earlier before its appointment than this, in seconds: mails at most 48 hours, text messages at most
 /// from 18:30 on the day before.

@@ -13,11 +13,11 @@ use crate::domain::command::{
 use crate::domain::event::Event;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
-use crate::domain::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::Message;
-use crate::domain::record;
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::record_change;
 use crate::domain::refusal::Refusals;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
@@ -176,9 +176,10 @@ impl State {
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
-        let new_id = record::kind(change).map(|kind| self.next_id(kind));
-        let decided = guarded(|| record::decide(&self.root, change, new_id.unwrap_or(0), now));
-        let object = record::id(change).or(new_id).unwrap_or(self.id.number());
+        let new_id = record_change::kind(change).map(|kind| self.next_id(kind));
+        let decided =
+            guarded(|| record_change::decide(&self.root, change, new_id.unwrap_or(0), now));
+        let object = record_change::id(change).or(new_id).unwrap_or(self.id.number());
         self.settle(envelope, decided, (object, Vec::new()), now);
     }
 

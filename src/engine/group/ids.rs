@@ -2,8 +2,8 @@
 
 use crate::domain::command::{BookingDraws, Command, VeventDraws};
 use crate::domain::identity::directory::IdKind;
-use crate::domain::ids::{FicheId, VeventId};
-use crate::domain::record;
+use crate::domain::records::ids::{FicheId, VeventId};
+use crate::domain::records::record_change;
 use crate::engine::group::State;
 use crate::engine::supervisor;
 
@@ -17,7 +17,7 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
     match command {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
-        Command::ChangeRecord(change) => match record::kind(change) {
+        Command::ChangeRecord(change) => match record_change::kind(change) {
             None => &[],
             Some(IdKind::Fiche) => &[IdKind::Fiche],
             Some(IdKind::Vevent) => &[IdKind::Vevent],

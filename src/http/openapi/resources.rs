@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::domain::catalogue::Catalogue;
+use crate::domain::records::catalogue::Catalogue;
 use crate::domain::root::Root;
 use crate::domain::time::Instant;
 use crate::http::openapi::answers::sendmail;

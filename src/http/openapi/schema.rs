@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
-use crate::domain::ids::ID_MAX;
+use crate::domain::records::ids::ID_MAX;
 use crate::wire::field::Kind;
 
 /// A date, with or without a time, or nothing.

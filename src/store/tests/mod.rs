@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::database::Database;
 use super::*;
-use crate::domain::ids::GroupId;
+use crate::domain::records::ids::GroupId;
 
 /// Everything a recovery handed out.
 #[derive(Debug, Default, PartialEq)]

@@ -1,13 +1,13 @@
 //! Every relation on every type of value.
 
 use super::*;
-use crate::domain::catalogue::Catalogue;
-use crate::domain::customfield::{CustomName, CustomValue, Customfield, Model};
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
-use crate::domain::ids::{CustomfieldId, FicheId, GroupId};
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CustomfieldId, FicheId, GroupId};
+use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::root::Root;
-use crate::domain::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 use crate::wire::fiche::FICHE;

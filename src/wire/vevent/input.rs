@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::customfield::Model;
-use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
-use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
-use crate::domain::refusal::Fault;
-use crate::domain::text::{Colour, Illegal, Text};
-use crate::domain::time::zone::Zone;
-use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{
+use crate::domain::records::customfield::Model;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use crate::domain::records::text::{Colour, Illegal, Text};
+use crate::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
 };
+use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
+use crate::domain::refusal::Fault;
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};

@@ -9,17 +9,17 @@ use std::sync::LazyLock;
 pub use self::input::{AppointmentInput, KindInput, VeventInput, parse};
 pub use self::revision::revise;
 
-use crate::domain::customfield::Model;
-use crate::domain::ids::{CalendarId, VeventId};
 use crate::domain::messaging::outbox::Channel;
 use crate::domain::messaging::planning;
-use crate::domain::recurrence::{Exceptions, Series};
-use crate::domain::text::Colour;
-use crate::domain::time::zone::{self, Zone};
-use crate::domain::time::{Civil, DAY, Instant};
-use crate::domain::vevent::{
+use crate::domain::records::customfield::Model;
+use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::text::Colour;
+use crate::domain::records::vevent::{
     Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
 };
+use crate::domain::recurrence::{Exceptions, Series};
+use crate::domain::time::zone::{self, Zone};
+use crate::domain::time::{Civil, DAY, Instant};
 use crate::wire::customfield::CustomMember;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields};

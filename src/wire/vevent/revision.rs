@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::customfield::{CustomName, Model};
+use crate::domain::records::customfield::{CustomName, Model};
+use crate::domain::records::text::Illegal;
+use crate::domain::records::vevent::{Appointment, Kind, Rare, Vevent};
 use crate::domain::recurrence::Series;
 use crate::domain::refusal::Fault;
-use crate::domain::text::Illegal;
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, Instant};
-use crate::domain::vevent::{Appointment, Kind, Rare, Vevent};
 use crate::wire::customfield;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};

@@ -1,14 +1,14 @@
 use super::*;
-use crate::domain::calendar::Calendar;
-use crate::domain::catalogue::Catalogue;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
-use crate::domain::ids::{FicheId, GroupId, InterventionId};
-use crate::domain::intervention::Intervention;
+use crate::domain::records::calendar::Calendar;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{FicheId, GroupId, InterventionId};
+use crate::domain::records::intervention::Intervention;
+use crate::domain::records::text::{Email, Name, ReminderLead};
+use crate::domain::records::vevent::Key;
 use crate::domain::root::Root;
-use crate::domain::text::{Email, Name, ReminderLead};
 use crate::domain::time::zone_names::ZoneName;
-use crate::domain::vevent::Key;
 use serde_json::{Map, Value, json};
 
 fn root() -> Root {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::ids::{ID_MAX, VeventId};
 use crate::domain::messaging::outbox::{
     Content, FIRST, Message, MessageId, Outbox, Progress, Standing,
 };
+use crate::domain::records::ids::{ID_MAX, VeventId};
 use crate::domain::time::Instant;
 
 const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");

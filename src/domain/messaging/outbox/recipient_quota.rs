@@ -1,7 +1,7 @@
 //! Which messages count together among those that one recipient gets within a day.
 
 use crate::domain::messaging::outbox::{Content, FIRST, Message, Outbox};
-use crate::domain::text::folded;
+use crate::domain::records::text::folded;
 use crate::domain::time::Instant;
 
 /// Who caused a message: of those that a recipient gets within a day, at most half are such as anybody can cause in

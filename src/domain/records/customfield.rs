@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::CustomfieldId;
-use crate::domain::text::{LongText, Text};
+use crate::domain::records::ids::CustomfieldId;
+use crate::domain::records::text::{LongText, Text};
 use crate::domain::time::{Civil, Instant};
 
 /// A system name such as `str0`. Spec 2.9.
@@ -54,7 +54,7 @@ impl CustomName {
     /// The custom name of that spelling, or `None` where it is none.
     ///
     /// ```
-    /// use slotbook::domain::customfield::CustomName;
+    /// use slotbook::domain::records::customfield::CustomName;
     /// assert!(CustomName::new("str14").is_some());
     /// assert!(CustomName::new("str15").is_none());
     /// assert!(CustomName::new("str01").is_none());

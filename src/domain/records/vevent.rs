@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::customfield::Customs;
-use crate::domain::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::messaging::outbox::Channel;
+use crate::domain::records::customfield::Customs;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use crate::domain::records::text::{Colour, LongText, Text};
 use crate::domain::recurrence::Series;
-use crate::domain::text::{Colour, LongText, Text};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
 

@@ -3,23 +3,23 @@
 use std::fmt;
 
 use crate::domain::booking::manual_change;
-use crate::domain::calendar::{Calendar, Calendarset, Sort};
-use crate::domain::catalogue::Catalogue;
 use crate::domain::command::{Patch, Put, RecordChange};
-use crate::domain::customfield::{CustomName, Customfield, Model};
 use crate::domain::event::Event;
-use crate::domain::fiche::Fiche;
-use crate::domain::group::Group;
 use crate::domain::identity::directory::IdKind;
-use crate::domain::ids::{
+use crate::domain::records::calendar::{Calendar, Calendarset, Sort};
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::{CustomName, Customfield, Model};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
 };
-use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::refusal::{Fault, Refusal, Refusals};
 use crate::domain::root::Root;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
-use crate::domain::vevent::Vevent;
 
 /// A kind of row that a professional makes and changes.
 pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {

@@ -130,7 +130,7 @@ impl Email {
 /// in part, stays: to mail servers it is another letter, and so is the mailbox.
 ///
 /// ```
-/// use slotbook::domain::text::folded;
+/// use slotbook::domain::records::text::folded;
 /// assert_eq!(*folded("Kim@Élan.fr"), *"kim@élan.fr");
 /// assert_ne!(folded("\u{212a}im@x.org"), folded("kim@x.org"));
 /// ```

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::booking::bookable::{Chain, Channel, Leg, NotOffered};
-use crate::domain::calendar::{Calendar, Calendarset};
-use crate::domain::customfield::{CustomName, Customfield, Model};
-use crate::domain::group::Group;
 use crate::domain::identity::directory::IdKind;
-use crate::domain::ids::{
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::{CustomName, Customfield, Model};
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, InterventionId, InterventionsetId,
 };
-use crate::domain::intervention::{Intervention, Interventionset};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::text::Name;
 use crate::domain::refusal::Fault;
-use crate::domain::text::Name;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Instant, MINUTE};
 

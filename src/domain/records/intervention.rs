@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::calendar::Sort;
-use crate::domain::ids::{InterventionId, InterventionsetId};
-use crate::domain::text::{Bounded, Colour, LongText, Name, Text};
+use crate::domain::records::calendar::Sort;
+use crate::domain::records::ids::{InterventionId, InterventionsetId};
+use crate::domain::records::text::{Bounded, Colour, LongText, Name, Text};
 use crate::domain::time::Instant;
 
 /// A service that clients book. Spec 2.4.

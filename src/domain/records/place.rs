@@ -1,7 +1,7 @@
 //! Where a client is to go. Spec 2.1, 2.2, 2.3.
 
-use crate::domain::calendar::Calendar;
-use crate::domain::catalogue::Catalogue;
+use crate::domain::records::calendar::Calendar;
+use crate::domain::records::catalogue::Catalogue;
 
 /// An address, of which any part may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,10 @@ impl<'a> Place<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::calendar::Calendarset;
-    use crate::domain::group::Group;
-    use crate::domain::ids::{CalendarId, CalendarsetId, GroupId};
-    use crate::domain::text::Text;
+    use crate::domain::records::calendar::Calendarset;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId};
+    use crate::domain::records::text::Text;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{CalendarId, CalendarsetId};
-use crate::domain::text::{Bounded, Name, Text};
+use crate::domain::records::ids::{CalendarId, CalendarsetId};
+use crate::domain::records::text::{Bounded, Name, Text};
 use crate::domain::time::Instant;
 
 /// A display order; ties are broken by id.

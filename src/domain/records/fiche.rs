@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::customfield::Customs;
-use crate::domain::ids::FicheId;
 use crate::domain::messaging::outbox::Channel;
-use crate::domain::text::{Email, LongText, Name, Text};
+use crate::domain::records::customfield::Customs;
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::{Email, LongText, Name, Text};
 use crate::domain::time::{Civil, Instant};
 
 /// A client of the group. Spec 2.6.

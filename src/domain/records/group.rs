@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::GroupId;
-use crate::domain::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 

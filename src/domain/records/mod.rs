@@ -1,0 +1,13 @@
+//! The records of a group: settings, calendars, interventions, clients, events and their fields.
+
+pub mod calendar;
+pub mod catalogue;
+pub mod customfield;
+pub mod fiche;
+pub mod group;
+pub mod ids;
+pub mod intervention;
+pub mod place;
+pub mod record_change;
+pub mod text;
+pub mod vevent;
