@@ -9,13 +9,15 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use slotbook::clock::ManualClock;
 use slotbook::domain::booking::book::decide;
-use slotbook::domain::command::{BookAppointment, BookingDraws, Caller, Client, Command, Patch};
 use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
 use slotbook::domain::records::vevent::Key;
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{
+    BookAppointment, BookingDraws, Caller, Client, Command, Patch,
+};
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant as Stopwatch};
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::{Clock as _, ManualClock};
-use slotbook::domain::command::{
-    BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
-};
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{LongText, Text};
+use slotbook::domain::state::command::{
+    BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
+};
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::Engine;
 

@@ -13,7 +13,7 @@ use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::messaging::delivery::Item;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;

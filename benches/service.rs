@@ -20,7 +20,7 @@ use slotbook::domain::identity::directory::{Apikey, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::link::Wiring;

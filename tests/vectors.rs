@@ -20,7 +20,7 @@ use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
 use slotbook::domain::recurrence::Series;
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::{self, Zone};
 use slotbook::domain::time::zone_names::ZoneName;

@@ -11,7 +11,7 @@ use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slotbook::clock::ManualClock;
 use slotbook::domain::identity::directory::{Directory, IdKind};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::journal::JournalError;

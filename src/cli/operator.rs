@@ -20,7 +20,7 @@ use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS,
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::engine::aside::Aside;
 use crate::engine::backup;
 use crate::engine::published::Published;

@@ -2,7 +2,7 @@
 //! lost: every new generation carries them on. Invariant 9.
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::store::state::{self, Waiting};
 use crate::store::{Position, Record, StoreError};
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::domain::promises::{self, Broken};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::invariants::{self, Broken};
 use crate::engine::aside::Aside;
 use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};
@@ -72,7 +72,7 @@ fn counts(root: &Root) -> Counts {
         fiches: root.fiches.len(),
         vevents: root.rows.len(),
         appointments: root.rows.values().filter(live).count(),
-        broken: promises::broken(root),
+        broken: invariants::broken(root),
     }
 }
 

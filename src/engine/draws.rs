@@ -5,10 +5,10 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::command::LinkDraws;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Key;
+use crate::domain::state::command::LinkDraws;
 
 /// A source of draws.
 #[derive(Debug)]

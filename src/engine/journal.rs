@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
 use crate::engine::meters::Meters;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::command::Command;
 use crate::domain::messaging::outbox::{Channel, Kind, Message, Progress};
+use crate::domain::state::command::Command;
 
 /// Where figures go; nowhere by default.
 #[derive(Clone, Debug)]

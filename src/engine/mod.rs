@@ -42,12 +42,12 @@ use self::meters::{Meters, Timing};
 use self::published::Published;
 use self::sending::Post;
 use crate::clock::Clock;
-use crate::domain::command::Command;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::ids::{GroupId, VeventId};
-use crate::domain::refusal::Refusals;
-use crate::domain::root::Root;
+use crate::domain::state::command::Command;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Refusals;
 use crate::notify::Carriers;
 use crate::store::{Generations, Log, StoreError};
 

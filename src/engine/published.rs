@@ -7,7 +7,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::engine::aside::Aside;
 use crate::engine::link::Link;
 use crate::engine::reminders;

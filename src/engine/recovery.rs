@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use crate::domain::event::Event;
 use crate::domain::identity::directory::{Directory, DirectoryEvent};
 use crate::domain::identity::link_secret::Seal;
-use crate::domain::promises;
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::invariants;
+use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::domain::upkeep;
 use crate::engine::aside::Aside;
 use crate::store::codec;
 use crate::store::state::{self, GroupReader, Waiting};
@@ -220,7 +220,7 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     for (group, root) in &states.roots {
         let state = short_hash(root);
         tracing::info!(%group, sequence = root.sequence, state, "recovered");
-        for broken in promises::broken(root) {
+        for broken in invariants::broken(root) {
             tracing::error!(%group, %broken, "a promise is broken");
         }
     }
@@ -258,9 +258,9 @@ pub fn follow_zones(
         let next = root.apply(&event);
         log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
         tracing::warn!(%group, from = %root.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
-        let before = promises::overlaps(root);
+        let before = invariants::overlaps(root);
         for overlap in
-            promises::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
+            invariants::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
         {
             tracing::error!(%group, %overlap, "the zone database has changed, and now they overlap: move one");
         }

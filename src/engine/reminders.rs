@@ -21,7 +21,7 @@ use crate::domain::messaging::delivery::Item;
 use crate::domain::messaging::outbox::{Channel, Message as Letter, Progress};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;
 use crate::engine::lane::Lane;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::command::Command;
 use crate::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::Command;
 use crate::engine::draws::Draws;
 use crate::engine::meters;
 use crate::engine::{Done, Engine, Rejection};

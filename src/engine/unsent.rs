@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::messaging::outbox::{Channel, Kind, Progress};
 use crate::domain::messaging::planning;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
 

@@ -1,10 +1,10 @@
 //! What groups need from time to time though nobody asks for it: deleted events are removed once they have been kept for
 //! as long as they are to be.
 
-use crate::domain::command::Command;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::Command;
+use crate::domain::state::upkeep;
 use crate::domain::time::DAY;
-use crate::domain::upkeep;
 use crate::engine::{Engine, Rejection};
 
 impl Engine {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::command::{AskLink, Command, FollowLink, LinkWish};
 use crate::domain::identity::account_link::{Aim, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Done;
 use crate::http::call::{Call, Outcome, make, ok, wrapped};

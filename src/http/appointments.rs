@@ -6,12 +6,12 @@ use axum::response::Response;
 use serde_json::{Map, Value};
 
 use crate::domain::booking::book::may_book;
-use crate::domain::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::identity::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
+use crate::domain::state::group_state::Root;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};

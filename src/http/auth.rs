@@ -11,11 +11,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::domain::command::Caller;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{self, Text};
+use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;

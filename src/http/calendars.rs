@@ -1,11 +1,11 @@
 //! Calendars. Spec 4.2, contract 3, 4.
 
-use crate::domain::command::{Put, RecordChange};
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::{CalendarsetId, InterventionId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Put, RecordChange};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::failure::Failure;
 use crate::http::listing::page;

@@ -10,14 +10,14 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use crate::domain::command::{Caller, Command, RecordChange};
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Caller, Command, RecordChange};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;

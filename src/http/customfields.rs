@@ -1,8 +1,8 @@
 //! Definitions of customised attributes. Spec 4.9, contract 9.
 
-use crate::domain::command::{Put, RecordChange};
 use crate::domain::records::customfield::Customfield;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Put, RecordChange};
+use crate::domain::state::group_state::Root;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::records::{self, Resource};
 use crate::wire::customfield::CUSTOMFIELD;

@@ -5,7 +5,7 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::domain::refusal::{Fault, Refusal};
+use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::Closed;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::domain::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::identity::account::Account;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::http::accounts;
 use crate::http::call::{GroupCall, Outcome, wrapped};
 use crate::http::failure::Failure;

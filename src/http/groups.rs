@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::command::{Command, RecordChange};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::GroupId;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Command, RecordChange};
+use crate::domain::state::group_state::Root;
 use crate::http::call::{Call, GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;
 use crate::http::listing::{Found, found_by, write};

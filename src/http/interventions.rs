@@ -1,9 +1,9 @@
 //! Interventions. Spec 4.4, contract 3, 4.
 
-use crate::domain::command::{Put, RecordChange};
 use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Put, RecordChange};
+use crate::domain::state::group_state::Root;
 use crate::http::calendars::all;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::listing::page;

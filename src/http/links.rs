@@ -16,14 +16,14 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::command::{
-    CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
-};
 use crate::domain::identity::account_link::{AccountLink, Aim};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::{Appointment, Vevent};
-use crate::domain::refusal::Refusal;
-use crate::domain::root::Root;
+use crate::domain::state::command::{
+    CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
+};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::accounts;

@@ -21,7 +21,7 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::http::call::{GroupCall, Outcome, json};
 use crate::http::computing::Turn;
 use crate::http::failure::Failure;

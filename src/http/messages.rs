@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::messaging::outbox::Progress;
 use crate::domain::records::ids::MessageId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;
 use crate::http::listing::{Found, write};

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;

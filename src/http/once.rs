@@ -4,9 +4,9 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
-use crate::domain::command::Caller;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::Caller;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::call::{Outcome, json};

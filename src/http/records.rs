@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::command::{Command, Patch, Put, RecordChange};
 use crate::domain::records::record_change::{Record, deletion};
-use crate::domain::root::Root;
+use crate::domain::state::command::{Command, Patch, Put, RecordChange};
+use crate::domain::state::group_state::Root;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;

@@ -4,7 +4,7 @@
 
 use axum::http::Method;
 
-use crate::domain::command::Caller;
+use crate::domain::state::command::Caller;
 use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, TABLE};
 
 /// Who asks, as far as rights go.

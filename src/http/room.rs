@@ -1,6 +1,6 @@
 //! Room for a write, looked for before its body is read: what is too much costs next to nothing. Contract 2.
 
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::engine::Engine;
 use crate::http::auth::{Asked, Identity};
 use crate::http::body::Incoming;

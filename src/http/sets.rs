@@ -1,10 +1,10 @@
 //! Categories of calendars and of interventions, and what a category of calendars offers. Spec 4.3, 4.5, contract 3, 4.
 
-use crate::domain::command::{Put, RecordChange};
 use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::ids::CalendarsetId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::root::Root;
+use crate::domain::state::command::{Put, RecordChange};
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::failure::Failure;

@@ -6,9 +6,9 @@ use axum::http::StatusCode;
 
 use crate::domain::booking::bookable::{bookable, lead_times};
 use crate::domain::booking::slots::free_starts;
-use crate::domain::command::Caller;
 use crate::domain::records::ids::CalendarId;
-use crate::domain::root::Root;
+use crate::domain::state::command::Caller;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
 use crate::http::call::{GroupCall, Outcome, json, ok};

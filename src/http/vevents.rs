@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::command::{Command, PutVevent, VeventDraft};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Command, PutVevent, VeventDraft};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;

@@ -16,7 +16,7 @@ use crate::domain::identity::link_secret::Seal;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
 use crate::domain::records::text::Text;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 
 /// Who carries messages, and what they say of this server.

@@ -10,7 +10,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::place::Place;
 use crate::domain::records::vevent::Key;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::notify::Frame;
 use crate::notify::calendar::{Entry, Method, ics};

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::domain::answers::Answered;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
@@ -20,7 +19,8 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::root::{Root, Spent};
+use crate::domain::state::group_state::{Root, Spent};
+use crate::domain::state::idempotency::Answered;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
 

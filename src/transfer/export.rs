@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Map, Value, json};
 
 use crate::domain::identity::directory::{Directory, Pro};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::transfer::MESSAGES_MADE;
 use crate::transfer::people::hex;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 
 /// Most faults that an import names before it gives up.
 pub(super) const FAULTS_MAX: usize = 20;

@@ -18,7 +18,7 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::draws::Draws;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::identity::directory::{Directory, IdKind, Pro};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::{FAULTS_MAX, Faults};
 use crate::transfer::{Content, ImportFault};

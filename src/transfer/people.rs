@@ -10,7 +10,7 @@ use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Illegal, Text};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::password;
 use crate::transfer::faults::Faults;

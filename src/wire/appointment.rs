@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use crate::domain::booking::book::{channel, nameless, not_bookable_for};
-use crate::domain::command::{BookAppointment, Caller, Client};
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
@@ -15,7 +14,8 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::records::place::Place;
 use crate::domain::records::text::{Illegal, Text};
 use crate::domain::records::vevent::{self, Appointment, Rare, Vevent};
-use crate::domain::refusal::Fault;
+use crate::domain::state::command::{BookAppointment, Caller, Client};
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;
 use crate::wire::fiche::FICHE;

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::domain::command::GivenCustoms;
 use crate::domain::records::customfield::{
     CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
 };
 use crate::domain::records::ids::CustomfieldId;
 use crate::domain::records::text::{Illegal, Text};
-use crate::domain::refusal::Fault;
+use crate::domain::state::command::GivenCustoms;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields, plain};
 use crate::wire::value;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::booking::bookable::{NotOffered, Obstacle, TakenBy};
-use crate::domain::refusal::{Fault, Refusal};
+use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;

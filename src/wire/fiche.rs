@@ -75,7 +75,7 @@ mod tests {
     use crate::domain::records::customfield::{CustomName, Customfield};
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CustomfieldId, GroupId};
-    use crate::domain::root::Root;
+    use crate::domain::state::group_state::Root;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::field::Scope;
     use serde_json::{Map, Value, json};

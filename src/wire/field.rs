@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use crate::domain::command::{Caller, Patch};
 use crate::domain::records::customfield::{CustomKind, CustomName};
 use crate::domain::records::text::Illegal;
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::{Caller, Patch};
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::{self, Zone};
 pub use crate::wire::cell::{Cell, Kind};

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::domain::records::text::Illegal;
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Cell, Column, Kind, Scope, Table};

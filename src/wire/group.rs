@@ -84,7 +84,7 @@ fn module() -> Vec<Field<Group>> {
 mod tests {
     use super::*;
     use crate::domain::records::catalogue::Catalogue;
-    use crate::domain::root::Root;
+    use crate::domain::state::group_state::Root;
     use crate::wire::field::Scope;
     use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, Cell, Column, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::foremost::Foremost;
@@ -286,7 +286,7 @@ mod tests {
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, GroupId};
     use crate::domain::records::text::{Bounded, Name};
-    use crate::domain::root::Root;
+    use crate::domain::state::group_state::Root;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;

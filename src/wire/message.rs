@@ -7,7 +7,7 @@ use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::{self, Channel, Message, Progress, Why};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::MessageId;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::{DAY, Instant};
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;

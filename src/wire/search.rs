@@ -2,7 +2,7 @@
 
 use memchr::memmem::Finder;
 
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, Cell, Field, Scope, Table};
 use crate::wire::params::Params;
 use crate::wire::pattern::{finder, folded, push_folded};
@@ -102,7 +102,7 @@ mod tests {
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, FicheId, GroupId};
     use crate::domain::records::text::{Email, Name, Text};
-    use crate::domain::root::Root;
+    use crate::domain::state::group_state::Root;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;

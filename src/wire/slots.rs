@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::domain::booking::book::channel;
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle};
-use crate::domain::command::Caller;
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::command::Caller;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
 use slotbook::domain::records::catalogue::Catalogue;
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;

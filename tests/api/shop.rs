@@ -17,7 +17,7 @@ use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Availability, Kind, Permits, Vevent};
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::password;

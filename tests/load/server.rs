@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
-use slotbook::domain::event::Event;
 use slotbook::domain::records::ids::GroupId;
-use slotbook::domain::root::Root;
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::link::Wiring;

@@ -6,7 +6,7 @@ use slotbook::domain::messaging::reminder::is_sms_hour;
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
 
-use slotbook::domain::root::Root;
+use slotbook::domain::state::group_state::Root;
 
 use super::house::{House, phone, progress, settled, until, until_later};
 use super::post::Mood;

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use slotbook::clock::{Clock, ManualClock};
-use slotbook::domain::command::{CancelAppointment, CancelRight, Command};
-use slotbook::domain::event::Event;
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::identity::link_secret::Seal;
 use slotbook::domain::messaging::outbox::{Message, Progress};
@@ -18,7 +16,9 @@ use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionI
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::engine::admission::Bounds;

@@ -4,11 +4,11 @@ use icalendar::parser::{read_calendar, unfold};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use slotbook::domain::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::domain::messaging::outbox::Progress;
 use slotbook::domain::records::ids::{CalendarId, FicheId};
 use slotbook::domain::records::text::{Bounded, Name, ReminderLead, Text};
 use slotbook::domain::records::vevent::{Kind, Vevent};
+use slotbook::domain::state::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::engine::Engine;
 
 use super::house::{House, cancel, group, phone, settled, until, until_later, vevent};

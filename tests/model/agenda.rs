@@ -1,9 +1,9 @@
 //! What a professional does by hand: moves, restores, plages over everything. Contract 6.
 
 use slotbook::domain::booking::bookable::{Channel, Obstacle};
-use slotbook::domain::command::{CancelRight, PutVevent};
 use slotbook::domain::records::vevent::{Permits, Vevent};
-use slotbook::domain::refusal::Refusal;
+use slotbook::domain::state::command::{CancelRight, PutVevent};
+use slotbook::domain::state::refusal::Refusal;
 
 use super::shop::{Shop, booking_of, redrawn};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use slotbook::domain::answers::{Answered, Answers, KEPT_SECONDS};
+use slotbook::domain::state::idempotency::{Answered, Answers, KEPT_SECONDS};
 use slotbook::domain::time::Instant;
 
 proptest! {

@@ -6,7 +6,7 @@ use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfiel
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::refusal::Refusal;
+use slotbook::domain::state::refusal::Refusal;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
 
@@ -160,8 +160,8 @@ fn a_client_cannot_be_in_two_places_at_once() {
 
 fn by_pro_for_ada(
     shop: &Shop,
-    command: slotbook::domain::command::BookAppointment,
-) -> slotbook::domain::command::BookAppointment {
+    command: slotbook::domain::state::command::BookAppointment,
+) -> slotbook::domain::state::command::BookAppointment {
     let mut command = by_pro(command, false);
     command.client.id = Some(shop.root.fiche_of_email("ada@example.org").expect("known").id);
     command
@@ -287,7 +287,7 @@ fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
 fn a_new_client_needs_a_name() {
     let mut shop = Shop::open_on_tuesday();
     let mut command = booking_of("Ada", "2026-03-03 09:30");
-    command.client.fields = slotbook::domain::command::Patch::default();
+    command.client.fields = slotbook::domain::state::command::Patch::default();
     assert!(
         matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname")
     );

@@ -1,8 +1,8 @@
 //! Who may cancel what, and until when. Spec 4.8, contract 6.
 
-use slotbook::domain::command::CancelRight;
 use slotbook::domain::records::ids::VeventId;
-use slotbook::domain::refusal::Refusal;
+use slotbook::domain::state::command::CancelRight;
+use slotbook::domain::state::refusal::Refusal;
 
 use super::shop::{SECRET, Shop, booking_of};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::command::{CancelAppointment, CancelRight, Command};
-use slotbook::domain::event::Event;
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::draws::Draws;
 use slotbook::engine::health::{Closed, Fatal};

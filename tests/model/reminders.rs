@@ -1,8 +1,6 @@
 //! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
 
 use slotbook::domain::booking::manual_change;
-use slotbook::domain::command::{Patch, Put, RecordChange, VeventDraws};
-use slotbook::domain::event::Event;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::messaging::outbox::{
@@ -14,10 +12,12 @@ use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{ReminderLead, Text};
 use slotbook::domain::records::vevent::{Key, Kind, Vevent};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
 
 use super::shop::{Shop, booking_of, civil, redrawn};
-use slotbook::domain::command::{CancelRight, PutVevent};
+use slotbook::domain::state::command::{CancelRight, PutVevent};
 
 /// Open on Tuesday; mails leave a day before, text messages an hour before.
 fn reminding() -> Shop {

@@ -4,8 +4,6 @@
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::Channel;
 use slotbook::domain::booking::taken_time::Taken;
-use slotbook::domain::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
-use slotbook::domain::event::Event;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::account_link::Asker;
 use slotbook::domain::messaging::delivery::{Deliver, Item, Outcome};
@@ -17,11 +15,13 @@ use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::record_change::Record;
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::refusal::{Refusal, Refusals};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::refusal::{Refusal, Refusals};
+use slotbook::domain::state::upkeep;
 use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;
-use slotbook::domain::upkeep;
 use slotbook::store::codec;
 use slotbook::store::state;
 

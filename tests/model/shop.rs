@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::answers::Answered;
 use slotbook::domain::booking::book;
 use slotbook::domain::booking::bookable::Channel;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::command::{
-    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
-    FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
-};
-use slotbook::domain::event::Event;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, Deliver};
@@ -28,8 +22,14 @@ use slotbook::domain::records::record_change;
 use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::records::vevent::{Availability, Key, Kind, Permits, Vevent};
 use slotbook::domain::recurrence::{Exceptions, Series};
-use slotbook::domain::refusal::{Refusal, Refusals};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::{
+    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
+    FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
+};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::idempotency::Answered;
+use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};

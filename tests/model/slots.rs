@@ -8,7 +8,7 @@ use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State,
 };
-use slotbook::domain::refusal::Refusal;
+use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{DAY, Instant, MINUTE};

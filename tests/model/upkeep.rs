@@ -1,13 +1,13 @@
 //! What happens to a group though nobody asks: other rules of the zones, the end of what was deleted, broken promises.
 
-use slotbook::domain::command::CancelRight;
-use slotbook::domain::event::Event;
-use slotbook::domain::promises::{self, Broken};
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::command::CancelRight;
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::invariants::{self, Broken};
+use slotbook::domain::state::upkeep;
 use slotbook::domain::time::{DAY, HOUR};
-use slotbook::domain::upkeep;
 use slotbook::store::codec;
 use slotbook::store::state;
 
@@ -48,7 +48,7 @@ fn appointments_to_come_follow_another_zone_database_and_replay_does_the_same() 
     for (id, time) in ids.iter().zip(["2026-03-03 09:00", "2026-03-03 10:00", "2026-03-03 12:00"]) {
         assert_eq!(start(&next, *id), zone.instant_of(civil(time)).0, "{time}");
     }
-    assert_eq!(promises::broken(&next), []);
+    assert_eq!(invariants::broken(&next), []);
     assert_eq!(upkeep::resolve(&next, shop.now), None, "once is enough");
     let again: Event = codec::decode(&codec::encode(&event)).expect("it was just encoded");
     assert_eq!(state::hash(&shop.root.apply(&again)), state::hash(&next));
@@ -72,7 +72,7 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
         appointment.start = appointment.start.plus_seconds(-HOUR);
     }
     let clash = next.apply(&Event::VeventPut { at: next.last_stamp, row: Box::new(row) });
-    let broken = promises::broken(&clash);
+    let broken = invariants::broken(&clash);
     assert!(matches!(broken[..], [Broken::Overlap { .. }]), "{broken:?}");
 }
 
@@ -96,5 +96,5 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
         .apply(&upkeep::remove(&shop.root, &[gone, kept], later, later).expect("one is deleted"));
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
     assert_eq!(next.spent.vevent, shop.root.spent.vevent);
-    assert_eq!(promises::broken(&next), []);
+    assert_eq!(invariants::broken(&next), []);
 }

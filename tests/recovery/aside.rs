@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slotbook::domain::event::Event;
 use slotbook::domain::identity::directory::DirectoryEvent;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
-use slotbook::domain::root::Root;
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::{Civil, HOUR, Instant};
 use slotbook::engine::aside::Aside;
 use slotbook::engine::recovery;

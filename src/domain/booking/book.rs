@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
-use crate::domain::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
-use crate::domain::event::Event;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::record_change::Record as _;
 use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
-use crate::domain::refusal::{Fault, Refusal, Refusals};
-use crate::domain::root::Root;
+use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
 

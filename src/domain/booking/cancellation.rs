@@ -1,9 +1,9 @@
 //! Deciding a cancellation. Spec 4.8, contract 6.
 
-use crate::domain::command::{CancelAppointment, CancelRight};
-use crate::domain::event::Event;
-use crate::domain::refusal::Refusal;
-use crate::domain::root::Root;
+use crate::domain::state::command::{CancelAppointment, CancelRight};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 
 /// What a cancellation does to the group.

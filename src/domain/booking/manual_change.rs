@@ -1,13 +1,13 @@
 //! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
 
 use crate::domain::booking::bookable::{Chain, Channel, Leg, Obstacle, bookable};
-use crate::domain::command::{PutVevent, VeventDraws};
-use crate::domain::event::Event;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
-use crate::domain::refusal::{Fault, Refusal, Refusals};
-use crate::domain::root::Root;
+use crate::domain::state::command::{PutVevent, VeventDraws};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
 /// An event that nothing but its calendar can still refuse.

@@ -1,7 +1,5 @@
 //! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
 
-use crate::domain::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
-use crate::domain::event::Event;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
 use crate::domain::messaging::outbox::{Content, LinkPurpose};
@@ -9,8 +7,10 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::record_change;
 use crate::domain::records::text::{Email, Name};
-use crate::domain::refusal::{Fault, Refusal, Refusals};
-use crate::domain::root::Root;
+use crate::domain::state::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
 /// Decides whether somebody is sent a link. Whoever asks is told the same either way, and no sooner: where nobody is mailed

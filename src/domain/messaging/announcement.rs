@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::domain::event::Event;
 use crate::domain::messaging::delivery::{self, address_of, recipient_of};
 use crate::domain::messaging::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
 use crate::domain::messaging::planning::standing;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
-use crate::domain::root::Root;
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 
 /// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an

@@ -3,7 +3,6 @@
 //! Every attempt is claimed first, by the newest state of all, and its result is put into the history as well. What is not
 //! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.
 
-use crate::domain::event::Event;
 use crate::domain::messaging::outbox::{
     Channel, Content, Message, Progress, Standing, Why, Withdrawn,
 };
@@ -14,7 +13,8 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, MessageId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::root::Root;
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant};
 

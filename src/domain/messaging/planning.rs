@@ -12,7 +12,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Settled, Vevent};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant, MINUTE};

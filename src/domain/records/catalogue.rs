@@ -13,7 +13,7 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::Name;
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Instant, MINUTE};
 

@@ -3,8 +3,6 @@
 use std::fmt;
 
 use crate::domain::booking::manual_change;
-use crate::domain::command::{Patch, Put, RecordChange};
-use crate::domain::event::Event;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset, Sort};
 use crate::domain::records::catalogue::Catalogue;
@@ -16,8 +14,10 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::refusal::{Fault, Refusal, Refusals};
-use crate::domain::root::Root;
+use crate::domain::state::command::{Patch, Put, RecordChange};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 

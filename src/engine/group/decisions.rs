@@ -6,11 +6,6 @@ use crate::domain::booking::book::{self, Opening};
 use crate::domain::booking::bookable::Obstacle;
 use crate::domain::booking::cancellation::{self, Cancellation};
 use crate::domain::booking::manual_change::{self, Placing, Room};
-use crate::domain::command::{
-    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
-    PutVevent, RecordChange,
-};
-use crate::domain::event::Event;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
@@ -18,10 +13,15 @@ use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::Message;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::record_change;
-use crate::domain::refusal::Refusals;
-use crate::domain::root::Root;
+use crate::domain::state::command::{
+    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
+    PutVevent, RecordChange,
+};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Refusals;
+use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::domain::upkeep;
 use crate::engine::calendar::{self, Question, Word};
 use crate::engine::group::{Matter, Open, Panicked, State, guarded};
 use crate::engine::{Done, Envelope, Rejection};

@@ -1,9 +1,9 @@
 //! The ids a group has in hand: they stay there until an event has used them, so that a refusal costs none.
 
-use crate::domain::command::{BookingDraws, Command, VeventDraws};
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
+use crate::domain::state::command::{BookingDraws, Command, VeventDraws};
 use crate::engine::group::State;
 use crate::engine::supervisor;
 

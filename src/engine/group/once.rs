@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::domain::answers::Answered;
-use crate::domain::event::Event;
+use crate::domain::state::event::Event;
+use crate::domain::state::idempotency::Answered;
 use crate::domain::time::Instant;
 use crate::engine::group::{State, guarded};
 use crate::engine::{Answer, Done, Envelope, Rejection};

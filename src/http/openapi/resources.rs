@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::http::openapi::answers::sendmail;
 use crate::http::openapi::schema::{

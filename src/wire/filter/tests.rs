@@ -7,7 +7,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CustomfieldId, FicheId, GroupId};
 use crate::domain::records::text::{Email, Name, Text};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 use crate::wire::fiche::FICHE;

@@ -9,7 +9,7 @@ use crate::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
 };
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;

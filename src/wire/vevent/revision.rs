@@ -6,7 +6,7 @@ use crate::domain::records::customfield::{CustomName, Model};
 use crate::domain::records::text::Illegal;
 use crate::domain::records::vevent::{Appointment, Kind, Rare, Vevent};
 use crate::domain::recurrence::Series;
-use crate::domain::refusal::Fault;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;

@@ -7,7 +7,7 @@ use crate::domain::records::ids::{FicheId, GroupId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::text::{Email, Name, ReminderLead};
 use crate::domain::records::vevent::Key;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::zone_names::ZoneName;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Kind, Permits};
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::interval_set::Interval;
 
 /// A promise that a state breaks.

@@ -1,9 +1,9 @@
 //! What a group's state needs from time to time though nobody asks for it: other rules of the zones, and an end of what
 //! was deleted long ago.
 
-use crate::domain::event::Event;
 use crate::domain::records::ids::VeventId;
-use crate::domain::root::Root;
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::Root;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
@@ -18,9 +18,9 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// # use slotbook::domain::records::catalogue::Catalogue;
 /// use slotbook::domain::records::group::Group;
 /// use slotbook::domain::records::ids::GroupId;
-/// use slotbook::domain::root::Root;
+/// use slotbook::domain::state::group_state::Root;
 /// use slotbook::domain::time::Instant;
-/// use slotbook::domain::upkeep;
+/// use slotbook::domain::state::upkeep;
 /// # use slotbook::domain::time::zone_names::ZoneName;
 /// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
 /// let mut root = Root::new(Catalogue::new(group));

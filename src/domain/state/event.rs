@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::answers::Answered;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLink;
 use crate::domain::messaging::outbox::Message;
@@ -15,6 +14,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::idempotency::Answered;
 use crate::domain::time::Instant;
 
 /// A change of one group, decided once and never judged again. The order of the variants is the format on disk: new

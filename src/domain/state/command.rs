@@ -17,8 +17,8 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::record_change::Record;
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{Key, Vevent};
-use crate::domain::refusal::Fault;
-use crate::domain::root::Root;
+use crate::domain::state::group_state::Root;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 
 /// Who asks. Contract 3.

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::answers::Answers;
 use crate::domain::booking::client_time::ClientTime;
 use crate::domain::booking::open_time::{CalendarView, Rules};
 use crate::domain::booking::taken_time::{Taken, TakenTime};
-use crate::domain::event::Event;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::IdKind;
@@ -23,6 +21,8 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::{Kind, Vevent};
+use crate::domain::state::event::Event;
+use crate::domain::state::idempotency::Answers;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 

@@ -1,0 +1,9 @@
+//! The state of a group: commands, events, the fold of events into state, and its invariants.
+
+pub mod command;
+pub mod event;
+pub mod group_state;
+pub mod idempotency;
+pub mod invariants;
+pub mod refusal;
+pub mod upkeep;
