@@ -1,7 +1,6 @@
 //! The HTTP API: routes, rights and one file per resource. What is asked and answered is shaped by `wire/`, decided by
 //! the engine.
 
-mod accept;
 mod accounts;
 mod appointments;
 mod auth;
@@ -9,6 +8,7 @@ mod body;
 mod calendars;
 mod call;
 mod computing;
+pub(crate) mod connection;
 mod customfields;
 mod docs;
 mod failure;
@@ -17,7 +17,6 @@ mod groups;
 mod guesses;
 mod health;
 mod interventions;
-mod leniency;
 mod links;
 mod listing;
 mod login;
@@ -26,11 +25,8 @@ mod meters;
 mod older;
 mod once;
 mod openapi;
-mod patience;
 mod pros;
-mod proxies;
 mod records;
-mod recovering;
 pub mod rights;
 mod room;
 mod routes;
@@ -42,7 +38,7 @@ mod verifying;
 mod vevents;
 mod window;
 
-pub use accept::serve;
+pub use connection::listener::serve;
+pub use connection::startup::answer_while;
 pub use meters::{Meters, serve_metrics};
-pub use recovering::answer_while;
 pub use routes::{Routes, Server};

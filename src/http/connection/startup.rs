@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::http::accept::{HEADERS_TIMEOUT, accept};
+use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
 use crate::http::failure::Failure;
 use crate::http::health;
 

@@ -13,8 +13,8 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::leniency::Lenient;
-use crate::http::patience::Patient;
+use crate::http::connection::request_target::Lenient;
+use crate::http::connection::slow_reader_timeout::Patient;
 use crate::http::routes::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
