@@ -1,6 +1,11 @@
 //! Who asks: the application by its key, the professional or the client's account by HTTP Basic or a session. Spec 5,
 //! contract 3.
 
+pub(crate) mod enumeration_limit;
+pub(crate) mod login_limit;
+pub(crate) mod password_pool;
+pub(crate) mod session;
+pub(crate) mod sliding_window;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +24,10 @@ use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::engine::draws::Draws;
 use crate::engine::published::Published;
+use crate::http::auth::login_limit::Throttle;
+use crate::http::auth::password_pool::Verifying;
+use crate::http::auth::session::{Sessions, Standing};
 use crate::http::failure::Failure;
-use crate::http::session::{Sessions, Standing};
-use crate::http::throttle::Throttle;
-use crate::http::verifying::Verifying;
 use crate::password;
 use crate::wire::errors::{Entry, Problem};
 use crate::wire::field::Audience;

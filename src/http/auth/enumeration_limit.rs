@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::domain::time::Instant;
+use crate::http::auth::sliding_window::{Window, source};
 use crate::http::failure::Failure;
-use crate::http::window::{Window, source};
 
 /// How long a refusal counts.
 const SECONDS: i64 = 3_600;

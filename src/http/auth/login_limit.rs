@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::domain::time::Instant;
-use crate::http::window::{Window, source};
+use crate::http::auth::sliding_window::{Window, source};
 
 /// Failures within [`SECONDS`] after which a pair has to wait.
 const FAILURES_MAX: usize = 10;
