@@ -26,7 +26,7 @@ use crate::engine::backup;
 use crate::engine::published::Published;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
-use crate::http::messages;
+use crate::http::resources::messages;
 use crate::notify::Carriers;
 use crate::store::StoreError;
 use crate::transfer::export;

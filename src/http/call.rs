@@ -22,30 +22,30 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Done, Once};
-use crate::http::accounts;
-use crate::http::appointments;
 use crate::http::auth::{Asked, Identity};
 use crate::http::body::Incoming;
-use crate::http::calendars;
-use crate::http::customfields;
 use crate::http::docs;
 use crate::http::failure::Failure;
-use crate::http::fiches;
-use crate::http::groups;
 use crate::http::health;
-use crate::http::interventions;
-use crate::http::login;
-use crate::http::messages;
 use crate::http::older;
 use crate::http::once::Key;
-use crate::http::pros;
-use crate::http::records;
+use crate::http::resources::accounts;
+use crate::http::resources::appointments;
+use crate::http::resources::calendars;
+use crate::http::resources::crud;
+use crate::http::resources::customfields;
+use crate::http::resources::fiches;
+use crate::http::resources::groups;
+use crate::http::resources::interventions;
+use crate::http::resources::messages;
+use crate::http::resources::pros;
+use crate::http::resources::sessions;
+use crate::http::resources::sets;
+use crate::http::resources::slots;
+use crate::http::resources::vevents;
 use crate::http::rights;
 use crate::http::room;
 use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
-use crate::http::sets;
-use crate::http::slots;
-use crate::http::vevents;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::params::Params;
@@ -248,8 +248,8 @@ async fn checked(
         now,
     };
     let (operation, sort) = match keyed {
-        Keyed::LogIn => return login::login(&server, asked, body).await,
-        Keyed::LogOut => return login::logout(&server, asked).await,
+        Keyed::LogIn => return sessions::login(&server, asked, body).await,
+        Keyed::LogOut => return sessions::logout(&server, asked).await,
         Keyed::AtLarge(operation) => {
             let identity = server.doorkeeper.identify(&asked).await?;
             let body = if row.takes_body() { body.object().await? } else { Map::new() };
@@ -352,45 +352,43 @@ async fn dispatch(operation: InGroup, call: GroupCall) -> Outcome {
         InGroup::ChangeGroup => groups::change(call).await,
         InGroup::ListCalendars => calendars::list(call).await,
         InGroup::ListCalendarsOfIntervention => calendars::list_of_intervention(call).await,
-        InGroup::ShowCalendar => records::show::<Calendar>(&call),
-        InGroup::MakeCalendar => records::make::<Calendar>(call).await,
-        InGroup::ChangeCalendar => records::change::<Calendar>(call).await,
-        InGroup::DeleteCalendar => {
-            records::delete::<Calendar>(call, |row| row.deleted = true).await
-        }
+        InGroup::ShowCalendar => crud::show::<Calendar>(&call),
+        InGroup::MakeCalendar => crud::make::<Calendar>(call).await,
+        InGroup::ChangeCalendar => crud::change::<Calendar>(call).await,
+        InGroup::DeleteCalendar => crud::delete::<Calendar>(call, |row| row.deleted = true).await,
         InGroup::ListCalendarsets => sets::list_of_calendars(call).await,
-        InGroup::ShowCalendarset => records::show::<Calendarset>(&call),
-        InGroup::MakeCalendarset => records::make::<Calendarset>(call).await,
-        InGroup::ChangeCalendarset => records::change::<Calendarset>(call).await,
+        InGroup::ShowCalendarset => crud::show::<Calendarset>(&call),
+        InGroup::MakeCalendarset => crud::make::<Calendarset>(call).await,
+        InGroup::ChangeCalendarset => crud::change::<Calendarset>(call).await,
         InGroup::RemoveCalendarset => {
-            records::remove::<Calendarset>(call, RecordChange::RemoveCalendarset).await
+            crud::remove::<Calendarset>(call, RecordChange::RemoveCalendarset).await
         }
         InGroup::ListInterventionsOfSet => sets::interventions(call).await,
         InGroup::ListInterventionsetsOfSet => sets::interventionsets(call).await,
         InGroup::ListInterventions => interventions::list(call).await,
-        InGroup::ShowIntervention => records::show::<Intervention>(&call),
-        InGroup::MakeIntervention => records::make::<Intervention>(call).await,
-        InGroup::ChangeIntervention => records::change::<Intervention>(call).await,
+        InGroup::ShowIntervention => crud::show::<Intervention>(&call),
+        InGroup::MakeIntervention => crud::make::<Intervention>(call).await,
+        InGroup::ChangeIntervention => crud::change::<Intervention>(call).await,
         InGroup::DeleteIntervention => {
-            records::delete::<Intervention>(call, |row| row.deleted = true).await
+            crud::delete::<Intervention>(call, |row| row.deleted = true).await
         }
         InGroup::ListInterventionsets => sets::list_of_interventions(call).await,
-        InGroup::ShowInterventionset => records::show::<Interventionset>(&call),
-        InGroup::MakeInterventionset => records::make::<Interventionset>(call).await,
-        InGroup::ChangeInterventionset => records::change::<Interventionset>(call).await,
+        InGroup::ShowInterventionset => crud::show::<Interventionset>(&call),
+        InGroup::MakeInterventionset => crud::make::<Interventionset>(call).await,
+        InGroup::ChangeInterventionset => crud::change::<Interventionset>(call).await,
         InGroup::RemoveInterventionset => {
-            records::remove::<Interventionset>(call, RecordChange::RemoveInterventionset).await
+            crud::remove::<Interventionset>(call, RecordChange::RemoveInterventionset).await
         }
         InGroup::ListCustomfields => customfields::list(call).await,
-        InGroup::ShowCustomfield => records::show::<Customfield>(&call),
-        InGroup::MakeCustomfield => records::make::<Customfield>(call).await,
-        InGroup::ChangeCustomfield => records::change::<Customfield>(call).await,
+        InGroup::ShowCustomfield => crud::show::<Customfield>(&call),
+        InGroup::MakeCustomfield => crud::make::<Customfield>(call).await,
+        InGroup::ChangeCustomfield => crud::change::<Customfield>(call).await,
         InGroup::DeleteCustomfield => {
-            records::delete::<Customfield>(call, |row| row.deleted = true).await
+            crud::delete::<Customfield>(call, |row| row.deleted = true).await
         }
         InGroup::ListFiches => fiches::list(call).await,
         InGroup::ShowFiche => fiches::show(&call),
-        InGroup::MakeFiche => records::make::<Fiche>(call).await,
+        InGroup::MakeFiche => crud::make::<Fiche>(call).await,
         InGroup::ChangeFiche => fiches::change(call).await,
         InGroup::ListMessages => messages::list(call).await,
         InGroup::ShowMessage => messages::show(&call),

@@ -23,7 +23,6 @@ use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
 
 use crate::engine::Engine;
-use crate::http::accounts::ASKED_MAX;
 use crate::http::auth::Doorkeeper;
 use crate::http::auth::enumeration_limit::Guesses;
 use crate::http::auth::session::tokens_of;
@@ -32,9 +31,10 @@ use crate::http::call;
 use crate::http::computing::Computing;
 use crate::http::connection::forwarded::Proxies;
 use crate::http::failure::Failure;
-use crate::http::links;
 use crate::http::meters::Meters;
 use crate::http::older::Sort;
+use crate::http::resources::accounts::ASKED_MAX;
+use crate::http::resources::mail_links;
 use crate::notify::Carriers;
 use crate::wire::errors::Problem;
 
@@ -389,7 +389,7 @@ impl Routes {
             router = router.route(row.path, on(row.method, handler));
         }
         // Pages for people, beside the API.
-        router = router.route("/m/{token}", get(links::show).post(links::act));
+        router = router.route("/m/{token}", get(mail_links::show).post(mail_links::act));
         let router = router
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed)

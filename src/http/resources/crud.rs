@@ -8,7 +8,7 @@ use crate::domain::state::group_state::Root;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;
-use crate::http::listing::{Listed, page};
+use crate::http::resources::pagination::{Listed, page};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;

@@ -16,7 +16,7 @@ use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;
-use crate::http::listing::page;
+use crate::http::resources::pagination::page;
 use crate::wire::appointment::{claims, parse, render, table_of};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;

@@ -8,8 +8,8 @@ use crate::domain::state::group_state::Root;
 use crate::domain::time::Instant;
 use crate::http::call::{GroupCall, Outcome};
 use crate::http::failure::Failure;
-use crate::http::interventions::all_interventions;
-use crate::http::records::{self, Resource};
+use crate::http::resources::crud::{self, Resource};
+use crate::http::resources::interventions::all_interventions;
 use crate::wire::calendar::{CALENDARSET, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Table};
 use crate::wire::intervention::INTERVENTIONSET;
@@ -48,19 +48,13 @@ impl Resource for Interventionset {
 
 /// GET /api/v1/groups/:group_id/calendarsets.
 pub(crate) async fn list_of_calendars(call: GroupCall) -> Outcome {
-    records::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true)
-        .await
+    crud::list(&call, call.root.catalogue.calendarsets.len(), all_of_calendars, |_, _| true).await
 }
 
 /// GET /api/v1/groups/:group_id/interventionsets.
 pub(crate) async fn list_of_interventions(call: GroupCall) -> Outcome {
-    records::list(
-        &call,
-        call.root.catalogue.interventionsets.len(),
-        all_of_interventions,
-        |_, _| true,
-    )
-    .await
+    crud::list(&call, call.root.catalogue.interventionsets.len(), all_of_interventions, |_, _| true)
+        .await
 }
 
 /// GET /api/v1/groups/:group_id/calendarsets/:id/interventions: those offered on any live calendar of the set.
@@ -69,7 +63,7 @@ pub(crate) async fn interventions(call: GroupCall) -> Outcome {
     let wanted = move |intervention: &Intervention, root: &Root| {
         offers(root, set, intervention, now, audience)
     };
-    records::list(&call, looked_at(&call), all_interventions, wanted).await
+    crud::list(&call, looked_at(&call), all_interventions, wanted).await
 }
 
 /// GET /api/v1/groups/:group_id/calendarsets/:id/interventionsets: those of which some intervention is offered on any
@@ -82,7 +76,7 @@ pub(crate) async fn interventionsets(call: GroupCall) -> Outcome {
             row.interventionset_id == Some(category.id) && offers(root, set, row, now, audience)
         })
     };
-    records::list(&call, looked_at(&call), all_of_interventions, wanted).await
+    crud::list(&call, looked_at(&call), all_of_interventions, wanted).await
 }
 
 fn all_of_calendars(root: &Root) -> Vec<&Calendarset> {

@@ -10,7 +10,7 @@ use crate::domain::state::refusal::Fault;
 use crate::engine::Done;
 use crate::http::call::{GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;
-use crate::http::listing::page;
+use crate::http::resources::pagination::page;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::{id, moment};

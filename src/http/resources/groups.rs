@@ -11,7 +11,7 @@ use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::Root;
 use crate::http::call::{Call, GroupCall, Outcome, ok, wrapped};
 use crate::http::failure::Failure;
-use crate::http::listing::{Found, found_by, write};
+use crate::http::resources::pagination::{Found, found_by, write};
 use crate::wire::field::Scope;
 use crate::wire::group::GROUP;
 use crate::wire::list::Query;

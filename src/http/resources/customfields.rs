@@ -4,7 +4,7 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::Root;
 use crate::http::call::{GroupCall, Outcome};
-use crate::http::records::{self, Resource};
+use crate::http::resources::crud::{self, Resource};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::Table;
 
@@ -24,7 +24,7 @@ impl Resource for Customfield {
 
 /// GET /api/v1/groups/:group_id/customfields.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
-    records::list(&call, call.root.catalogue.customfields.len(), all_definitions, |_, _| true).await
+    crud::list(&call, call.root.catalogue.customfields.len(), all_definitions, |_, _| true).await
 }
 
 fn all_definitions(root: &Root) -> Vec<&Customfield> {

@@ -9,10 +9,10 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::state::group_state::Root;
 use crate::domain::state::refusal::Fault;
-use crate::http::accounts;
 use crate::http::call::{GroupCall, Outcome, wrapped};
 use crate::http::failure::Failure;
-use crate::http::records::{self, Resource};
+use crate::http::resources::accounts;
+use crate::http::resources::crud::{self, Resource};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
 
@@ -30,10 +30,10 @@ impl Resource for Fiche {
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     match call.caller() {
         Caller::Account(account) => {
-            records::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
+            crud::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
         }
         Caller::Application | Caller::Pro(_) => {
-            records::list(&call, call.root.fiches.len(), all_fiches, |_, _| true).await
+            crud::list(&call, call.root.fiches.len(), all_fiches, |_, _| true).await
         }
     }
 }
@@ -41,7 +41,7 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/groups/:group_id/fiches/:id.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     must_be_the_callers(call)?;
-    records::show::<Fiche>(call)
+    crud::show::<Fiche>(call)
 }
 
 /// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say; another address of its own
@@ -49,7 +49,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
 pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     must_be_the_callers(&call)?;
     let Caller::Account(account) = call.caller() else {
-        return records::change::<Fiche>(call).await;
+        return crud::change::<Fiche>(call).await;
     };
     let asked_by = account.email.folded();
     let id = call.id(FicheId::new)?;
@@ -70,7 +70,7 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
         }
         Some(_) | None => {
             call.body.insert(FICHE.resource.to_owned(), object.into());
-            return records::change::<Fiche>(call).await;
+            return crud::change::<Fiche>(call).await;
         }
     };
     let fields = FICHE.parse(&object, &call.scope(), call.audience())?;
@@ -78,7 +78,7 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
     let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
     let row = done.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
-    Ok(records::answer::<Fiche>(row, &done.root, call.audience()))
+    Ok(crud::answer::<Fiche>(row, &done.root, call.audience()))
 }
 
 /// What is not an account's own is not there for it.

@@ -9,7 +9,7 @@ use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::Root;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;
-use crate::http::listing::{Found, write};
+use crate::http::resources::pagination::{Found, write};
 use crate::notify::Carriers;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
@@ -43,7 +43,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
 
 /// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
 #[must_use]
-pub fn line(
+pub(crate) fn line(
     entry: &Entry,
     root: &Root,
     audience: Audience,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::domain::records::ids::ProId;
 use crate::http::call::{GroupCall, Outcome, ok};
 use crate::http::failure::Failure;
-use crate::http::listing::{Found, found_by, write};
+use crate::http::resources::pagination::{Found, found_by, write};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;

@@ -26,7 +26,7 @@ use crate::domain::state::group_state::Root;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
-use crate::http::accounts;
+use crate::http::resources::accounts;
 use crate::http::routes::{Server, Source};
 use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::page;

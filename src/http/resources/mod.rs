@@ -1,0 +1,18 @@
+//! One file per resource of the API.
+
+pub(crate) mod accounts;
+pub(crate) mod appointments;
+pub(crate) mod calendars;
+pub(crate) mod crud;
+pub(crate) mod customfields;
+pub(crate) mod fiches;
+pub(crate) mod groups;
+pub(crate) mod interventions;
+pub(crate) mod mail_links;
+pub(crate) mod messages;
+pub(crate) mod pagination;
+pub(crate) mod pros;
+pub(crate) mod sessions;
+pub(crate) mod sets;
+pub(crate) mod slots;
+pub(crate) mod vevents;
