@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
 

@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::http::call::json;
 use crate::http::openapi;
+use crate::http::pipeline::json;
 
 const STYLE: &str = include_str!("../../data/docs/style.css");
 const SCRIPT: &str = include_str!("../../data/docs/script.js");

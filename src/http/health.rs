@@ -6,17 +6,17 @@ use serde_json::json;
 
 use crate::engine::Engine;
 use crate::engine::health::Closed;
-use crate::http::call;
+use crate::http::pipeline;
 
 /// GET /healthz.
 pub(crate) fn alive() -> Response {
-    call::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
+    pipeline::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
 }
 
 /// GET /readyz before the store is read.
 pub(crate) fn recovering() -> Response {
     let state = json!({"status": "not ready", "reason": "the store is being read"});
-    call::json(StatusCode::SERVICE_UNAVAILABLE, state.to_string().into_bytes())
+    pipeline::json(StatusCode::SERVICE_UNAVAILABLE, state.to_string().into_bytes())
 }
 
 /// GET /readyz: recovered, since [`recovering`] answers before, and accepting writes. Groups set aside are named; the others
@@ -38,5 +38,5 @@ pub(crate) fn ready(engine: &Engine) -> Response {
     if !aside.is_empty() {
         state["groups_set_aside"] = json!(aside);
     }
-    call::json(status, state.to_string().into_bytes())
+    pipeline::json(status, state.to_string().into_bytes())
 }

@@ -2,23 +2,23 @@
 //! the engine.
 
 mod auth;
+mod blocking_pool;
 mod body;
-mod call;
-mod computing;
 pub(crate) mod connection;
 mod docs;
-mod failure;
+mod error;
 mod health;
-mod meters;
-mod older;
-mod once;
+mod idempotency;
+mod legacy_paths;
+mod metrics;
 mod openapi;
+pub mod permissions;
+mod pipeline;
 pub(crate) mod resources;
-pub mod rights;
-mod room;
-mod routes;
+mod route_table;
+mod write_capacity;
 
 pub use connection::listener::serve;
 pub use connection::startup::answer_while;
-pub use meters::{Meters, serve_metrics};
-pub use routes::{Routes, Server};
+pub use metrics::{Meters, serve_metrics};
+pub use route_table::{Routes, Server};

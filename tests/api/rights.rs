@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::http::rights::{Extent, Resource, Right, Role, Route, Verb, routes};
+use slotbook::http::permissions::{Extent, Resource, Right, Role, Route, Verb, routes};
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{ANN, CALENDAR, CLEO, CUT, EVE, KEY, KEY_OF_ALL, OWN_FICHE};

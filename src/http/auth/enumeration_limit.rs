@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::domain::time::Instant;
 use crate::http::auth::sliding_window::{Window, source};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 
 /// How long a refusal counts.
 const SECONDS: i64 = 3_600;

@@ -27,7 +27,7 @@ use crate::engine::published::Published;
 use crate::http::auth::login_limit::Throttle;
 use crate::http::auth::password_pool::Verifying;
 use crate::http::auth::session::{Sessions, Standing};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 use crate::password;
 use crate::wire::errors::{Entry, Problem};
 use crate::wire::field::Audience;

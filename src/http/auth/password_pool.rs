@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::http::auth::sliding_window::source;
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 use crate::password::Memory;
 
 /// Requests of one source that may wait, for each turn there is. Behind a proxy that nobody told us of all requests come

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::Lenient;
 use crate::http::connection::slow_reader_timeout::Patient;
-use crate::http::routes::Routes;
+use crate::http::route_table::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);

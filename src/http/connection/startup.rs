@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 use crate::http::health;
 
 /// Connections at a time: enough for whoever watches the server.

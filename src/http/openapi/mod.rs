@@ -22,8 +22,8 @@ use utoipa::openapi::{
 };
 
 use self::operations::{Answer, Told, told};
-use crate::http::rights::{self, Extent, Right};
-use crate::http::routes::{AtLarge, Keyed, Operation, Row, TABLE};
+use crate::http::permissions::{self, Extent, Right};
+use crate::http::route_table::{AtLarge, Keyed, Operation, Row, TABLE};
 
 /// What a reader must know of every path.
 const DESCRIPTION: &str = "\
@@ -117,7 +117,7 @@ fn operation(row: &Row) -> OperationBuilder {
     };
     let told = told(row.operation);
     let (status, success) = answers::success(told.answer);
-    let (roles, securities) = who(rights::of(row.operation));
+    let (roles, securities) = who(permissions::of(row.operation));
     let mut operation = OperationBuilder::new()
         .operation_id(Some(name))
         .tag(told.tag)
@@ -169,7 +169,7 @@ fn makes_once(row: &Row) -> bool {
 /// The statuses with which an operation may say no.
 fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     let mut statuses = vec![406, 500];
-    if rights::of(row.operation).is_some() {
+    if permissions::of(row.operation).is_some() {
         statuses.extend([401, 403, 429, 503]);
     }
     if row.path.contains('{') || matches!(row.operation, Operation::Keyed(Keyed::Older(..))) {

@@ -4,7 +4,7 @@ use utoipa::openapi::path::Parameter;
 
 use crate::http::openapi::parameters as given;
 use crate::http::openapi::resources::Resource;
-use crate::http::routes::{AtLarge, InGroup, Keyed, Operation};
+use crate::http::route_table::{AtLarge, InGroup, Keyed, Operation};
 
 /// An operation as the document tells it.
 pub(crate) struct Told {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use crate::http::failure::IDEMPOTENCY_KEY;
+use crate::http::error::IDEMPOTENCY_KEY;
 use crate::http::openapi::resources::Resource;
 use crate::http::openapi::schema::{
     any_of, at_least, filled_list, id, list, one_of, pattern, text, whole,

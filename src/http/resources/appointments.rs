@@ -14,8 +14,8 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::Root;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Done;
-use crate::http::call::{GroupCall, Outcome, ok, wrapped};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
+use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
 use crate::wire::appointment::{claims, parse, render, table_of};
 use crate::wire::field::{Audience, Scope};

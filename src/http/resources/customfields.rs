@@ -3,7 +3,7 @@
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::Root;
-use crate::http::call::{GroupCall, Outcome};
+use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::crud::{self, Resource};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::Table;

@@ -4,7 +4,7 @@ use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::Root;
-use crate::http::call::{GroupCall, Outcome};
+use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::calendars::all;
 use crate::http::resources::crud::Resource;
 use crate::http::resources::pagination::page;

@@ -27,7 +27,7 @@ use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::resources::accounts;
-use crate::http::routes::{Server, Source};
+use crate::http::route_table::{Server, Source};
 use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::page;
 use crate::notify::{Page, when};

@@ -22,10 +22,10 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::Root;
-use crate::http::call::{GroupCall, Outcome, json};
-use crate::http::computing::Turn;
-use crate::http::failure::Failure;
-use crate::http::routes::Server;
+use crate::http::blocking_pool::Turn;
+use crate::http::error::Failure;
+use crate::http::pipeline::{GroupCall, Outcome, json};
+use crate::http::route_table::Server;
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 

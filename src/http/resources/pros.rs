@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::records::ids::ProId;
-use crate::http::call::{GroupCall, Outcome, ok};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
+use crate::http::pipeline::{GroupCall, Outcome, ok};
 use crate::http::resources::pagination::{Found, found_by, write};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;

@@ -11,8 +11,8 @@ use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::Root;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
-use crate::http::call::{GroupCall, Outcome, json, ok};
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
+use crate::http::pipeline::{GroupCall, Outcome, json, ok};
 use crate::wire::field::Scope;
 use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
 

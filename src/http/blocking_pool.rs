@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 
 /// Computations that may wait for their turn, for each that runs.
 const WAITING_PER_CORE: usize = 64;

@@ -9,8 +9,8 @@ use crate::domain::state::group_state::Root;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
-use crate::http::call::{Outcome, json};
-use crate::http::failure::{Failure, IDEMPOTENCY_KEY};
+use crate::http::error::{Failure, IDEMPOTENCY_KEY};
+use crate::http::pipeline::{Outcome, json};
 
 /// Characters of a key at most.
 const KEY_MAX: usize = 255;

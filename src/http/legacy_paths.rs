@@ -13,8 +13,8 @@ use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;
-use crate::http::call::visible;
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
+use crate::http::pipeline::visible;
 use crate::wire::params::Params;
 use crate::wire::value;
 

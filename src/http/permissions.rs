@@ -5,7 +5,7 @@
 use axum::http::Method;
 
 use crate::domain::state::command::Caller;
-use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, TABLE};
+use crate::http::route_table::{AtLarge, InGroup, Keyed, Operation, TABLE};
 
 /// Who asks, as far as rights go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -25,10 +25,11 @@ use crate::engine::{Done, Once};
 use crate::http::auth::{Asked, Identity};
 use crate::http::body::Incoming;
 use crate::http::docs;
-use crate::http::failure::Failure;
+use crate::http::error::Failure;
 use crate::http::health;
-use crate::http::older;
-use crate::http::once::Key;
+use crate::http::idempotency::Key;
+use crate::http::legacy_paths;
+use crate::http::permissions;
 use crate::http::resources::accounts;
 use crate::http::resources::appointments;
 use crate::http::resources::calendars;
@@ -43,9 +44,8 @@ use crate::http::resources::sessions;
 use crate::http::resources::sets;
 use crate::http::resources::slots;
 use crate::http::resources::vevents;
-use crate::http::rights;
-use crate::http::room;
-use crate::http::routes::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
+use crate::http::route_table::{AtLarge, InGroup, Keyed, Operation, Row, Server, Source, XmlAsked};
+use crate::http::write_capacity;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::params::Params;
@@ -263,11 +263,19 @@ async fn checked(
     };
     let identity = server.doorkeeper.identify(&asked).await?;
     let root = match sort {
-        Some(sort) if row.is_of_one() => Ok(older::root_of(sort, id, &identity, published)?),
-        Some(sort) => older::root_named(sort, &params, &mut body, &identity, published).await?,
+        Some(sort) if row.is_of_one() => Ok(legacy_paths::root_of(sort, id, &identity, published)?),
+        Some(sort) => {
+            legacy_paths::root_named(sort, &params, &mut body, &identity, published).await?
+        }
         None => Ok(visible(group, &identity, published)?),
     };
-    let body = room::let_in(body, &server.engine, row, (&identity, root.as_deref().ok()), &asked)?;
+    let body = write_capacity::let_in(
+        body,
+        &server.engine,
+        row,
+        (&identity, root.as_deref().ok()),
+        &asked,
+    )?;
     let body = if row.takes_body() {
         body.object().await?
     } else {
@@ -302,11 +310,11 @@ async fn meant(
     published: &Published,
 ) -> (Option<GroupId>, bool) {
     let Keyed::Older(_, sort) = keyed else { return (None, false) };
-    older::take_key(params, body).await;
+    legacy_paths::take_key(params, body).await;
     if row.is_of_one() {
-        return (older::owner(sort, id, published), true);
+        return (legacy_paths::owner(sort, id, published), true);
     }
-    let named = older::named(sort, params, body).await;
+    let named = legacy_paths::named(sort, params, body).await;
     (named, named.is_some())
 }
 
@@ -334,7 +342,7 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 
 /// Whether the caller's role may use a line of the table. Contract 3.
 pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
-    let Some(right) = rights::of(row.operation) else { return Ok(()) };
+    let Some(right) = permissions::of(row.operation) else { return Ok(()) };
     right.judge(&identity.caller, params.one("key").is_some()).map_err(Failure::unauthorized)
 }
 

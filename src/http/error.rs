@@ -9,7 +9,7 @@ use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::Closed;
-use crate::http::meters::Codes;
+use crate::http::metrics::Codes;
 use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
 

@@ -27,12 +27,12 @@ use crate::http::auth::Doorkeeper;
 use crate::http::auth::enumeration_limit::Guesses;
 use crate::http::auth::session::tokens_of;
 use crate::http::auth::sliding_window::Window;
-use crate::http::call;
-use crate::http::computing::Computing;
+use crate::http::blocking_pool::Computing;
 use crate::http::connection::forwarded::Proxies;
-use crate::http::failure::Failure;
-use crate::http::meters::Meters;
-use crate::http::older::Sort;
+use crate::http::error::Failure;
+use crate::http::legacy_paths::Sort;
+use crate::http::metrics::Meters;
+use crate::http::pipeline;
 use crate::http::resources::accounts::ASKED_MAX;
 use crate::http::resources::mail_links;
 use crate::notify::Carriers;
@@ -384,7 +384,7 @@ impl Routes {
             let handler = move |State(server): State<Arc<Server>>,
                                 ids: Result<RawPathParams, _>,
                                 request: Request| {
-                call::answer(server, row, ids.ok(), request)
+                pipeline::answer(server, row, ids.ok(), request)
             };
             router = router.route(row.path, on(row.method, handler));
         }

@@ -4,10 +4,10 @@ use crate::domain::state::group_state::Root;
 use crate::engine::Engine;
 use crate::http::auth::{Asked, Identity};
 use crate::http::body::Incoming;
-use crate::http::call::may;
-use crate::http::failure::Failure;
-use crate::http::once::is_answered_before;
-use crate::http::routes::Row;
+use crate::http::error::Failure;
+use crate::http::idempotency::is_answered_before;
+use crate::http::pipeline::may;
+use crate::http::route_table::Row;
 
 /// Gives the body back to be read, or turns away a write that would not be let in now and leaves its body to itself.
 /// Whoever gets by has no right to anything: the engine's permit is taken with the command. What needs no room is
