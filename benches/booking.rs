@@ -20,8 +20,8 @@ use slotbook::domain::state::command::{
 use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::draws::Draws;
-use slotbook::engine::link::Wiring;
+use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::randomness::Draws;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
 use slotbook::store::{BatchNumber, Log, Record, StoreError};

@@ -11,7 +11,7 @@ use crate::cli::operator::{Request, ask, none_aside};
 use crate::cli::{Failed, complain};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::directory::Directory;
-use crate::engine::draws::Draws;
+use crate::engine::randomness::Draws;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};

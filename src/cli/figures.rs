@@ -45,10 +45,10 @@ impl Figures {
     }
 
     /// Where the engine's figures go.
-    pub(super) fn of_engine(&self) -> crate::engine::meters::Meters {
+    pub(super) fn of_engine(&self) -> crate::engine::metrics::Meters {
         self.0
             .as_ref()
-            .map(|(recorder, _)| crate::engine::meters::Meters::of(recorder))
+            .map(|(recorder, _)| crate::engine::metrics::Meters::of(recorder))
             .unwrap_or_default()
     }
 

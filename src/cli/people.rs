@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::operator::{Request, ask};
 use crate::cli::{Failed, complain, print};
 use crate::config::Given;
-use crate::engine::draws::Draws;
+use crate::engine::randomness::Draws;
 use crate::password::{hash_password, sha1_hex};
 
 /// Characters of a password at most.

@@ -11,7 +11,7 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
 use crate::engine::group;
-use crate::engine::link::{Link, Wiring};
+use crate::engine::mailbox::{Link, Wiring};
 
 /// What the group says to its calendar.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::Root;
 use crate::domain::state::invariants::{self, Broken};
-use crate::engine::aside::Aside;
+use crate::engine::quarantine::Aside;
 use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
-use crate::engine::aside::Aside;
 use crate::engine::journal::WeakHandle;
 use crate::engine::published::Published;
+use crate::engine::quarantine::Aside;
 use crate::engine::recovery::{directory_position, position, write_directory, write_group};
 use crate::store::state;
 use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
@@ -255,7 +255,7 @@ mod tests {
     use crate::domain::identity::directory::Directory;
     use crate::engine::health::Health;
     use crate::engine::journal::Journal;
-    use crate::engine::meters::Meters;
+    use crate::engine::metrics::Meters;
     use crate::engine::recovery;
 
     #[test]

@@ -2,8 +2,8 @@
 //! on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
 mod decisions;
+mod idempotency;
 mod ids;
-mod once;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -22,10 +22,10 @@ use crate::domain::state::group_state::Root;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, Word};
-use crate::engine::draws::Draws;
 use crate::engine::journal::{Entry, Handle, Publish, Release};
-use crate::engine::link::{Link, Wiring};
+use crate::engine::mailbox::{Link, Wiring};
 use crate::engine::published::Published;
+use crate::engine::randomness::Draws;
 use crate::engine::supervisor;
 use crate::engine::{Done, Envelope, Rejection};
 use crate::store::codec;
@@ -212,7 +212,7 @@ impl State {
         let prepared = decided.map_err(Rejection::from).and_then(|(event, root)| {
             let done =
                 Done { before: Arc::clone(&self.root), root, object, appointments, answer: None };
-            let (event, done) = once::remember(&envelope, event, done, now)?;
+            let (event, done) = idempotency::remember(&envelope, event, done, now)?;
             Ok((guarded(|| codec::encode(&event))?, done))
         });
         let (bytes, done) = match prepared {

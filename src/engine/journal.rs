@@ -13,7 +13,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::Root;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
-use crate::engine::meters::Meters;
+use crate::engine::metrics::Meters;
 use crate::engine::published::Published;
 use crate::engine::{Answer, Done};
 use crate::store::{Log, NextJournal, Record, StoreError, Turned};

@@ -4,25 +4,25 @@
 //! and its answer comes from there. A read takes a published root and meets nobody.
 
 pub mod admission;
-pub mod aside;
 pub mod backup;
 mod calendar;
 pub mod check;
 pub mod compaction;
-pub mod draws;
+mod fair_queue;
 mod group;
 pub mod health;
 pub mod journal;
-mod lane;
-pub mod link;
-pub mod meters;
+pub mod mailbox;
+mod message_scheduler;
+mod message_sender;
+pub mod metrics;
+pub mod outbox_stats;
 pub mod published;
+pub mod quarantine;
 pub mod queue;
+pub mod randomness;
 pub mod recovery;
-mod reminders;
-mod sending;
 mod supervisor;
-pub mod unsent;
 mod upkeep;
 
 use std::path::Path;
@@ -32,15 +32,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use self::admission::{Admission, Bounds, Permit};
-use self::aside::Aside;
 use self::compaction::Compactor;
-use self::draws::Draws;
 use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
-use self::link::{Link, Wiring};
-use self::meters::{Meters, Timing};
+use self::mailbox::{Link, Wiring};
+use self::message_sender::Post;
+use self::metrics::{Meters, Timing};
 use self::published::Published;
-use self::sending::Post;
+use self::quarantine::Aside;
+use self::randomness::Draws;
 use crate::clock::Clock;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
@@ -175,7 +175,7 @@ impl Messages {
     pub async fn stop(self) {
         let (answer, ended) = oneshot::channel();
         if let Some(timer) = self.published.timer() {
-            timer.send(reminders::Message::Stop(answer));
+            timer.send(message_scheduler::Message::Stop(answer));
         }
         // A timer that has just ended answers nothing: what it had begun is begun once more after the next start.
         drop(ended.await);
@@ -394,7 +394,7 @@ impl Engine {
             draws: std::sync::Mutex::new(sending.draws),
             meters: self.meters.post.clone(),
         });
-        reminders::start(reminders::Parts {
+        message_scheduler::start(message_scheduler::Parts {
             engine: self.clone(),
             post,
             wiring: sending.wiring,

@@ -8,9 +8,9 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::Root;
-use crate::engine::aside::Aside;
-use crate::engine::link::Link;
-use crate::engine::reminders;
+use crate::engine::mailbox::Link;
+use crate::engine::message_scheduler;
+use crate::engine::quarantine::Aside;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Published {
     /// Every group of the store that has a state.
     groups: BTreeMap<GroupId, ArcSwap<Root>>,
     /// Who is told of every change, once a timer runs.
-    timer: ArcSwapOption<Link<reminders::Message>>,
+    timer: ArcSwapOption<Link<message_scheduler::Message>>,
     /// Groups that nobody is let into.
     aside: BTreeMap<GroupId, Aside>,
 }
@@ -69,18 +69,18 @@ impl Published {
         if let Some(slot) = self.groups.get(&group) {
             let before = slot.swap(Arc::clone(&root));
             if let Some(timer) = self.timer.load().as_ref() {
-                timer.send(reminders::Message::Committed { before, after: root });
+                timer.send(message_scheduler::Message::Committed { before, after: root });
             }
         }
     }
 
     /// Has a timer told of every change from now on, and no other any more.
-    pub(super) fn tell(&self, timer: Link<reminders::Message>) {
+    pub(super) fn tell(&self, timer: Link<message_scheduler::Message>) {
         self.timer.store(Some(Arc::new(timer)));
     }
 
     /// The timer that runs.
-    pub(super) fn timer(&self) -> Option<Arc<Link<reminders::Message>>> {
+    pub(super) fn timer(&self) -> Option<Arc<Link<message_scheduler::Message>>> {
         self.timer.load_full()
     }
 

@@ -12,7 +12,7 @@ use crate::domain::state::group_state::Root;
 use crate::domain::state::invariants;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::aside::Aside;
+use crate::engine::quarantine::Aside;
 use crate::store::codec;
 use crate::store::state::{self, GroupReader, Waiting};
 use crate::store::{

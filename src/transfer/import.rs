@@ -21,7 +21,7 @@ use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::state::group_state::Root;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
-use crate::engine::draws::Draws;
+use crate::engine::randomness::Draws;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::Faults;
 use crate::transfer::ids::Ids;

@@ -11,7 +11,7 @@ use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{Kind, Settled};
 use crate::domain::time::{Civil, Instant};
-use crate::engine::draws::Draws;
+use crate::engine::randomness::Draws;
 use crate::wire::datetime;
 
 /// Thursday, 12 June 2025, 12:00 in Paris.

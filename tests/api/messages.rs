@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use slotbook::domain::identity::link_secret::Seal;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
-use slotbook::engine::draws::Draws;
-use slotbook::engine::link::Wiring;
+use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::randomness::Draws;
 use slotbook::notify::Carriers;
 
 use super::server::{TestServer, answer};

@@ -12,7 +12,7 @@ use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::Root;
 use slotbook::domain::time::{Civil, HOUR, Instant};
-use slotbook::engine::aside::Aside;
+use slotbook::engine::quarantine::Aside;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::state;

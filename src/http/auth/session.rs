@@ -12,8 +12,8 @@ use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::time::Instant;
-use crate::engine::draws::Draws;
 use crate::engine::published::Published;
+use crate::engine::randomness::Draws;
 use crate::http::auth::Person;
 
 /// Seconds of inactivity that end a session. Spec 5.6.

@@ -24,10 +24,10 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::Root;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;
-use crate::engine::lane::Lane;
-use crate::engine::link::{Link, Wiring};
+use crate::engine::fair_queue::Lane;
+use crate::engine::mailbox::{Link, Wiring};
+use crate::engine::message_sender::{Post, attempt};
 use crate::engine::queue::{Matter, Queue};
-use crate::engine::sending::{Post, attempt};
 
 /// How far ahead the queue reaches, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;

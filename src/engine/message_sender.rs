@@ -7,8 +7,8 @@ use crate::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
-use crate::engine::draws::Draws;
-use crate::engine::meters;
+use crate::engine::metrics;
+use crate::engine::randomness::Draws;
 use crate::engine::{Done, Engine, Rejection};
 use crate::notify::Carriers;
 
@@ -25,7 +25,7 @@ pub(super) struct Post {
     pub(super) daily_max: usize,
     /// Chance, for when to try again.
     pub(super) draws: Mutex<Draws>,
-    pub(super) meters: meters::Post,
+    pub(super) meters: metrics::Post,
 }
 
 impl Post {
