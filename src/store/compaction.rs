@@ -19,8 +19,8 @@ use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
 use crate::store::generation::{
     self, Current, Generation, Layout, journal_path, set_current, snapshots_path,
 };
+use crate::store::io_throttle::{Pace, read_ahead};
 use crate::store::journal;
-use crate::store::pace::{Pace, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 

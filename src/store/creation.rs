@@ -4,13 +4,13 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::store::database::Database;
+use crate::store::durable_watermark::{Mark, Marked};
 use crate::store::error::StoreError;
 use crate::store::files::{DirectoryLock, create_directory, entries};
 use crate::store::generation::{
     Current, FIRST, Generation, Layout, journal_path, set_current, snapshots_path,
 };
 use crate::store::journal;
-use crate::store::mark::{Mark, Marked};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::recovery::Store;
 use crate::store::snapshot::{SnapshotWriter, SnapshotsWriter};

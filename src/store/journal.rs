@@ -10,9 +10,9 @@ use crate::store::batch::{self, chunk_key};
 use crate::store::codec::{self, STORE_FORMAT};
 use crate::store::compaction::{Generations, NextJournal, Turned};
 use crate::store::database::Database;
+use crate::store::durable_watermark::{Mark, Marked};
 use crate::store::error::{Place, StoreError};
 use crate::store::files::{DirectoryLock, sync_directory};
-use crate::store::mark::{Mark, Marked};
 use crate::store::record::{BatchNumber, Positions, Record};
 
 /// Where records go to become durable. One writer; one batch at a time.

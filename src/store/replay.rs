@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::store::batch::{self, BatchFault, chunk_of_key};
 use crate::store::codec::RECORD_FORMAT;
+use crate::store::durable_watermark::Marked;
 use crate::store::error::{Place, StoreError};
 use crate::store::journal::gap;
-use crate::store::mark::Marked;
 use crate::store::record::{BatchNumber, Continues, Positions, Record};
 
 /// A batch at the end of the journal that was being written when the process ended. Nobody was answered for it.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::store::batch;
+use crate::store::durable_watermark::Marked;
 use crate::store::error::StoreError;
 use crate::store::journal::{Log, advance_all};
-use crate::store::mark::Marked;
 use crate::store::record::{BatchNumber, Positions, Record};
 use crate::store::replay::{Cut, Replay, Source};
 

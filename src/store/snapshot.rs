@@ -14,7 +14,7 @@ use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use crate::store::database::{Database, Entries, Entry};
 use crate::store::error::{Place, StoreError};
 use crate::store::files::forget_cached;
-use crate::store::pace::{PIECE_BYTES, Pace, read_ahead};
+use crate::store::io_throttle::{PIECE_BYTES, Pace, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.

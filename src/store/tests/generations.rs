@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::compaction::copied;
 use super::*;
 use crate::store::batch::{self, chunk_key};
+use crate::store::durable_watermark::Mark;
 use crate::store::generation::{self, Current, Generation};
 use crate::store::journal;
-use crate::store::mark::Mark;
 
 pub(super) const AT: Position = Position { epoch: 2, sequence: 40 };
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::batch::{self, chunk_key};
+use crate::store::durable_watermark::{Mark, Marked};
 use crate::store::files::entries;
-use crate::store::mark::{Mark, Marked};
 
 fn three_batches() -> Vec<Vec<Record>> {
     vec![
