@@ -7,7 +7,7 @@ use crate::domain::records::ids::{CalendarId, CalendarsetId};
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
-use crate::wire::legal::Legal as _;
+use crate::wire::field_value::Legal as _;
 
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);

@@ -9,7 +9,7 @@ use crate::domain::records::text::{Illegal, Name};
 use crate::domain::time::Instant;
 use crate::wire::customfield::CustomMember;
 use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
-use crate::wire::legal::Legal as _;
+use crate::wire::field_value::Legal as _;
 use crate::wire::value;
 
 /// What a client sees and sets of the own fiche.

@@ -11,10 +11,10 @@ use crate::domain::state::group_state::Root;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::{self, Zone};
-pub use crate::wire::cell::{Cell, Kind};
+pub use crate::wire::column_value::{Cell, Kind};
 use crate::wire::customfield::{self, CustomMember};
 use crate::wire::datetime;
-use crate::wire::legal::Legal;
+use crate::wire::field_value::Legal;
 use crate::wire::value;
 
 /// For whom an object is read or shown. Each sees all that those before it see.

@@ -11,8 +11,8 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Cell, Column, Kind, Scope, Table};
+use crate::wire::like_pattern::{Pattern, push_folded};
 use crate::wire::params::{Object, Params};
-use crate::wire::pattern::{Pattern, push_folded};
 use crate::wire::value;
 
 /// Most conditions of one list.

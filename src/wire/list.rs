@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, Cell, Column, Scope, Table};
 use crate::wire::filter::Condition;
-use crate::wire::foremost::Foremost;
 use crate::wire::params::Params;
 use crate::wire::search::Search;
+use crate::wire::top_k::Foremost;
 
 /// Records of a page where `results` does not say how many.
 const PAGE_DEFAULT: usize = 25;

@@ -4,24 +4,24 @@
 
 pub mod appointment;
 pub mod calendar;
-pub mod cell;
+pub mod column_value;
 pub mod customfield;
 pub mod datetime;
 pub mod errors;
 pub mod fiche;
 pub mod field;
+pub mod field_value;
 pub mod filter;
-mod foremost;
 pub mod group;
 pub mod intervention;
-pub mod legal;
+mod like_pattern;
 pub mod list;
 pub mod message;
 pub mod params;
-mod pattern;
 pub mod pro;
 pub mod query;
 pub mod search;
 pub mod slots;
+mod top_k;
 pub mod value;
 pub mod vevent;

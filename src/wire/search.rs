@@ -4,8 +4,8 @@ use memchr::memmem::Finder;
 
 use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, Cell, Field, Scope, Table};
+use crate::wire::like_pattern::{finder, folded, push_folded};
 use crate::wire::params::Params;
-use crate::wire::pattern::{finder, folded, push_folded};
 
 /// Most characters that are searched for.
 const LENGTH_MAX: usize = 255;

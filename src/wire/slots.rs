@@ -13,7 +13,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
-use crate::wire::cell::Cell;
+use crate::wire::column_value::Cell;
 use crate::wire::datetime::{LocalTimes, local_text};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
