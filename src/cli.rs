@@ -1,9 +1,9 @@
 //! The command line: serving, and the commands of the operator. Contract 11.
 
-mod care;
 mod content;
-mod figures;
+mod maintenance;
 mod messages;
+mod metrics;
 mod operator;
 mod people;
 mod socket;
@@ -25,7 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
-use self::figures::Figures;
+use self::metrics::Figures;
 use self::operator::Disk;
 use self::people::{KeyCommand, ProCommand};
 use crate::clock::{Clock as _, SystemClock};
@@ -228,8 +228,8 @@ fn obey(command: Command) -> Result<(), Failed> {
         Command::Pro(command) => people::pro(command),
         Command::Messages { given, groups } => messages::list(&given.resolve()?, groups),
         Command::MessageTest { given, to } => messages::test(&given.resolve()?, &to),
-        Command::Check { given } => care::check(&given.resolve()?.data),
-        Command::Backup { given, dest } => care::backup(&given.resolve()?, &dest),
+        Command::Check { given } => maintenance::check(&given.resolve()?.data),
+        Command::Backup { given, dest } => maintenance::backup(&given.resolve()?, &dest),
         Command::Config { given } => {
             print(&given.resolve()?.listing());
             Ok(())

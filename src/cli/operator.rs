@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::cli::Failed;
-use crate::cli::care;
+use crate::cli::maintenance;
 use crate::cli::socket;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
@@ -225,8 +225,8 @@ impl Place {
     /// Writes all of it elsewhere; says how far it is, now and then, and at the end where it stands.
     fn back_up(&mut self, to: &Path, reserve_mib: u64, out: &mut dyn Write) -> Result<(), Failed> {
         match self {
-            Self::Served(.., disk) => care::expect_room(&disk.data, to, disk.reserve_mib)?,
-            Self::Resting(_, data) => care::expect_room(data, to, reserve_mib)?,
+            Self::Served(.., disk) => maintenance::expect_room(&disk.data, to, disk.reserve_mib)?,
+            Self::Resting(_, data) => maintenance::expect_room(data, to, reserve_mib)?,
         }
         let mut told = SystemClock.now();
         let mut progress = |done: usize, groups: usize| {

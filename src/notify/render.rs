@@ -15,8 +15,8 @@ use crate::domain::time::Instant;
 use crate::notify::Frame;
 use crate::notify::calendar::{Entry, Method, ics};
 use crate::notify::gsm;
-use crate::notify::letter::Letter;
 use crate::notify::links;
+use crate::notify::outgoing_message::Letter;
 use crate::notify::words::{Language, at, long_date, one_line, short_date, short_line};
 
 /// Characters of a name in a subject at most.

@@ -13,7 +13,7 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use crate::clock;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::time::Instant;
-use crate::notify::letter::Letter;
+use crate::notify::outgoing_message::Letter;
 use crate::notify::{deferred, refused, whole};
 
 /// Octets of a header line that servers take in any case.
