@@ -2,7 +2,7 @@
 
 mod bursts;
 mod commands;
-mod figures;
+mod metrics;
 mod operator;
 mod readme;
 mod server;

@@ -5,9 +5,9 @@
 //! long.
 
 mod clients;
-mod dawdlers;
 mod overload;
 mod server;
+mod slow_clients;
 
 /// The number for every run of the tests, or the one for a long run where that is asked for.
 fn so_many(short: u64, long: u64) -> u64 {

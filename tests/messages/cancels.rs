@@ -3,8 +3,8 @@
 use slotbook::domain::messaging::outbox::{Progress, Why};
 use slotbook::domain::records::text::ReminderLead;
 
-use super::house::{House, cancel, group, until};
-use super::post::Mood;
+use super::fake_gateways::Mood;
+use super::fixture::{House, cancel, group, until};
 
 #[test]
 fn nothing_leaves_for_an_appointment_after_its_cancel_was_answered() {

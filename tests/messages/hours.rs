@@ -8,8 +8,8 @@ use slotbook::domain::time::{HOUR, MINUTE};
 
 use slotbook::domain::state::group_state::Root;
 
-use super::house::{House, phone, progress, settled, until, until_later};
-use super::post::Mood;
+use super::fake_gateways::Mood;
+use super::fixture::{House, phone, progress, settled, until, until_later};
 
 #[test]
 fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
@@ -163,7 +163,7 @@ fn one_hanging_gateway_does_not_hold_up_the_other_channel() {
     house.live(async |engine| {
         until(engine, "a lane is full", |root| root.outbox.open().count() >= 16).await;
         // A booking by hand is decided all the same.
-        super::house::cancel(engine, 40).await;
+        super::fixture::cancel(engine, 40).await;
         house.post.is(Mood::Takes);
         let all = |root: &Root| root.outbox.open().count() == 0 && settled(root) >= 39;
         until_later(&house, engine, "all are settled", all).await;

@@ -16,7 +16,7 @@ use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{HOUR, Instant};
 use slotbook::wire::datetime;
 
-use super::post::{Met, Mood, Post};
+use super::fake_gateways::{Met, Mood, Post};
 use super::server::{Served, store_of};
 
 /// Before its appointment a reminder leaves so early.

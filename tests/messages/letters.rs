@@ -11,8 +11,8 @@ use slotbook::domain::records::vevent::{Kind, Vevent};
 use slotbook::domain::state::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::engine::Engine;
 
-use super::house::{House, cancel, group, phone, settled, until, until_later, vevent};
-use super::post::{Mood, Taken};
+use super::fake_gateways::{Mood, Taken};
+use super::fixture::{House, cancel, group, phone, settled, until, until_later, vevent};
 
 async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send + Sync + 'static) {
     let draft = VeventDraft::new(move |_, before, _, _| {

@@ -1,14 +1,14 @@
 //! Messages as they arrive: over a real SMTP connection and a real HTTP gateway, through restarts and all that goes wrong
 //! on the other side. Contract 7.
 
+mod bursts;
 mod cancels;
+mod fake_gateways;
+mod fixture;
 mod hours;
-mod house;
 mod kills;
 mod letters;
-mod post;
 mod secrecy;
 #[path = "../binary/server.rs"]
 #[expect(dead_code, reason = "it is shared with tests that ask more of the program")]
 mod server;
-mod storms;

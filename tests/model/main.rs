@@ -1,10 +1,10 @@
 //! The rules, told as scripts and held against naive models; then the engine around them, in simulated time.
 
 mod agenda;
-mod answers;
 mod bookings;
 mod cancellations;
 mod engine;
+mod idempotency;
 mod reminders;
 mod replay;
 mod shop;

@@ -3,17 +3,17 @@
 //! Each test prints what it did. `SLOTBOOK_LONG=1` makes them long. What a machine does not allow (mounting takes root,
 //! injecting faults takes strace) is skipped with a printed reason.
 
-mod aside;
 mod commands;
 mod damage;
 mod faults;
 mod full;
 mod generations;
 mod golden;
+mod idempotency;
 mod kill;
-mod once;
 mod owners;
 mod power_cut;
+mod quarantine;
 #[path = "../binary/server.rs"]
 mod server;
 mod slow;

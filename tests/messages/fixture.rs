@@ -31,7 +31,7 @@ use slotbook::notify::smtp::{Secrecy, Server, Smtp};
 use slotbook::store::codec;
 use slotbook::store::{SimulatedDisk, Stream};
 
-use super::post::Post;
+use super::fake_gateways::Post;
 
 /// How long one attempt may take, where a test does not say otherwise.
 const PATIENCE: Duration = Duration::from_millis(400);

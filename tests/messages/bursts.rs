@@ -8,8 +8,8 @@ use slotbook::domain::messaging::outbox::Progress;
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::records::vevent::Settled;
 
-use super::house::{House, progress, settled, until, until_later};
-use super::post::Mood;
+use super::fake_gateways::Mood;
+use super::fixture::{House, progress, settled, until, until_later};
 
 /// How many reminders are due within a minute.
 fn how_many() -> u64 {
@@ -110,7 +110,7 @@ fn a_timer_that_a_bug_has_ended_is_started_anew() {
         house.at("2026-03-03 12:00");
         until(engine, "the second is sent", |root| settled(root) == 2).await;
         // It hears of what is booked since.
-        super::house::cancel(engine, 2).await;
+        super::fixture::cancel(engine, 2).await;
         until(engine, "the cancellation is told", |root| settled(root) == 3).await;
     });
     assert_eq!(house.post.taken().len(), 3);
@@ -161,7 +161,7 @@ fn what_was_sent_is_kept_even_where_the_store_takes_no_writes_for_a_while() {
         until(engine, "it is taken", |_| house.post.count() == 1).await;
         // Time for the timer to wake again and again.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let root = engine.published().root(super::house::group()).expect("the group");
+        let root = engine.published().root(super::fixture::group()).expect("the group");
         assert!(
             matches!(progress(&root, 1), Progress::Claimed { attempt: 1, .. }),
             "its result could not be kept yet"
