@@ -1,4 +1,4 @@
-//! Booking: publishing the next root, and the whole engine with and without a disk under it.
+//! Booking: publishing the next group_state, and the whole engine with and without a disk under it.
 
 mod practice;
 
@@ -17,7 +17,7 @@ use slotbook::domain::records::vevent::Key;
 use slotbook::domain::state::command::{
     BookAppointment, BookingDraws, Caller, Client, Command, Patch,
 };
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Wiring;
@@ -47,8 +47,8 @@ fn booking(nth: u64, calendars: u64) -> BookAppointment {
 }
 
 fn publishing(c: &mut Criterion) {
-    let root = practice(1_000, 84, 12);
-    assert_eq!(root.rows.len(), 1_009_000);
+    let group_state = practice(1_000, 84, 12);
+    assert_eq!(group_state.rows.len(), 1_009_000);
     let draws = BookingDraws {
         fiche_id: FicheId::new(2_000_000).expect("an id"),
         legs: vec![(
@@ -65,15 +65,15 @@ fn publishing(c: &mut Criterion) {
     c.bench_function("booking/decide_in_1000_calendars_1M_appointments", |b| {
         b.iter_batched_ref(
             &mut next,
-            |wish| decide(&root, wish, &draws, morning()).expect("free"),
+            |wish| decide(&group_state, wish, &draws, morning()).expect("free"),
             BatchSize::SmallInput,
         );
     });
     c.bench_function("booking/publish_into_1000_calendars_1M_appointments", |b| {
         b.iter_batched_ref(
-            || decide(&root, &next(), &draws, morning()).expect("free"),
+            || decide(&group_state, &next(), &draws, morning()).expect("free"),
             |event| {
-                let after = root.apply(event);
+                let after = group_state.apply(event);
                 assert_eq!(after.sequence, 1);
                 after
             },
@@ -102,10 +102,10 @@ impl Log for NoDisk {
 
 const CALENDARS: u64 = 100;
 
-fn imported(root: &Root) -> Directory {
+fn imported(group_state: &GroupState) -> Directory {
     let mut directory = Directory::default();
-    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    root.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    group_state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
     directory
 }
 
@@ -113,7 +113,7 @@ fn imported(root: &Root) -> Directory {
 fn book_all<L: Log + 'static>(
     log: L,
     directory: Directory,
-    root: Root,
+    group_state: GroupState,
     clients: u64,
     count: u64,
 ) -> Duration {
@@ -122,7 +122,7 @@ fn book_all<L: Log + 'static>(
     runtime.expect("a runtime").block_on(async move {
         let parts = Parts {
             directory,
-            roots: vec![root],
+            group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
@@ -157,12 +157,18 @@ fn book_all<L: Log + 'static>(
 }
 
 fn engine(c: &mut Criterion) {
-    let root = practice(CALENDARS, 1, 1);
-    let directory = imported(&root);
+    let group_state = practice(CALENDARS, 1, 1);
+    let directory = imported(&group_state);
     for clients in [1, 64] {
         c.bench_function(&format!("booking/engine_without_disk_{clients}_clients"), |b| {
             b.iter_custom(|count| {
-                book_all(NoDisk(BatchNumber(0)), directory.clone(), root.clone(), clients, count)
+                book_all(
+                    NoDisk(BatchNumber(0)),
+                    directory.clone(),
+                    group_state.clone(),
+                    clients,
+                    count,
+                )
             });
         });
         c.bench_function(&format!("booking/engine_durable_{clients}_clients"), |b| {
@@ -170,12 +176,12 @@ fn engine(c: &mut Criterion) {
                 let folder = tempfile::tempdir().expect("a folder");
                 let path = folder.path().join("data");
                 drop(
-                    recovery::create(&path, &directory, std::slice::from_ref(&root))
+                    recovery::create(&path, &directory, std::slice::from_ref(&group_state))
                         .expect("a new store"),
                 );
                 let loaded = recovery::load(&path).expect("it was just made");
                 let log = loaded.store.into_log().expect("it opens");
-                book_all(log, loaded.directory, root.clone(), clients, count)
+                book_all(log, loaded.directory, group_state.clone(), clients, count)
             });
         });
     }

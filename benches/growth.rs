@@ -113,7 +113,7 @@ async fn grow(data: &Path, kept: bool, each: u64, steps: u64) {
     serving::store(data, &practice(CLIENTS, 0, 12));
     let clock = Arc::new(ManualClock::at(morning()));
     let (serving, generations) = Serving::on(data, Arc::clone(&clock)).await;
-    let empty = serving.engine.published().root(group()).expect("it is there").rows.len();
+    let empty = serving.engine.published().group_state(group()).expect("it is there").rows.len();
     let (stop, stopped) = std::sync::mpsc::channel();
     let compactor = serving.engine.compactor(generations, JOURNAL_BYTES, 0);
     let compacting = std::thread::spawn(move || compactor.run(&stopped));
@@ -126,8 +126,8 @@ async fn grow(data: &Path, kept: bool, each: u64, steps: u64) {
             clock.set(clock.now().plus_seconds(i64::from(KEEP_DAYS) * DAY + 1));
             serving.engine.remove_deleted(KEEP_DAYS).await;
         }
-        let rows =
-            serving.engine.published().root(group()).expect("it is there").rows.len() - empty;
+        let rows = serving.engine.published().group_state(group()).expect("it is there").rows.len()
+            - empty;
         let done = step * (each / CLIENTS * CLIENTS);
         assert_eq!(u64::try_from(rows).expect("a count"), if kept { done } else { 0 });
         let memory = memory_bytes();
@@ -161,7 +161,7 @@ async fn look(data: std::path::PathBuf, most: Arc<AtomicU64>) {
 fn say_bound(data: &Path, name: &str, most: u64) {
     let loaded = slotbook::engine::recovery::load(data).expect("it was closed");
     let fresh = data.with_extension("fresh");
-    let store = slotbook::engine::recovery::create(&fresh, &loaded.directory, &loaded.roots)
+    let store = slotbook::engine::recovery::create(&fresh, &loaded.directory, &loaded.group_states)
         .expect("a new store");
     drop(store);
     let fresh = disk_bytes(&fresh);

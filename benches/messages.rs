@@ -13,7 +13,7 @@ use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::messaging::delivery::Item;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Wiring;
@@ -24,27 +24,30 @@ use slotbook::notify::Carriers;
 use slotbook::store::SimulatedDisk;
 
 /// A practice that reminds every client by mail an hour before.
-fn reminding(calendars: u64, days: i64, a_day: i64) -> Root {
-    let mut root = practice(calendars, days, a_day);
-    let catalogue = Arc::make_mut(&mut root.catalogue);
+fn reminding(calendars: u64, days: i64, a_day: i64) -> GroupState {
+    let mut group_state = practice(calendars, days, a_day);
+    let catalogue = Arc::make_mut(&mut group_state.catalogue);
     catalogue.group.mailreminder = ReminderLead::new(60).expect("a lead");
-    let fiches: Vec<_> = root.fiches.values().cloned().collect();
+    let fiches: Vec<_> = group_state.fiches.values().cloned().collect();
     for mut fiche in fiches {
         Arc::make_mut(&mut fiche).email =
             Some(Email::new("client@example.org").expect("an address"));
-        root.put_fiche(fiche);
+        group_state.put_fiche(fiche);
     }
-    root
+    group_state
 }
 
 /// The reminders of a million appointments over 92 days: found, and put into the timer's queue; all of them at once, as
 /// though they were due within its horizon.
 fn planning_of_a_million(c: &mut Criterion) {
-    let root = reminding(906, 92, 12);
-    assert!(root.rows.len() > 1_000_000);
+    let group_state = reminding(906, 92, 12);
+    assert!(group_state.rows.len() > 1_000_000);
     let found = |days: i64| {
-        let planned =
-            planning::due_before(black_box(&root), morning(), morning().plus_seconds(days * DAY));
+        let planned = planning::due_before(
+            black_box(&group_state),
+            morning(),
+            morning().plus_seconds(days * DAY),
+        );
         planned.map(|it| (Item::Reminder(it.appointment, it.channel), it.due)).collect::<Vec<_>>()
     };
     let planned = || {
@@ -118,7 +121,7 @@ impl Clock for Set {
 }
 
 fn once() -> Duration {
-    let root = reminding(1_000, 1, 1);
+    let group_state = reminding(1_000, 1, 1);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     // An hour before eight o'clock.
     let due = morning().plus_seconds(-30 * MINUTE);
@@ -126,11 +129,11 @@ fn once() -> Duration {
         Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk");
     let mut directory = Directory::default();
-    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
     runtime.block_on(async {
         let parts = Parts {
             directory,
-            roots: vec![root],
+            group_states: vec![group_state],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             draws: Draws::seeded([1; 32]),
             wiring: Wiring::direct(),
@@ -149,7 +152,7 @@ fn once() -> Duration {
         };
         engine.send_messages(sending).await;
         let settled =
-            || engine.published().root(group()).expect("the group").outbox.messages().len();
+            || engine.published().group_state(group()).expect("the group").outbox.messages().len();
         loop {
             let none = settled() == 0;
             if clock.now() >= due {

@@ -60,7 +60,7 @@ fn recover(data: &Path) {
     let began = Stopwatch::now();
     let loaded = recovery::load(data).expect("it was just written");
     let took = began.elapsed();
-    let rows: usize = loaded.roots.iter().map(|root| root.rows.len()).sum();
+    let rows: usize = loaded.group_states.iter().map(|group_state| group_state.rows.len()).sum();
     let (most, now, processor) =
         (of_process("VmHWM:"), of_process("VmRSS:"), processor_milliseconds());
     say(&format!(
@@ -85,8 +85,8 @@ fn in_a_child(what: &str, data: &Path) {
 }
 
 fn by_snapshot(data: &Path, size: &Size) {
-    let root = practice(size.calendars, size.days, 12);
-    serving::store(data, &root);
+    let group_state = practice(size.calendars, size.days, 12);
+    serving::store(data, &group_state);
     in_a_child("from_a_snapshot", data);
 }
 
@@ -121,11 +121,11 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
 }
 
 fn by_journal(data: &Path, size: &Size) {
-    let root = practice(size.calendars, 0, 12);
-    serving::store(data, &root);
+    let group_state = practice(size.calendars, 0, 12);
+    serving::store(data, &group_state);
     let mut log =
         recovery::load(data).and_then(|loaded| loaded.store.into_log()).expect("it was just made");
-    let zone = root.catalogue.zone();
+    let zone = group_state.catalogue.zone();
     let mut records = Vec::new();
     for nth in 0..size.journal {
         let bytes = codec::encode(&booked(nth, zone, size.calendars));

@@ -20,7 +20,7 @@ use slotbook::domain::identity::directory::{Apikey, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Wiring;
 use slotbook::engine::randomness::Draws;
@@ -35,7 +35,7 @@ const MANY: u64 = 100_000;
 const BASIC: &str = "Authorization: Basic YW5uQGV4YW1wbGUub3JnOnNlY3JldA==\r\n";
 
 /// A server of one group on so many threads that serve connections, and who may ask.
-fn start(root: Root, workers: usize) -> (tokio::runtime::Runtime, SocketAddr) {
+fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, SocketAddr) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -61,7 +61,7 @@ fn start(root: Root, workers: usize) -> (tokio::runtime::Runtime, SocketAddr) {
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = Parts {
             directory,
-            roots: vec![root],
+            group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
@@ -153,8 +153,8 @@ impl Client {
     }
 }
 
-fn clients(count: u64) -> Root {
-    let mut root = practice(1, 1, 1);
+fn clients(count: u64) -> GroupState {
+    let mut group_state = practice(1, 1, 1);
     for number in 1..=count {
         let mut fiche = Fiche::new(FicheId::new(number + 10).expect("an id"), morning());
         let scattered = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -164,9 +164,9 @@ fn clients(count: u64) -> Root {
         fiche.email =
             Some(Email::new(&format!("client.{number}@example.org")).expect("an address"));
         fiche.firstphone = Text::new(&format!("06 {number:08}")).expect("a number");
-        root.put_fiche(fiche.into());
+        group_state.put_fiche(fiche.into());
     }
-    root
+    group_state
 }
 
 /// Every relation, one of them with nothing, and a search: each looks at all rows and puts those it finds in order.
@@ -260,13 +260,13 @@ fn holds(_: &mut Criterion) {
         let comments = Text::new(&"as \"said\" above\n".repeat(4_000)).expect("a text");
         long_texts.put_fiche(Arc::new(Fiche { comments, ..Fiche::clone(&fiche) }));
     }
-    for (name, root, paths) in [
+    for (name, group_state, paths) in [
         ("all_of_100000_vevents", practice(100, 84, 12), whole),
         ("25_of_100000_fiches", clients(MANY), found),
         ("50_of_1000_fiches", clients(1_000), short),
         ("50_fiches_of_long_texts", long_texts, short),
     ] {
-        let (runtime, address) = start(root, 1);
+        let (runtime, address) = start(group_state, 1);
         let mut client = Client::to(address);
         // The credential is remembered, and what is made once is made.
         for path in paths {

@@ -12,13 +12,13 @@ use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
 
 fn walks(c: &mut Criterion) {
-    let root = practice(1, 92, 12);
-    let view = root.calendars.get(&calendar(1)).expect("the calendar");
+    let group_state = practice(1, 92, 12);
+    let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
     for (name, days) in [("free_time/7_days_84_events", 7), ("free_time/92_days_1104_events", 92)] {
         // The span ends before opening on either side of the clock change.
         let span =
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
-        let open = view.open_time(root.catalogue.zone(), span, morning());
+        let open = view.open_time(group_state.catalogue.zone(), span, morning());
         let lane = open.lane(intervention());
         c.bench_function(name, |b| {
             b.iter(|| {
@@ -40,9 +40,9 @@ fn searches(c: &mut Criterion) {
         ("92_days_1104_events", 1, 92),
         ("10_calendars_30_days_3600_events", 10, 30),
     ] {
-        let root = practice(calendars, 92, 12);
+        let group_state = practice(calendars, 92, 12);
         let chain: Chain =
-            root.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
+            group_state.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
         let window =
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let mut starts = Vec::new();
@@ -50,10 +50,10 @@ fn searches(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 starts.clear();
-                for view in root.calendars.values() {
+                for view in group_state.calendars.values() {
                     let window = black_box(window);
                     free_starts(
-                        &root.catalogue,
+                        &group_state.catalogue,
                         view,
                         &chain,
                         window,
@@ -70,14 +70,14 @@ fn searches(c: &mut Criterion) {
 }
 
 fn one_point(c: &mut Criterion) {
-    let root = practice(1, 92, 12);
-    let view = root.calendars.get(&calendar(1)).expect("the calendar");
-    let chain = root.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
+    let group_state = practice(1, 92, 12);
+    let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
+    let chain = group_state.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
     let free = morning().plus_seconds(3_600);
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
             let word = bookable(
-                &root.catalogue,
+                &group_state.catalogue,
                 view,
                 &chain,
                 black_box(free),

@@ -271,7 +271,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         runtime.shutdown_background();
         return Ok(());
     };
-    let Loaded { mut directory, mut roots, aside, store } =
+    let Loaded { mut directory, mut group_states, aside, store } =
         read.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()))?;
     let recovery = began.elapsed();
     if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
@@ -279,26 +279,26 @@ fn start(config: &Config) -> Result<(), Failed> {
     }
     let report = store.report();
     tracing::info!(
-        groups = roots.len(),
+        groups = group_states.len(),
         clean = report.clean,
         batches = report.batches,
         records = report.records,
         "the store is read"
     );
-    if roots.is_empty() {
+    if group_states.is_empty() {
         tracing::warn!(
             "the store holds no group yet: stop, and fill it with `slotbook import FILE` or serve with --demo"
         );
     }
     let mut log = store.into_log()?;
-    recovery::follow_zones(&mut log, &mut roots, SystemClock.now())?;
+    recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut draws = Draws::from_os();
     recovery::seal(&mut log, &mut directory, || Seal::new(draws.bytes()))?;
     carriers.seal.clone_from(&directory.seal);
     let generations = log.generations()?;
     let parts = Parts {
         directory,
-        roots,
+        group_states,
         clock: Arc::new(SystemClock),
         draws,
         wiring: Wiring::direct(),

@@ -20,7 +20,7 @@ use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
 use slotbook::domain::recurrence::Series;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::{self, Zone};
 use slotbook::domain::time::zone_names::ZoneName;
@@ -286,7 +286,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
 }
 
 /// One calendar with the line's events, its interventions public.
-fn root_of(line: &SlotsLine) -> Result<Root, String> {
+fn root_of(line: &SlotsLine) -> Result<GroupState, String> {
     let now = instant(&line.now_utc)?;
     let group = Group::new(GroupId::new(1).expect("an id"), zone_name(&line.timezone)?, Instant(0));
     let public = Name::new("public").expect("a name");
@@ -307,10 +307,10 @@ fn root_of(line: &SlotsLine) -> Result<Root, String> {
         catalogue.interventions.insert(id, intervention.into());
     }
     let zone = catalogue.zone();
-    let mut root = Root::new(catalogue);
+    let mut group_state = GroupState::new(catalogue);
     for (number, event) in (1..).zip(&line.calendar.vevents) {
         if let Some(client) = FicheId::new(event.fiche_id) {
-            root.put_fiche(Fiche::new(client, now).into());
+            group_state.put_fiche(Fiche::new(client, now).into());
         }
         let row = Vevent {
             id: VeventId::new(number).expect("an id"),
@@ -321,15 +321,15 @@ fn root_of(line: &SlotsLine) -> Result<Root, String> {
             updated_at: now,
             rare: None,
         };
-        root.put_vevent(row.into());
+        group_state.put_vevent(row.into());
     }
-    Ok(root)
+    Ok(group_state)
 }
 
 #[test]
 fn slots_are_as_the_vectors_say() {
     run_lines("slots.jsonl", |line: &SlotsLine| {
-        let root = root_of(line)?;
+        let group_state = root_of(line)?;
         let leg = |leg: &ChainLine| {
             let id = InterventionId::new(leg.intervention_id).ok_or("0 is no id")?;
             Ok(Leg { intervention_id: id, length_seconds: leg.length * 60 })
@@ -338,10 +338,18 @@ fn slots_are_as_the_vectors_say() {
             .ok_or("an empty chain")?;
         let window = Interval { start: instant(&line.from_utc)?, end: instant(&line.to_utc)? };
         let now = instant(&line.now_utc)?;
-        let view = root.calendars.values().next().expect("one calendar");
-        let zone = root.catalogue.zone();
+        let view = group_state.calendars.values().next().expect("one calendar");
+        let zone = group_state.catalogue.zone();
         let mut starts = Vec::new();
-        free_starts(&root.catalogue, view, &chain, window, now, Channel::Module, &mut starts);
+        free_starts(
+            &group_state.catalogue,
+            view,
+            &chain,
+            window,
+            now,
+            Channel::Module,
+            &mut starts,
+        );
         let shown: Vec<_> = starts.iter().map(|start| written(zone.civil_of(*start))).collect();
         compare("slots", &line.slots, &shown)?;
 
@@ -351,7 +359,7 @@ fn slots_are_as_the_vectors_say() {
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
             .filter(|start| {
-                bookable(&root.catalogue, view, &chain, *start, now, Channel::Module).is_ok()
+                bookable(&group_state.catalogue, view, &chain, *start, now, Channel::Module).is_ok()
             })
             .map(|start| written(zone.civil_of(start)))
             .collect();

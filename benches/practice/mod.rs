@@ -11,7 +11,7 @@ use slotbook::domain::records::vevent::{
     Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, DAY, HOUR, Instant, MINUTE};
 
@@ -41,7 +41,7 @@ pub(crate) fn morning() -> Instant {
 
 /// A practice whose calendars are open from 8 to 20 o'clock, every day, and have `a_day` appointments of half an hour
 /// an hour apart on each of `days` days, of one client each calendar.
-pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> Root {
+pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> GroupState {
     let zone = ZoneName::from_name("Paris").expect("a zone");
     let shown = Name::new("shown").expect("a name");
     let mut group = Group::new(group(), zone, Instant(0));
@@ -99,5 +99,5 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> Root {
             }));
         }
     }
-    Root::assembled(catalogue, fiches, Vec::new(), rows)
+    GroupState::assembled(catalogue, fiches, Vec::new(), rows)
 }

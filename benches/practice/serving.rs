@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slotbook::clock::ManualClock;
 use slotbook::domain::identity::directory::{Directory, IdKind};
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::mailbox::Wiring;
@@ -30,11 +30,13 @@ pub(crate) fn is_a_trial() -> bool {
 }
 
 /// Makes a store that holds a practice.
-pub(crate) fn store(data: &Path, root: &Root) {
+pub(crate) fn store(data: &Path, group_state: &GroupState) {
     let mut directory = Directory::default();
-    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    root.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
-    drop(recovery::create(data, &directory, std::slice::from_ref(root)).expect("a new store"));
+    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    group_state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    drop(
+        recovery::create(data, &directory, std::slice::from_ref(group_state)).expect("a new store"),
+    );
 }
 
 /// A field of what the system says about this process, such as its memory.
@@ -56,7 +58,7 @@ impl Serving {
         let generations = log.generations().expect("it stands");
         let parts = Parts {
             directory: loaded.directory,
-            roots: loaded.roots,
+            group_states: loaded.group_states,
             clock,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

@@ -44,12 +44,12 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
         let content = read(document, Taken::default())?;
-        drop(recovery::create(data, &content.directory, &content.roots)?);
+        drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
-    let Loaded { directory, roots, aside, store } = recovery::load(data)?;
+    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
     none_aside(&aside)?;
-    let existing = Content { directory, roots };
+    let existing = Content { directory, group_states };
     let content = if holds_nothing(&existing) {
         read(document, Taken::default())?
     } else if merging {
@@ -58,7 +58,7 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };
-    drop(recovery::replace(store, &content.directory, &content.roots)?);
+    drop(recovery::replace(store, &content.directory, &content.group_states)?);
     Ok(())
 }
 
@@ -92,19 +92,24 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
     if Store::is_empty(data)? {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
-    let Loaded { directory, roots, aside, store } = recovery::load(data)?;
-    let existing = Content { directory, roots };
+    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
+    let existing = Content { directory, group_states };
     if !demonstrating || !holds_nothing(&existing) || !aside.is_empty() {
-        return Ok(Loaded { directory: existing.directory, roots: existing.roots, aside, store });
+        return Ok(Loaded {
+            directory: existing.directory,
+            group_states: existing.group_states,
+            aside,
+            store,
+        });
     }
     let content = demo::content(SystemClock.now(), &hash_password).map_err(Failed::Document)?;
-    drop(recovery::replace(store, &content.directory, &content.roots)?);
+    drop(recovery::replace(store, &content.directory, &content.group_states)?);
     tell_demonstration();
     Ok(recovery::load(data)?)
 }
 
 fn holds_nothing(content: &Content) -> bool {
-    content.roots.is_empty() && content.directory.is_blank()
+    content.group_states.is_empty() && content.directory.is_blank()
 }
 
 fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {

@@ -20,7 +20,7 @@ use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS,
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;
 use crate::engine::quarantine::Aside;
@@ -138,7 +138,7 @@ pub(super) fn carry_out(
         }
         Request::Export => {
             place.none_aside()?;
-            export::write(&directory, &place.roots(), out)?;
+            export::write(&directory, &place.group_states(), out)?;
         }
         Request::ListMessages { groups, public_url } => {
             place.tell_messages(groups, public_url, out)?
@@ -168,16 +168,16 @@ impl Place {
     }
 
     /// Every group as it is now.
-    fn roots(&self) -> Vec<Arc<Root>> {
+    fn group_states(&self) -> Vec<Arc<GroupState>> {
         match self {
             Self::Served(engine, ..) => {
                 let published = engine.published();
-                published.groups().filter_map(|group| published.root(group)).collect()
+                published.groups().filter_map(|group| published.group_state(group)).collect()
             }
             Self::Resting(store, _) => store
                 .as_ref()
                 .iter()
-                .flat_map(|loaded| loaded.roots.iter().cloned().map(Arc::new))
+                .flat_map(|loaded| loaded.group_states.iter().cloned().map(Arc::new))
                 .collect(),
         }
     }
@@ -198,13 +198,15 @@ impl Place {
         out: &mut dyn Write,
     ) -> Result<(), Failed> {
         let named = group_ids(groups)?;
-        let mut roots = self.roots();
-        if let Some(group) =
-            named.iter().find(|group| roots.iter().all(|root| root.catalogue.group.id != **group))
-        {
+        let mut group_states = self.group_states();
+        if let Some(group) = named.iter().find(|group| {
+            group_states.iter().all(|group_state| group_state.catalogue.group.id != **group)
+        }) {
             return Err(Failed::Refused(format!("there is no group {group}")));
         }
-        roots.retain(|root| named.is_empty() || named.contains(&root.catalogue.group.id));
+        group_states.retain(|group_state| {
+            named.is_empty() || named.contains(&group_state.catalogue.group.id)
+        });
         let carriers = match self {
             Self::Served(_, _, carriers, _) => Arc::clone(carriers),
             Self::Resting(..) => {
@@ -213,9 +215,9 @@ impl Place {
             }
         };
         let now = SystemClock.now();
-        for ledger in roots.into_iter().map(|root| Ledger::of(root, now)) {
+        for ledger in group_states.into_iter().map(|group_state| Ledger::of(group_state, now)) {
             for entry in ledger.entries() {
-                let line = messages::line(&entry, ledger.root(), Audience::Pro, &carriers);
+                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
                 writeln!(out, "{}", Value::Object(line))?;
             }
         }
@@ -243,10 +245,13 @@ impl Place {
         match self {
             Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up)?,
             Self::Resting(store, _) => {
-                let Loaded { directory, roots, aside, store } =
+                let Loaded { directory, group_states, aside, store } =
                     store.take().expect("asked for one thing");
-                let written =
-                    backup::write(&Published::new(directory, roots, aside), to, &mut progress);
+                let written = backup::write(
+                    &Published::new(directory, group_states, aside),
+                    to,
+                    &mut progress,
+                );
                 // Held until here, so that no server changes what is being written.
                 drop(store);
                 written.map_err(not_backed_up)?;
@@ -272,8 +277,11 @@ impl Place {
             },
             Self::Resting(store, _) => {
                 let loaded = store.take().expect("a store at rest is asked for one thing");
-                let groups: BTreeSet<GroupId> =
-                    loaded.roots.iter().map(|root| root.catalogue.group.id).collect();
+                let groups: BTreeSet<GroupId> = loaded
+                    .group_states
+                    .iter()
+                    .map(|group_state| group_state.catalogue.group.id)
+                    .collect();
                 let event = access::decide(&loaded.directory, &groups, &change, SystemClock.now())?;
                 Ok(recovery::append_to_directory(loaded, &event)?)
             }

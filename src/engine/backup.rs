@@ -23,8 +23,11 @@ pub fn write(
     let groups = published.groups().count();
     for (done, group) in published.groups().enumerate() {
         progress(done, groups);
-        let root = published.root(group).expect("a published group stays published");
-        write_group(generation.snapshot(Stream::Group(group), position(&root)), &root)?;
+        let group_state = published.group_state(group).expect("a published group stays published");
+        write_group(
+            generation.snapshot(Stream::Group(group), position(&group_state)),
+            &group_state,
+        )?;
     }
     for aside in published.aside().values() {
         let Some(base) = &aside.base else {

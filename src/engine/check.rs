@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, Broken};
 use crate::engine::quarantine::Aside;
 use crate::engine::recovery::{self, Loaded, short_hash};
@@ -51,9 +51,9 @@ pub struct Counts {
 /// The damage that a start would be refused for, a store in use, or no room for the copy.
 pub fn check(data: &Path) -> Result<Checked, StoreError> {
     let copy = copy_to_read(data)?;
-    let Loaded { directory, roots, aside, store } =
+    let Loaded { directory, group_states, aside, store } =
         recovery::load(copy.path()).map_err(|error| error.of_original(copy.path(), data))?;
-    let groups = roots.iter().map(counts).collect();
+    let groups = group_states.iter().map(counts).collect();
     Ok(Checked {
         report: *store.report(),
         directory: (directory.apikeys.len(), directory.pros.len()),
@@ -62,17 +62,17 @@ pub fn check(data: &Path) -> Result<Checked, StoreError> {
     })
 }
 
-fn counts(root: &Root) -> Counts {
+fn counts(group_state: &GroupState) -> Counts {
     let live = |row: &&Arc<Vevent>| !row.deleted && row.appointment().is_some();
     Counts {
-        group: root.catalogue.group.id,
-        sequence: root.sequence,
-        state: short_hash(root),
-        calendars: root.catalogue.calendars.len(),
-        fiches: root.fiches.len(),
-        vevents: root.rows.len(),
-        appointments: root.rows.values().filter(live).count(),
-        broken: invariants::broken(root),
+        group: group_state.catalogue.group.id,
+        sequence: group_state.sequence,
+        state: short_hash(group_state),
+        calendars: group_state.catalogue.calendars.len(),
+        fiches: group_state.fiches.len(),
+        vevents: group_state.rows.len(),
+        appointments: group_state.rows.values().filter(live).count(),
+        broken: invariants::broken(group_state),
     }
 }
 

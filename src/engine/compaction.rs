@@ -210,12 +210,12 @@ fn write(
     done.written += 1;
     for group in published.groups() {
         room()?;
-        let root = published.root(group).expect("a published group stays published");
-        let (stream, at) = (Stream::Group(group), position(&root));
+        let group_state = published.group_state(group).expect("a published group stays published");
+        let (stream, at) = (Stream::Group(group), position(&group_state));
         if copying && compaction.copy(stream, at)? {
             done.copied += 1;
         } else {
-            write_group(compaction.snapshot(stream, at), &root)?;
+            write_group(compaction.snapshot(stream, at), &group_state)?;
             done.written += 1;
         }
     }

@@ -18,7 +18,7 @@ use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::state::command::BookingDraws;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, Word};
@@ -46,7 +46,7 @@ pub(super) enum Message {
 
 /// What a group's actor starts from.
 pub(super) struct Parts {
-    pub(super) root: Arc<Root>,
+    pub(super) group_state: Arc<GroupState>,
     pub(super) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     pub(super) published: Arc<Published>,
     pub(super) journal: Handle,
@@ -62,7 +62,7 @@ struct Group;
 struct State {
     id: GroupId,
     /// The newest state: every command is decided on it. Never older than the published one.
-    root: Arc<Root>,
+    group_state: Arc<GroupState>,
     /// Commands that wait for their turn.
     queue: VecDeque<Envelope>,
     /// The command that waits for a calendar's word; at most one.
@@ -114,8 +114,8 @@ impl Actor for Group {
         parts: Parts,
     ) -> Result<State, ActorProcessingErr> {
         Ok(State {
-            id: parts.root.catalogue.group.id,
-            root: parts.root,
+            id: parts.group_state.catalogue.group.id,
+            group_state: parts.group_state,
             queue: VecDeque::new(),
             open: None,
             questions: 0,
@@ -204,14 +204,19 @@ impl State {
     fn commit(
         &mut self,
         envelope: Envelope,
-        decided: Result<(Event, Arc<Root>), Panicked>,
+        decided: Result<(Event, Arc<GroupState>), Panicked>,
         (object, appointments): (u64, Vec<VeventId>),
         now: Instant,
     ) {
-        // An event that cannot be applied or written never reaches the disk: the old root stands.
-        let prepared = decided.map_err(Rejection::from).and_then(|(event, root)| {
-            let done =
-                Done { before: Arc::clone(&self.root), root, object, appointments, answer: None };
+        // An event that cannot be applied or written never reaches the disk: the old group_state stands.
+        let prepared = decided.map_err(Rejection::from).and_then(|(event, group_state)| {
+            let done = Done {
+                before: Arc::clone(&self.group_state),
+                group_state,
+                object,
+                appointments,
+                answer: None,
+            };
             let (event, done) = idempotency::remember(&envelope, event, done, now)?;
             Ok((guarded(|| codec::encode(&event))?, done))
         });
@@ -220,10 +225,10 @@ impl State {
             Err(rejection) => return envelope.answer(Err(rejection)),
         };
         envelope.timing.is_decided();
-        let next = Arc::clone(&done.root);
+        let next = Arc::clone(&done.group_state);
         for (id, view) in &next.calendars {
             let changed =
-                !self.root.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
+                !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
                 link.send(calendar::Message::Hold(
                     Arc::clone(view),
@@ -233,7 +238,7 @@ impl State {
             }
         }
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
-        self.root = Arc::clone(&next);
+        self.group_state = Arc::clone(&next);
         self.spend();
         self.journal.append(Entry {
             record: Some(record),
@@ -248,8 +253,10 @@ impl State {
 
     /// Answers at once where everything the decision saw is durable, else behind it in the journal.
     fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::Answer) {
-        let durable =
-            self.published.root(self.id).is_some_and(|root| root.sequence >= self.root.sequence);
+        let durable = self
+            .published
+            .group_state(self.id)
+            .is_some_and(|group_state| group_state.sequence >= self.group_state.sequence);
         let release = Release::to_caller(envelope.reply, answer, envelope.permit);
         if durable {
             release.go();
@@ -267,7 +274,7 @@ impl State {
             return link.clone();
         }
         let view = Arc::clone(
-            self.root.calendars.get(&id).expect("a candidate is a calendar of the group"),
+            self.group_state.calendars.get(&id).expect("a candidate is a calendar of the group"),
         );
         let started = calendar::start(view, self.myself.clone(), &self.wiring, self.cell.clone());
         let link = started.1.clone();
@@ -293,8 +300,10 @@ impl State {
     }
 
     fn say_whether_idle(&self, sent: u64) {
-        let durable =
-            self.published.root(self.id).is_some_and(|root| root.sequence == self.root.sequence);
+        let durable = self
+            .published
+            .group_state(self.id)
+            .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
         if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
             self.supervisor
                 .send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
 use crate::engine::metrics::Meters;
@@ -38,7 +38,7 @@ pub enum Publish {
     /// Nothing new.
     Nothing,
     /// A group's next state.
-    Group(GroupId, Arc<Root>),
+    Group(GroupId, Arc<GroupState>),
     /// The directory's next state.
     Directory(Arc<Directory>),
     /// Nothing new to readers: a second has passed, and the log's note of how far it is durable is to be synced.
@@ -130,7 +130,7 @@ pub struct Writer<L> {
 }
 
 impl<L: Log> Writer<L> {
-    /// Makes a batch of entries durable with one append, shows each group's newest root, and releases the answers in
+    /// Makes a batch of entries durable with one append, shows each group's newest group_state, and releases the answers in
     /// order.
     ///
     /// # Errors
@@ -142,12 +142,12 @@ impl<L: Log> Writer<L> {
             self.log.append(&records)?;
         }
         let mut turns = Vec::new();
-        // Later entries overwrite earlier ones, so each group ends at its newest root; all are shown before anyone is
+        // Later entries overwrite earlier ones, so each group ends at its newest group_state; all are shown before anyone is
         // answered.
         for entry in &mut *batch {
             match std::mem::replace(&mut entry.publish, Publish::Nothing) {
                 Publish::Nothing => {}
-                Publish::Group(group, root) => self.published.show(group, root),
+                Publish::Group(group, group_state) => self.published.show(group, group_state),
                 Publish::Directory(directory) => self.published.show_directory(directory),
                 Publish::Second => self.log.sync_mark()?,
                 Publish::Turn(next, waiting) => turns.push((self.log.turn(next)?, waiting)),

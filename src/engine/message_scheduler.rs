@@ -1,7 +1,7 @@
 //! The timer: knows what is due when, wakes for the next of it, and has it sent. Contract 7.
 //!
-//! It owns no state that matters. What is due follows from the published roots: those of the next four days stand in its
-//! queue, made again each hour and kept right by every commit. A restart begins with the same roots, so with the same queue:
+//! It owns no state that matters. What is due follows from the published group_states: those of the next four days stand in its
+//! queue, made again each hour and kept right by every commit. A restart begins with the same group_states, so with the same queue:
 //! that of the server, and that of the timer alone, should a bug end it.
 //! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
 
@@ -21,7 +21,7 @@ use crate::domain::messaging::delivery::Item;
 use crate::domain::messaging::outbox::{Channel, Message as Letter, Progress};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;
 use crate::engine::fair_queue::Lane;
@@ -43,13 +43,13 @@ const REST_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) enum Message {
     /// A group stands differently, durably.
-    Committed { before: Arc<Root>, after: Arc<Root> },
+    Committed { before: Arc<GroupState>, after: Arc<GroupState> },
     /// Something may be due.
     Wake,
     /// Time to look at everything anew.
     Refill,
     /// What a group has to be sent, by one of its states, up to a moment.
-    Looked { root: Arc<Root>, until: Instant, found: Vec<Planned> },
+    Looked { group_state: Arc<GroupState>, until: Instant, found: Vec<Planned> },
     /// An attempt has ended, whatever came of it.
     Ended(GroupId, Item, Channel),
     /// Begin nothing more; answer when nothing is under way.
@@ -138,7 +138,9 @@ impl Actor for Timer {
                 state.wake();
             }
             Message::Refill => state.refill(),
-            Message::Looked { root, until, found } => state.take_over(&root, until, &found),
+            Message::Looked { group_state, until, found } => {
+                state.take_over(&group_state, until, &found)
+            }
             Message::Ended(group, item, channel) => state.ended((group, item), channel),
             Message::Stop(answer) => {
                 state.parts.stopped.store(true, Ordering::Relaxed);
@@ -216,11 +218,13 @@ impl State {
         let (engine, myself, until) =
             (self.parts.engine.clone(), self.myself.clone(), self.horizon);
         tokio::spawn(async move {
-            for root in groups.into_iter().filter_map(|group| engine.published().root(group)) {
-                match due_in(&root, now, until).await {
-                    Some(found) => myself.send(Message::Looked { root, until, found }),
+            for group_state in
+                groups.into_iter().filter_map(|group| engine.published().group_state(group))
+            {
+                match due_in(&group_state, now, until).await {
+                    Some(found) => myself.send(Message::Looked { group_state, until, found }),
                     None => {
-                        tracing::error!(group = %root.catalogue.group.id, "reminders cannot be planned")
+                        tracing::error!(group = %group_state.catalogue.group.id, "reminders cannot be planned")
                     }
                 }
             }
@@ -228,13 +232,13 @@ impl State {
     }
 
     /// Puts what was found in a state in place of what the queue held of its group, then follows what has changed since.
-    fn take_over(&mut self, root: &Arc<Root>, until: Instant, found: &[Planned]) {
-        let group = root.catalogue.group.id;
+    fn take_over(&mut self, group_state: &Arc<GroupState>, until: Instant, found: &[Planned]) {
+        let group = group_state.catalogue.group.id;
         if until < self.horizon {
             return;
         }
         let reminders = found.iter().map(|it| (Item::Reminder(it.appointment, it.channel), it.due));
-        let messages = root.outbox.open().filter_map(|message| {
+        let messages = group_state.outbox.open().filter_map(|message| {
             Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?))
         });
         let wanted = |(item, due): &(Item, Instant)| {
@@ -242,14 +246,14 @@ impl State {
         };
         let matters = reminders.chain(messages).filter(wanted).collect();
         self.queue.replace(group, matters);
-        let newest = self.parts.engine.published().root(group);
-        if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, root)) {
-            self.follow(root, &newest);
+        let newest = self.parts.engine.published().group_state(group);
+        if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, group_state)) {
+            self.follow(group_state, &newest);
         }
     }
 
     /// Follows a group from one state to a later one.
-    fn follow(&mut self, before: &Root, after: &Arc<Root>) {
+    fn follow(&mut self, before: &GroupState, after: &Arc<GroupState>) {
         let (was, is) = (&before.catalogue.group, &after.catalogue.group);
         let rescheduled = was.mail_since != is.mail_since || was.sms_since != is.sms_since;
         if rescheduled {
@@ -337,8 +341,8 @@ impl State {
         match item {
             Item::Reminder(_, channel) => Some((channel, true)),
             Item::Message(id) => {
-                let root = self.parts.engine.published().root(group)?;
-                let message = root.outbox.message(id)?;
+                let group_state = self.parts.engine.published().group_state(group)?;
+                let message = group_state.outbox.message(id)?;
                 Some((message.channel(), message.reminder().is_some()))
             }
         }
@@ -375,23 +379,23 @@ impl State {
             lane.end();
         }
         let (group, item) = matter;
-        let Some(root) = self.parts.engine.published().root(group) else { return };
+        let Some(group_state) = self.parts.engine.published().group_state(group) else { return };
         let soon = self.parts.engine.clock().now().plus_seconds(AGAIN_SECONDS);
         match item {
             Item::Message(id) => {
-                if let Some(message) = root.outbox.message(id) {
+                if let Some(message) = group_state.outbox.message(id) {
                     // What is still due could not be claimed, or its result not be kept: not at once again.
                     self.plan_message(group, message, soon);
                 }
             }
             Item::Reminder(id, channel) => {
-                let zone = root.catalogue.zone();
-                let due = root
+                let zone = group_state.catalogue.zone();
+                let due = group_state
                     .rows
                     .get(&id)
-                    .and_then(|row| planning::unclaimed(&root, zone, row, channel));
+                    .and_then(|row| planning::unclaimed(&group_state, zone, row, channel));
                 self.plan(matter, due.map(|due| due.max(soon)));
-                if let Some(message) = root.outbox.open_reminder(id, channel) {
+                if let Some(message) = group_state.outbox.open_reminder(id, channel) {
                     // What is still due could not be claimed, or its result not be kept: not at once again.
                     self.plan_message(group, message, soon);
                 }
@@ -430,10 +434,15 @@ impl State {
 
 /// What is due in a group, calendar by calendar, so that nobody waits long for this thread; `None` after a bug, which is
 /// not to silence other groups.
-async fn due_in(root: &Arc<Root>, now: Instant, until: Instant) -> Option<Vec<Planned>> {
+async fn due_in(
+    group_state: &Arc<GroupState>,
+    now: Instant,
+    until: Instant,
+) -> Option<Vec<Planned>> {
     let mut found = Vec::new();
-    for view in root.calendars.values() {
-        let look = AssertUnwindSafe(|| found.extend(planning::due_of(root, view, now, until)));
+    for view in group_state.calendars.values() {
+        let look =
+            AssertUnwindSafe(|| found.extend(planning::due_of(group_state, view, now, until)));
         std::panic::catch_unwind(look).ok()?;
         tokio::task::yield_now().await;
     }

@@ -32,7 +32,7 @@ impl Post {
     /// Counts what a step has settled, and says what it settled without an attempt.
     fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
         let settled = done
-            .root
+            .group_state
             .outbox
             .changed_since(&done.before.outbox)
             .filter(|message| !message.is_open());
@@ -57,7 +57,7 @@ pub(super) async fn attempt(
     let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
     post.notes(group, &done, false);
-    let Some(message) = delivery::subject(&done.root, item) else { return };
+    let Some(message) = delivery::subject(&done.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = make(engine, post, group, message).await;
     if !matches!(outcome, Outcome::Taken) {
@@ -87,15 +87,17 @@ pub(super) async fn attempt(
 /// Looks at the newest state, which may have changed while the claim became durable, and hands the message over.
 async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -> Outcome {
     let now = engine.clock().now();
-    let root =
-        engine.published().root(group).expect("a group that has decided a claim is published");
-    if let Some(why) = delivery::unwanted(&root, message, now) {
+    let group_state = engine
+        .published()
+        .group_state(group)
+        .expect("a group that has decided a claim is published");
+    if let Some(why) = delivery::unwanted(&group_state, message, now) {
         return Outcome::Unwanted(why);
     }
-    if let Some(reason) = delivery::postponed(&root, message, now) {
+    if let Some(reason) = delivery::postponed(&group_state, message, now) {
         return Outcome::Deferred { reason, draw: 0 };
     }
-    match post.carriers.carry(&root, message, now).await {
+    match post.carriers.carry(&group_state, message, now).await {
         Outcome::Deferred { reason, .. } => {
             let draw = post.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
             Outcome::Deferred { reason, draw }

@@ -1,7 +1,7 @@
 //! Who decides, in what order, and when anybody is told: actors around the pure core.
 //!
 //! A write goes from its permit to the supervisor, to the group's actor, to one calendar after another, to the journal,
-//! and its answer comes from there. A read takes a published root and meets nobody.
+//! and its answer comes from there. A read takes a published group_state and meets nobody.
 
 pub mod admission;
 pub mod backup;
@@ -46,7 +46,7 @@ use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::command::Command;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::notify::Carriers;
 use crate::store::{Generations, Log, StoreError};
@@ -58,9 +58,9 @@ pub type Answer = Result<Done, Rejection>;
 #[derive(Clone, Debug)]
 pub struct Done {
     /// The group's state right before it: what has been removed stands there.
-    pub before: Arc<Root>,
+    pub before: Arc<GroupState>,
     /// The group's state right after it: the answer is read from here.
-    pub root: Arc<Root>,
+    pub group_state: Arc<GroupState>,
     /// The id of the object it was about, or of the one it made; of several appointments the first.
     pub object: u64,
     /// The appointments made, or the one cancelled.
@@ -135,7 +135,7 @@ pub struct Parts {
     /// The recovered directory.
     pub directory: Directory,
     /// The recovered groups.
-    pub roots: Vec<Root>,
+    pub group_states: Vec<GroupState>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
@@ -228,19 +228,23 @@ impl Engine {
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
         let bases = aside.iter().filter_map(|aside| aside.base.as_ref());
-        for catalogue in parts.roots.iter().chain(bases).map(|root| &root.catalogue) {
+        for catalogue in
+            parts.group_states.iter().chain(bases).map(|group_state| &group_state.catalogue)
+        {
             catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
         }
         // Nor is what a group has used, should the directory be older than the group.
-        for root in parts.roots.iter().chain(aside.iter().filter_map(|aside| aside.base.as_ref())) {
+        for group_state in
+            parts.group_states.iter().chain(aside.iter().filter_map(|aside| aside.base.as_ref()))
+        {
             let spent = IdKind::ALL
                 .into_iter()
-                .map(|kind| (kind, root.spent(kind)))
+                .map(|kind| (kind, group_state.spent(kind)))
                 .filter(|(_, id)| *id > 0);
-            spent.for_each(|(kind, id)| directory.claim(kind, id, root.catalogue.group.id));
+            spent.for_each(|(kind, id)| directory.claim(kind, id, group_state.catalogue.group.id));
         }
         let newest = Arc::new(directory.clone());
-        let published = Arc::new(Published::new(directory, parts.roots, aside));
+        let published = Arc::new(Published::new(directory, parts.group_states, aside));
         let health = Arc::new(Health::default());
         let (journal, handle) =
             Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
@@ -342,7 +346,7 @@ impl Engine {
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed, and the next try is decided anew.
     pub async fn write_once(&self, group: GroupId, command: Command, once: Option<Once>) -> Answer {
-        if self.published.root(group).is_none() {
+        if self.published.group_state(group).is_none() {
             return Err(Rejection::NoGroup);
         }
         if let Some(closed) = self.health.closed() {

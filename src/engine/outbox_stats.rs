@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::messaging::outbox::{Channel, Kind, Progress};
 use crate::domain::messaging::planning;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
 
@@ -24,22 +24,24 @@ impl Engine {
     pub fn unsent(&self, within_seconds: i64) -> Unsent {
         let now = self.clock().now();
         let mut unsent = Unsent::default();
-        for root in self.published().groups().filter_map(|group| self.published().root(group)) {
-            unsent.add(&root, now, now.plus_seconds(within_seconds));
+        for group_state in
+            self.published().groups().filter_map(|group| self.published().group_state(group))
+        {
+            unsent.add(&group_state, now, now.plus_seconds(within_seconds));
         }
         unsent
     }
 }
 
 impl Unsent {
-    fn add(&mut self, root: &Root, now: Instant, until: Instant) {
-        for planned in planning::due_before(root, now, until) {
+    fn add(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
+        for planned in planning::due_before(group_state, now, until) {
             *self.planned.entry(Kind::of_reminder(planned.channel)).or_default() += 1;
             if planned.due <= now {
                 self.waits(planned.channel, planned.due);
             }
         }
-        for message in root.outbox.open() {
+        for message in group_state.outbox.open() {
             if matches!(message.progress, Progress::Waiting { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }

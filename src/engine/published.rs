@@ -7,7 +7,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::mailbox::Link;
 use crate::engine::message_scheduler;
 use crate::engine::quarantine::Aside;
@@ -18,7 +18,7 @@ pub struct Published {
     /// Keys, professionals, blocks of ids.
     directory: ArcSwap<Directory>,
     /// Every group of the store that has a state.
-    groups: BTreeMap<GroupId, ArcSwap<Root>>,
+    groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
     /// Who is told of every change, once a timer runs.
     timer: ArcSwapOption<Link<message_scheduler::Message>>,
     /// Groups that nobody is let into.
@@ -30,13 +30,15 @@ impl Published {
     #[must_use]
     pub fn new(
         directory: Directory,
-        roots: impl IntoIterator<Item = Root>,
+        group_states: impl IntoIterator<Item = GroupState>,
         aside: impl IntoIterator<Item = Aside>,
     ) -> Self {
-        let slot = |root: Root| (root.catalogue.group.id, ArcSwap::from_pointee(root));
+        let slot = |group_state: GroupState| {
+            (group_state.catalogue.group.id, ArcSwap::from_pointee(group_state))
+        };
         Self {
             directory: ArcSwap::from_pointee(directory),
-            groups: roots.into_iter().map(slot).collect(),
+            groups: group_states.into_iter().map(slot).collect(),
             timer: ArcSwapOption::empty(),
             aside: aside.into_iter().map(|aside| (aside.group, aside)).collect(),
         }
@@ -50,7 +52,7 @@ impl Published {
 
     /// A group's state as of now, or `None` where there is no such group.
     #[must_use]
-    pub fn root(&self, group: GroupId) -> Option<Arc<Root>> {
+    pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
         self.groups.get(&group).map(ArcSwap::load_full)
     }
 
@@ -65,11 +67,11 @@ impl Published {
         self.groups.keys().copied()
     }
 
-    pub(super) fn show(&self, group: GroupId, root: Arc<Root>) {
+    pub(super) fn show(&self, group: GroupId, group_state: Arc<GroupState>) {
         if let Some(slot) = self.groups.get(&group) {
-            let before = slot.swap(Arc::clone(&root));
+            let before = slot.swap(Arc::clone(&group_state));
             if let Some(timer) = self.timer.load().as_ref() {
-                timer.send(message_scheduler::Message::Committed { before, after: root });
+                timer.send(message_scheduler::Message::Committed { before, after: group_state });
             }
         }
     }

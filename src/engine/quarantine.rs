@@ -2,7 +2,7 @@
 //! lost: every new generation carries them on. Invariant 9.
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::store::state::{self, Waiting};
 use crate::store::{Position, Record, StoreError};
 
@@ -14,7 +14,7 @@ pub struct Aside {
     /// What could not be carried out.
     pub why: String,
     /// The last state that could be made; `None` where the snapshot itself makes none.
-    pub base: Option<Root>,
+    pub base: Option<GroupState>,
     /// Where the group's snapshot stands, as the store has it.
     pub snapshot: Position,
     /// The events after `base`, or after the snapshot where there is no base.

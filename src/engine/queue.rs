@@ -1,4 +1,4 @@
-//! What is due when: the timer's memory of the next days. It holds no truth, since all of it follows from published roots.
+//! What is due when: the timer's memory of the next days. It holds no truth, since all of it follows from published group_states.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,7 +8,7 @@ use crate::domain::identity::directory::{Directory, DirectoryEvent};
 use crate::domain::identity::link_secret::Seal;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
@@ -26,7 +26,7 @@ pub struct Loaded {
     /// Keys, professionals, blocks of ids.
     pub directory: Directory,
     /// Every group, by id, but for those set aside.
-    pub roots: Vec<Root>,
+    pub group_states: Vec<GroupState>,
     /// Groups whose history cannot be carried out by this release.
     pub aside: Vec<Aside>,
     /// The store, to be turned into a log or replaced.
@@ -37,7 +37,7 @@ pub struct Loaded {
 #[derive(Debug, Default)]
 struct States {
     directory: Directory,
-    roots: BTreeMap<GroupId, Root>,
+    group_states: BTreeMap<GroupId, GroupState>,
     aside: BTreeMap<GroupId, Aside>,
     /// Where each group's snapshot stands.
     snapshots: BTreeMap<GroupId, Position>,
@@ -51,7 +51,7 @@ const RETRACED_BYTES: usize = 8 << 20;
 #[derive(Debug, Default)]
 struct Retrace {
     /// Groups as they stood before the first of `events` that is theirs.
-    held: BTreeMap<GroupId, Root>,
+    held: BTreeMap<GroupId, GroupState>,
     /// What has been carried out since, in order.
     events: Vec<(GroupId, Vec<u8>)>,
     /// Bytes of `events`, [`RETRACED_BYTES`] and one event at most.
@@ -61,8 +61,8 @@ struct Retrace {
 impl Retrace {
     /// Holds a state before it is changed. What it shares with the one that goes on is copied once, so the longer states
     /// are held the less is.
-    fn hold(&mut self, group: GroupId, root: &Root) {
-        self.held.entry(group).or_insert_with(|| root.clone());
+    fn hold(&mut self, group: GroupId, group_state: &GroupState) {
+        self.held.entry(group).or_insert_with(|| group_state.clone());
     }
 
     /// Notes an event that has been carried out.
@@ -75,13 +75,14 @@ impl Retrace {
     }
 
     /// A group that is held, as it stood after its last event that was carried out.
-    fn back(&mut self, group: GroupId) -> Result<Root, StoreError> {
-        let mut root = self.held.remove(&group).expect("a state is held before it is changed");
+    fn back(&mut self, group: GroupId) -> Result<GroupState, StoreError> {
+        let mut group_state =
+            self.held.remove(&group).expect("a state is held before it is changed");
         for (_, event) in self.events.iter().filter(|(of, _)| *of == group) {
-            root.apply_in_place(&codec::decode(event)?);
+            group_state.apply_in_place(&codec::decode(event)?);
         }
         self.forget(group);
-        Ok(root)
+        Ok(group_state)
     }
 
     /// Lets go of a group that is made anew, or set aside.
@@ -142,15 +143,15 @@ impl States {
         mut reader: GroupReader,
     ) -> Result<(), StoreError> {
         // A snapshot may take the place of one that turned out damaged.
-        self.roots.remove(&group);
+        self.group_states.remove(&group);
         self.aside.remove(&group);
         self.retrace.forget(group);
         self.snapshots.insert(group, at);
         let waiting = reader.take_waiting();
         let sequence = waiting.first().map_or(at.sequence, |first| first.sequence - 1);
-        match guarded(|| reader.root(sequence)) {
-            Ok(Some(root)) => {
-                self.roots.insert(group, root);
+        match guarded(|| reader.group_state(sequence)) {
+            Ok(Some(group_state)) => {
+                self.group_states.insert(group, group_state);
                 let stream = Stream::Group(group);
                 for Waiting { sequence, format, bytes } in waiting {
                     self.event(
@@ -176,14 +177,14 @@ impl States {
             return Ok(());
         }
         let event: Event = codec::decode(&record.bytes)?;
-        let root = self.roots.get_mut(&group);
-        let root =
-            root.ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
-        self.retrace.hold(group, root);
-        match guarded(|| root.apply_in_place(&event)) {
+        let group_state = self.group_states.get_mut(&group);
+        let group_state = group_state
+            .ok_or_else(|| StoreError::rejected("an event of a group that has no snapshot"))?;
+        self.retrace.hold(group, group_state);
+        match guarded(|| group_state.apply_in_place(&event)) {
             Ok(()) => self.retrace.done(group, record.bytes),
             Err(message) => {
-                self.roots.remove(&group);
+                self.group_states.remove(&group);
                 let base = Some(self.retrace.back(group)?);
                 let why = format!("its event {} cannot be carried out: {message}", record.sequence);
                 let snapshot = self.snapshots.get(&group).copied().unwrap_or_default();
@@ -217,10 +218,10 @@ fn guarded<T>(part: impl FnOnce() -> T) -> Result<T, String> {
 pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     let mut states = States::default();
     let store = Store::open(directory)?.recover(&mut states)?;
-    for (group, root) in &states.roots {
-        let state = short_hash(root);
-        tracing::info!(%group, sequence = root.sequence, state, "recovered");
-        for broken in invariants::broken(root) {
+    for (group, group_state) in &states.group_states {
+        let state = short_hash(group_state);
+        tracing::info!(%group, sequence = group_state.sequence, state, "recovered");
+        for broken in invariants::broken(group_state) {
             tracing::error!(%group, %broken, "a promise is broken");
         }
     }
@@ -231,15 +232,15 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
             "snapshots are damaged: the generation before and all journals since stood in"
         );
     }
-    let (roots, aside) =
-        (states.roots.into_values().collect(), states.aside.into_values().collect());
-    Ok(Loaded { directory: states.directory, roots, aside, store })
+    let (group_states, aside) =
+        (states.group_states.into_values().collect(), states.aside.into_values().collect());
+    Ok(Loaded { directory: states.directory, group_states, aside, store })
 }
 
 /// The first half of a group's state hash, in hex.
 #[must_use]
-pub fn short_hash(root: &Root) -> String {
-    state::hash(root).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+pub fn short_hash(group_state: &GroupState) -> String {
+    state::hash(group_state).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Has every group follow this release's zone database: one event each where another one made it. Overlaps that come of
@@ -249,22 +250,22 @@ pub fn short_hash(root: &Root) -> String {
 /// A disk that refuses.
 pub fn follow_zones(
     log: &mut impl Log,
-    roots: &mut [Root],
+    group_states: &mut [GroupState],
     now: Instant,
 ) -> Result<(), StoreError> {
-    for root in roots {
-        let Some(event) = upkeep::resolve(root, now) else { continue };
-        let group = root.catalogue.group.id;
-        let next = root.apply(&event);
+    for group_state in group_states {
+        let Some(event) = upkeep::resolve(group_state, now) else { continue };
+        let group = group_state.catalogue.group.id;
+        let next = group_state.apply(&event);
         log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
-        tracing::warn!(%group, from = %root.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
-        let before = invariants::overlaps(root);
+        tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
+        let before = invariants::overlaps(group_state);
         for overlap in
             invariants::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
         {
             tracing::error!(%group, %overlap, "the zone database has changed, and now they overlap: move one");
         }
-        *root = next;
+        *group_state = next;
     }
     Ok(())
 }
@@ -295,16 +296,24 @@ pub fn seal(
 ///
 /// # Errors
 /// A directory that holds something, or a disk that refuses.
-pub fn create(directory: &Path, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {
-    fill(NewGeneration::create(directory)?, content, roots)
+pub fn create(
+    directory: &Path,
+    content: &Directory,
+    group_states: &[GroupState],
+) -> Result<Store, StoreError> {
+    fill(NewGeneration::create(directory)?, content, group_states)
 }
 
 /// Replaces the content of a store, whole or not at all.
 ///
 /// # Errors
 /// A disk that refuses; the old content then stands.
-pub fn replace(store: Recovered, content: &Directory, roots: &[Root]) -> Result<Store, StoreError> {
-    fill(store.replace()?, content, roots)
+pub fn replace(
+    store: Recovered,
+    content: &Directory,
+    group_states: &[GroupState],
+) -> Result<Store, StoreError> {
+    fill(store.replace()?, content, group_states)
 }
 
 /// Makes an event of the directory durable in a store that nobody serves.
@@ -321,21 +330,22 @@ pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(),
 fn fill(
     mut generation: NewGeneration,
     content: &Directory,
-    roots: &[Root],
+    group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
     write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
-    for root in roots {
+    for group_state in group_states {
         write_group(
-            generation.snapshot(Stream::Group(root.catalogue.group.id), position(root)),
-            root,
+            generation
+                .snapshot(Stream::Group(group_state.catalogue.group.id), position(group_state)),
+            group_state,
         )?;
     }
     generation.publish()
 }
 
 /// Where a group's state stands.
-pub(super) fn position(root: &Root) -> Position {
-    Position { epoch: 0, sequence: root.sequence }
+pub(super) fn position(group_state: &GroupState) -> Position {
+    Position { epoch: 0, sequence: group_state.sequence }
 }
 
 /// Where the directory stands.
@@ -344,8 +354,11 @@ pub(super) fn directory_position(directory: &Directory) -> Position {
 }
 
 /// Writes a group's whole snapshot.
-pub(super) fn write_group(mut snapshot: SnapshotWriter<'_>, root: &Root) -> Result<(), StoreError> {
-    state::write_group(root, |frame| snapshot.frame(frame))?;
+pub(super) fn write_group(
+    mut snapshot: SnapshotWriter<'_>,
+    group_state: &GroupState,
+) -> Result<(), StoreError> {
+    state::write_group(group_state, |frame| snapshot.frame(frame))?;
     snapshot.finish()
 }
 

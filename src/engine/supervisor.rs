@@ -171,17 +171,17 @@ impl State {
         }
     }
 
-    /// Starts a group's actor from the published root, which is the newest: nobody else writes the group.
+    /// Starts a group's actor from the published group_state, which is the newest: nobody else writes the group.
     fn seat(&mut self, group: GroupId) -> Option<Seat> {
         let parts = &mut self.parts;
-        let root = parts.published.root(group)?;
+        let group_state = parts.published.group_state(group)?;
         let unused = |kind| -> VecDeque<_> {
-            parts.directory.unused(kind, group, root.spent(kind)).collect()
+            parts.directory.unused(kind, group, group_state.spent(kind)).collect()
         };
         let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(
             group::Parts {
-                root,
+                group_state,
                 ids,
                 published: Arc::clone(&parts.published),
                 journal: parts.journal.clone(),

@@ -25,8 +25,9 @@ impl Engine {
     /// One step in one group; `None` where nothing is left to be removed now.
     async fn remove_some(&self, group: GroupId, keep_days: u32) -> Option<usize> {
         let before = self.clock().now().plus_seconds(-i64::from(keep_days) * DAY);
-        let root = self.published().root(group)?;
-        let looking = tokio::task::spawn_blocking(move || upkeep::deleted_before(&root, before));
+        let group_state = self.published().group_state(group)?;
+        let looking =
+            tokio::task::spawn_blocking(move || upkeep::deleted_before(&group_state, before));
         let ids = looking.await.ok().filter(|ids| !ids.is_empty())?;
         let step = ids.len();
         match self.write(group, Command::RemoveDeleted { ids, before }).await {

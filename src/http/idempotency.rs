@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
 use crate::domain::state::command::Caller;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
@@ -35,10 +35,10 @@ impl Key {
         headers: &HeaderMap,
         path: &str,
         identity: &Identity,
-        root: &Root,
+        state: &GroupState,
         body: &Map<String, Value>,
     ) -> Result<Option<Self>, Fault> {
-        let Some(scope) = scope(headers, identity, root)? else { return Ok(None) };
+        let Some(scope) = scope(headers, identity, state)? else { return Ok(None) };
         // The older path of a resource means the same as the group's.
         let resource = path.rsplit('/').next().unwrap_or_default();
         let mut hash = Sha256::new();
@@ -48,8 +48,8 @@ impl Key {
     }
 
     /// The answer of a request that readers see carried out, or its refusal.
-    pub(crate) fn answered_before(self, root: &Root, now: Instant) -> Option<Outcome> {
-        let known = root.answers.find(&self.scope, now)?;
+    pub(crate) fn answered_before(self, state: &GroupState, now: Instant) -> Option<Outcome> {
+        let known = state.answers.find(&self.scope, now)?;
         let same = known.body == self.body;
         Some(if same {
             Ok(json(StatusCode::CREATED, known.answer.to_vec()))
@@ -63,22 +63,26 @@ impl Key {
 pub(crate) fn is_answered_before(
     headers: &HeaderMap,
     identity: &Identity,
-    root: &Root,
+    state: &GroupState,
     now: Instant,
 ) -> bool {
-    scope(headers, identity, root)
-        .is_ok_and(|scope| scope.is_some_and(|scope| root.answers.find(&scope, now).is_some()))
+    scope(headers, identity, state)
+        .is_ok_and(|scope| scope.is_some_and(|scope| state.answers.find(&scope, now).is_some()))
 }
 
 /// What a request's key is kept under, if it has one.
-fn scope(headers: &HeaderMap, identity: &Identity, root: &Root) -> Result<Option<[u8; 32]>, Fault> {
+fn scope(
+    headers: &HeaderMap,
+    identity: &Identity,
+    state: &GroupState,
+) -> Result<Option<[u8; 32]>, Fault> {
     let Some(key) = text(headers)? else { return Ok(None) };
     let (role, person) = match &identity.caller {
         Caller::Application => (0_u8, 0),
         Caller::Pro(id) => (1, id.number()),
         Caller::Account(account) => (2, account.fiche_id.number()),
     };
-    let scope = Sha256::new_with_prefix(root.catalogue.group.id.number().to_be_bytes())
+    let scope = Sha256::new_with_prefix(state.catalogue.group.id.number().to_be_bytes())
         .chain_update(identity.apikey)
         .chain_update([role])
         .chain_update(person.to_be_bytes())

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::Identity;
@@ -55,15 +55,15 @@ impl Sort {
     }
 
     /// Whether a group has the object of that number.
-    fn is_in(self, root: &Root, number: u64) -> bool {
-        let catalogue = &root.catalogue;
+    fn is_in(self, state: &GroupState, number: u64) -> bool {
+        let catalogue = &state.catalogue;
         match self {
             Self::Calendar => {
                 CalendarId::new(number).is_some_and(|id| catalogue.calendars.contains_key(&id))
             }
-            Self::Fiche => FicheId::new(number).is_some_and(|id| root.fiches.contains_key(&id)),
+            Self::Fiche => FicheId::new(number).is_some_and(|id| state.fiches.contains_key(&id)),
             Self::Vevent | Self::Appointment => {
-                VeventId::new(number).is_some_and(|id| root.rows.contains_key(&id))
+                VeventId::new(number).is_some_and(|id| state.rows.contains_key(&id))
             }
             Self::Intervention => InterventionId::new(number)
                 .is_some_and(|id| catalogue.interventions.contains_key(&id)),
@@ -90,14 +90,14 @@ pub(crate) fn root_of(
     id: Option<u64>,
     identity: &Identity,
     published: &Published,
-) -> Result<Arc<Root>, Failure> {
-    let root = holder(sort, id, published, |group| identity.sees(group));
-    root.ok_or_else(Failure::no_result)
+) -> Result<Arc<GroupState>, Failure> {
+    let state = holder(sort, id, published, |group| identity.sees(group));
+    state.ok_or_else(Failure::no_result)
 }
 
 /// The group that has the object of the path, whoever asks.
 pub(crate) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Option<GroupId> {
-    holder(sort, id, published, |_| true).map(|root| root.catalogue.group.id)
+    holder(sort, id, published, |_| true).map(|state| state.catalogue.group.id)
 }
 
 /// The state, among those of groups that are wanted, that has the object of that number.
@@ -106,7 +106,7 @@ fn holder(
     id: Option<u64>,
     published: &Published,
     wanted: impl Fn(GroupId) -> bool,
-) -> Option<Arc<Root>> {
+) -> Option<Arc<GroupState>> {
     let number = id?;
     // Whoever has been answered with an id finds its block: the grant is older than what was written with it.
     let directory = published.directory();
@@ -115,9 +115,11 @@ fn holder(
         Some(Block::Imported(groups)) => groups,
         None => &[],
     };
-    let mut roots =
-        owners.iter().filter(|group| wanted(**group)).filter_map(|group| published.root(*group));
-    roots.find(|root| sort.is_in(root, number))
+    let mut states = owners
+        .iter()
+        .filter(|group| wanted(**group))
+        .filter_map(|group| published.group_state(*group));
+    states.find(|state| sort.is_in(state, number))
 }
 
 /// The group that a query or a body names, whoever asks.
@@ -147,7 +149,7 @@ pub(crate) async fn root_named(
     body: &mut Incoming<'_>,
     identity: &Identity,
     published: &Published,
-) -> Result<Result<Arc<Root>, Fault>, Failure> {
+) -> Result<Result<Arc<GroupState>, Fault>, Failure> {
     let group = match group_id(sort, params, body).await.as_ref().map(value::id) {
         Some(Ok(number)) => number.and_then(GroupId::new),
         Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),

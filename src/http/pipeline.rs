@@ -16,7 +16,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::command::{Caller, Command, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
@@ -75,8 +75,8 @@ impl Call {
     ///
     /// # Errors
     /// A key that is no key.
-    pub(crate) fn once(&self, root: &Root) -> Result<Option<Key>, Fault> {
-        Key::of(&self.headers, self.row.path, &self.identity, root, &self.body)
+    pub(crate) fn once(&self, state: &GroupState) -> Result<Option<Key>, Fault> {
+        Key::of(&self.headers, self.row.path, &self.identity, state, &self.body)
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct GroupCall {
     /// The moment of the request: no clock is read again.
     pub(crate) now: Instant,
     /// The one state of the group that the answer is made from.
-    pub(crate) root: Arc<Root>,
+    pub(crate) state: Arc<GroupState>,
     /// The id that the path ends with, where it ends with one and it could be one.
     id: Option<u64>,
     /// The object of the body; empty where none is read.
@@ -123,7 +123,7 @@ impl GroupCall {
     /// # Errors
     /// What refuses it, in words for the caller.
     pub(crate) async fn write(&self, command: Command) -> Result<Done, Failure> {
-        let answer = self.server.engine.write(self.root.catalogue.group.id, command).await;
+        let answer = self.server.engine.write(self.state.catalogue.group.id, command).await;
         answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))
     }
 
@@ -137,7 +137,7 @@ impl GroupCall {
         render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
     ) -> Outcome {
         let render = move |done: &Done| Value::Object(render(done)).to_string().into_bytes();
-        make(&self.server, &self.root, command, self.once.clone()?, self.audience(), render).await
+        make(&self.server, &self.state, command, self.once.clone()?, self.audience(), render).await
     }
 
     /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
@@ -159,12 +159,12 @@ impl GroupCall {
 
     /// The zone of the group's clocks.
     pub(crate) fn zone(&self) -> Zone {
-        self.root.catalogue.zone()
+        self.state.catalogue.zone()
     }
 
     /// What fields are read and shown in.
     pub(crate) fn scope(&self) -> Scope<'_> {
-        Scope::of(&self.root).at(self.now)
+        Scope::of(&self.state).at(self.now)
     }
 }
 
@@ -174,7 +174,7 @@ impl GroupCall {
 /// What refuses it, in words for the audience.
 pub(crate) async fn make(
     server: &Server,
-    root: &Root,
+    state: &GroupState,
     command: Command,
     key: Option<Key>,
     audience: Audience,
@@ -183,9 +183,9 @@ pub(crate) async fn make(
     let render = Arc::new(render);
     let once =
         key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
-    let answer = server.engine.write_once(root.catalogue.group.id, command, once).await;
+    let answer = server.engine.write_once(state.catalogue.group.id, command, once).await;
     let done = answer
-        .map_err(|rejection| Failure::of_rejection(rejection, root.catalogue.zone(), audience))?;
+        .map_err(|rejection| Failure::of_rejection(rejection, state.catalogue.zone(), audience))?;
     let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
     Ok(json(StatusCode::CREATED, bytes))
 }
@@ -262,7 +262,7 @@ async fn checked(
         Keyed::Older(operation, sort) => (operation, Some(sort)),
     };
     let identity = server.doorkeeper.identify(&asked).await?;
-    let root = match sort {
+    let state = match sort {
         Some(sort) if row.is_of_one() => Ok(legacy_paths::root_of(sort, id, &identity, published)?),
         Some(sort) => {
             legacy_paths::root_named(sort, &params, &mut body, &identity, published).await?
@@ -273,7 +273,7 @@ async fn checked(
         body,
         &server.engine,
         row,
-        (&identity, root.as_deref().ok()),
+        (&identity, state.as_deref().ok()),
         &asked,
     )?;
     let body = if row.takes_body() {
@@ -282,21 +282,21 @@ async fn checked(
         body.read_of_delete(&parts.method).await?
     };
     may(row, &identity, &params)?;
-    let root = root?;
-    if let Some(fault) = foreign_group(&body, &Scope::of(&root)) {
+    let state = state?;
+    if let Some(fault) = foreign_group(&body, &Scope::of(&state)) {
         return Err(fault.into());
     }
     let once = if row.makes() {
-        Key::of(&parts.headers, row.path, &identity, &root, &body)
+        Key::of(&parts.headers, row.path, &identity, &state, &body)
     } else {
         Ok(None)
     };
     if let Ok(Some(key)) = once
-        && let Some(answer) = key.answered_before(&root, now)
+        && let Some(answer) = key.answered_before(&state, now)
     {
         return answer;
     }
-    dispatch(operation, GroupCall { server, identity, params, from, now, root, id, body, once })
+    dispatch(operation, GroupCall { server, identity, params, from, now, state, id, body, once })
         .await
 }
 
@@ -326,11 +326,11 @@ pub(crate) fn visible(
     group: Option<GroupId>,
     identity: &Identity,
     published: &Published,
-) -> Result<Arc<Root>, Failure> {
+) -> Result<Arc<GroupState>, Failure> {
     let group = group.filter(|group| identity.sees(*group));
     let aside = group.is_some_and(|group| published.aside().contains_key(&group));
     group
-        .and_then(|group| published.root(group))
+        .and_then(|group| published.group_state(group))
         .ok_or_else(|| if aside { Failure::set_aside() } else { Failure::no_result() })
 }
 

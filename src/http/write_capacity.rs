@@ -1,6 +1,6 @@
 //! Room for a write, looked for before its body is read: what is too much costs next to nothing. Contract 2.
 
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::Engine;
 use crate::http::auth::{Asked, Identity};
 use crate::http::body::Incoming;
@@ -19,17 +19,17 @@ pub(crate) fn let_in<'h>(
     body: Incoming<'h>,
     engine: &Engine,
     row: &Row,
-    (identity, root): (&Identity, Option<&Root>),
+    (identity, state): (&Identity, Option<&GroupState>),
     asked: &Asked<'_>,
 ) -> Result<Incoming<'h>, Failure> {
-    let Some(root) = root.filter(|_| row.changes() && may(row, identity, asked.params).is_ok())
+    let Some(state) = state.filter(|_| row.changes() && may(row, identity, asked.params).is_ok())
     else {
         return Ok(body);
     };
-    let Some(rejection) = engine.turns_away(root.catalogue.group.id) else { return Ok(body) };
-    if row.makes() && is_answered_before(asked.headers, identity, root, asked.now) {
+    let Some(rejection) = engine.turns_away(state.catalogue.group.id) else { return Ok(body) };
+    if row.makes() && is_answered_before(asked.headers, identity, state, asked.now) {
         return Ok(body);
     }
     body.leave();
-    Err(Failure::of_rejection(rejection, root.catalogue.zone(), identity.audience()))
+    Err(Failure::of_rejection(rejection, state.catalogue.zone(), identity.audience()))
 }

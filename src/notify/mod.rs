@@ -16,7 +16,7 @@ use crate::domain::identity::link_secret::Seal;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
 use crate::domain::records::text::Text;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
 /// Who carries messages, and what they say of this server.
@@ -96,18 +96,18 @@ impl Carriers {
     }
 
     /// Makes one attempt at a message that has been claimed. Ends in bounded time.
-    pub async fn carry(&self, root: &Root, message: &Message, now: Instant) -> Outcome {
-        let group = root.catalogue.group.id;
+    pub async fn carry(&self, state: &GroupState, message: &Message, now: Instant) -> Outcome {
+        let group = state.catalogue.group.id;
         match (message.channel(), &self.mail, &self.sms) {
-            (Channel::Mail, Some(smtp), _) => match render::letter(root, message, self.frame()) {
-                Some(letter) => smtp.send(&letter, &identity(root, message), now).await,
+            (Channel::Mail, Some(smtp), _) => match render::letter(state, message, self.frame()) {
+                Some(letter) => smtp.send(&letter, &identity(state, message), now).await,
                 None => gone(),
             },
-            (Channel::Sms, _, Some(gateway)) => match render::short(root, message) {
+            (Channel::Sms, _, Some(gateway)) => match render::short(state, message) {
                 Some(text) => {
-                    let sender = root.catalogue.group.sms_sender_name.as_str().trim();
+                    let sender = state.catalogue.group.sms_sender_name.as_str().trim();
                     gateway
-                        .send(message.recipient.as_str(), sender, &text, &identity(root, message))
+                        .send(message.recipient.as_str(), sender, &text, &identity(state, message))
                         .await
                 }
                 None => gone(),
@@ -121,10 +121,10 @@ impl Carriers {
 
     /// What a message says, as the newest state would have it said; `None` where what it is about is gone.
     #[must_use]
-    pub fn reading(&self, root: &Root, message: &Message) -> Option<Reading> {
+    pub fn reading(&self, state: &GroupState, message: &Message) -> Option<Reading> {
         match &message.content {
             Content::Reminder(Channel::Sms, _) => {
-                let text = render::short(root, message)?;
+                let text = render::short(state, message)?;
                 Some(Reading { subject: String::new(), text })
             }
             Content::Reminder(Channel::Mail, _)
@@ -136,7 +136,7 @@ impl Carriers {
             | Content::ConfirmationByKey(_)
             | Content::CancellationByKey(_)
             | Content::Restoration(_) => {
-                let letter = render::letter(root, message, self.frame())?;
+                let letter = render::letter(state, message, self.frame())?;
                 Some(Reading { subject: letter.subject, text: letter.text })
             }
         }
@@ -145,8 +145,8 @@ impl Carriers {
 
 /// What a message is called wherever it arrives, however often it is attempted: the left side of its Message-ID, and its
 /// idempotency key.
-fn identity(root: &Root, message: &Message) -> String {
-    format!("slotbook-{}-{}-{}", root.catalogue.group.id, message.id, message.created_at.0)
+fn identity(state: &GroupState, message: &Message) -> String {
+    format!("slotbook-{}-{}-{}", state.catalogue.group.id, message.id, message.created_at.0)
 }
 
 /// What the message was about is not there any more.

@@ -10,7 +10,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::place::Place;
 use crate::domain::records::vevent::Key;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::Frame;
 use crate::notify::calendar::{Entry, Method, ics};
@@ -95,10 +95,10 @@ templates! {
 }
 
 /// A mail, or `None` where what it is about is gone.
-pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option<Letter> {
-    let group = &root.catalogue.group;
+pub(super) fn letter(state: &GroupState, message: &Message, frame: Frame<'_>) -> Option<Letter> {
+    let group = &state.catalogue.group;
     let language = Language::of_country(group.country.as_str());
-    let (said, subjects) = said(root, message, language, frame)?;
+    let (said, subjects) = said(state, message, language, frame)?;
     let written = match language {
         Language::French => (
             SubjectFr { said: &said }.render(),
@@ -118,7 +118,7 @@ pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option
         Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
     };
     let calendar =
-        |subject: &Subject| Some(entry(root, message, subject, method?, frame.from, &said));
+        |subject: &Subject| Some(entry(state, message, subject, method?, frame.from, &said));
     Some(Letter {
         to: message.recipient.as_str().to_owned(),
         from_name: said.group.clone(),
@@ -132,11 +132,11 @@ pub(super) fn letter(root: &Root, message: &Message, frame: Frame<'_>) -> Option
 }
 
 /// A text message, or `None` where what it is about is gone.
-pub(super) fn short(root: &Root, message: &Message) -> Option<String> {
+pub(super) fn short(state: &GroupState, message: &Message) -> Option<String> {
     let (_, standing) = message.reminder()?;
-    let group = &root.catalogue.group;
+    let group = &state.catalogue.group;
     let language = Language::of_country(group.country.as_str());
-    let at = short_date(language, root.catalogue.zone().civil_of(standing.start));
+    let at = short_date(language, state.catalogue.zone().civil_of(standing.start));
     let phone = one_line(group.phone.as_str());
     let name = one_line(group.name.as_str());
     let (before, after) = match (language, phone.is_empty()) {
@@ -153,15 +153,15 @@ pub(super) fn short(root: &Root, message: &Message) -> Option<String> {
 }
 
 fn said(
-    root: &Root,
+    state: &GroupState,
     message: &Message,
     language: Language,
     frame: Frame<'_>,
 ) -> Option<(Said, Vec<Subject>)> {
     let Frame { public_url, seal, .. } = frame;
-    let group = &root.catalogue.group;
-    let zone = root.catalogue.zone();
-    let standing = |it: &Standing| Subject::of_standing(root, *it);
+    let group = &state.catalogue.group;
+    let zone = state.catalogue.zone();
+    let standing = |it: &Standing| Subject::of_standing(state, *it);
     let (saying, subjects, was, link): (_, Vec<Subject>, _, _) = match &message.content {
         Content::AccountLink { purpose, token, .. } => {
             let saying = match purpose {
@@ -174,14 +174,14 @@ fn said(
         Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
             // What was cancelled or given away since is told by other messages, and what was moved after it had left.
             let newest =
-                |it: &Standing| if message.is_open() { delivery::newest(root, *it) } else { *it };
-            let told = delivery::still_told(root, message, standings)
+                |it: &Standing| if message.is_open() { delivery::newest(state, *it) } else { *it };
+            let told = delivery::still_told(state, message, standings)
                 .map(newest)
-                .filter(|it| stands(root, *it));
+                .filter(|it| stands(state, *it));
             (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
         Content::Change { appointment, was } => {
-            let told = root.outbox.told_before(message.id, appointment.id, *was);
+            let told = state.outbox.told_before(message.id, appointment.id, *was);
             let was = (told != appointment.start).then_some(told);
             (Saying::Changed, standing(appointment).into_iter().collect(), was, String::new())
         }
@@ -192,7 +192,7 @@ fn said(
             (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
         }
         Content::Withdrawal(withdrawn) => {
-            (Saying::Cancelled, vec![Subject::of_withdrawn(root, withdrawn)], None, String::new())
+            (Saying::Cancelled, vec![Subject::of_withdrawn(state, withdrawn)], None, String::new())
         }
         Content::Reminder(_, appointment) => {
             (Saying::Reminder, standing(appointment).into_iter().collect(), None, String::new())
@@ -202,7 +202,7 @@ fn said(
         return None;
     }
     let name = short_line(group.name.as_str(), SUBJECT_NAME_MAX);
-    let client = subjects.first().and_then(|it| root.fiches.get(&it.client));
+    let client = subjects.first().and_then(|it| state.fiches.get(&it.client));
     let unsubscribe = match (saying, seal, client) {
         (Saying::Reminder, Some(seal), Some(client)) => {
             links::unsubscribe(public_url, seal, group.id, client)
@@ -211,7 +211,7 @@ fn said(
     };
     let appointments: Vec<Line> = subjects
         .iter()
-        .map(|subject| line(root, subject, (language, saying, public_url), message.told_at()))
+        .map(|subject| line(state, subject, (language, saying, public_url), message.told_at()))
         .collect();
     let elsewhere =
         !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
@@ -220,7 +220,7 @@ fn said(
         at: at(language, group.preposition.as_str(), &name),
         group: name,
         phone: one_line(group.phone.as_str()),
-        address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&root.catalogue)) },
+        address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&state.catalogue)) },
         client: client.map_or_else(String::new, |client| called(client)),
         appointments,
         was: was.map_or_else(String::new, |was| long_date(language, zone.civil_of(was))),
@@ -231,8 +231,8 @@ fn said(
     Some((said, subjects))
 }
 
-fn stands(root: &Root, standing: Standing) -> bool {
-    let row = root.rows.get(&standing.id).filter(|row| !row.deleted);
+fn stands(state: &GroupState, standing: Standing) -> bool {
+    let row = state.rows.get(&standing.id).filter(|row| !row.deleted);
     row.and_then(|row| row.appointment())
         .is_some_and(|appointment| appointment.start == standing.start)
 }
@@ -251,8 +251,8 @@ struct Subject {
 
 impl Subject {
     /// As it stands by the newest state, but beginning when the message says.
-    fn of_standing(root: &Root, standing: Standing) -> Option<Self> {
-        let row = root.rows.get(&standing.id)?;
+    fn of_standing(state: &GroupState, standing: Standing) -> Option<Self> {
+        let row = state.rows.get(&standing.id)?;
         let appointment = row.appointment()?;
         Some(Self {
             standing,
@@ -266,7 +266,7 @@ impl Subject {
     }
 
     /// As it was when its client still had it.
-    fn of_withdrawn(root: &Root, withdrawn: &Withdrawn) -> Self {
+    fn of_withdrawn(state: &GroupState, withdrawn: &Withdrawn) -> Self {
         let standing = withdrawn.appointment;
         Self {
             standing,
@@ -275,25 +275,25 @@ impl Subject {
             calendar: withdrawn.calendar,
             intervention: withdrawn.intervention,
             key: withdrawn.key,
-            made_at: root.rows.get(&standing.id).map(|row| row.created_at),
+            made_at: state.rows.get(&standing.id).map(|row| row.created_at),
         }
     }
 
     /// What it is for, by the name that clients know; empty where they know none.
-    fn what(&self, root: &Root) -> String {
-        let intervention = root.catalogue.interventions.get(&self.intervention);
+    fn what(&self, state: &GroupState) -> String {
+        let intervention = state.catalogue.interventions.get(&self.intervention);
         intervention.map_or_else(String::new, |row| one_line(row.publicname.as_str()))
     }
 }
 
 /// An appointment in words, for a message that leaves at a time.
 fn line(
-    root: &Root,
+    state: &GroupState,
     subject: &Subject,
     (language, saying, public_url): (Language, Saying, &str),
     at: Instant,
 ) -> Line {
-    let catalogue = &root.catalogue;
+    let catalogue = &state.catalogue;
     let calendar = catalogue.calendars.get(&subject.calendar);
     // Too late to cancel online, a link would only lead to a page that says so.
     let in_time = calendar.is_some_and(|row| {
@@ -308,9 +308,9 @@ fn line(
     };
     Line {
         when: long_date(language, catalogue.zone().civil_of(subject.standing.start)),
-        what: subject.what(root),
+        what: subject.what(state),
         whom: calendar.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
-        place: place_of(root, subject)
+        place: place_of(state, subject)
             .filter(|place| *place != Place::of_group(catalogue))
             .map_or_else(Vec::new, lines_of),
         cancel,
@@ -318,9 +318,9 @@ fn line(
 }
 
 /// Where an appointment is; `None` where nobody knows its calendar any more.
-fn place_of<'a>(root: &'a Root, subject: &Subject) -> Option<Place<'a>> {
-    let calendar = root.catalogue.calendars.get(&subject.calendar)?;
-    Some(Place::of_calendar(&root.catalogue, calendar))
+fn place_of<'a>(state: &'a GroupState, subject: &Subject) -> Option<Place<'a>> {
+    let calendar = state.catalogue.calendars.get(&subject.calendar)?;
+    Some(Place::of_calendar(&state.catalogue, calendar))
 }
 
 /// An address as it stands on a letter.
@@ -353,7 +353,7 @@ fn colours(group: &Group) -> Colours {
 }
 
 fn entry(
-    root: &Root,
+    state: &GroupState,
     message: &Message,
     subject: &Subject,
     method: Method,
@@ -364,20 +364,20 @@ fn entry(
     let proof = Sha256::digest(subject.key.as_str());
     let proof: String = proof.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let age = subject.made_at.map_or(0, |made_at| message.created_at.seconds_since(made_at));
-    let what = subject.what(root);
+    let what = subject.what(state);
     let summary =
         if what.is_empty() { said.group.clone() } else { format!("{what} – {}", said.group) };
     ics(
         method,
         &Entry {
-            uid: format!("{}-{id}-{proof}@slotbook", root.catalogue.group.id),
+            uid: format!("{}-{id}-{proof}@slotbook", state.catalogue.group.id),
             // Grows with every message about it, also after an import: an export keeps stamps and numbers.
             sequence: age.max(0).unsigned_abs() + message.id.number(),
             stamp: message.created_at,
             start,
             end: start.plus_seconds(i64::from(subject.length_seconds)),
             summary: &summary,
-            location: &place_of(root, subject).map_or_else(Vec::new, lines_of).join(", "),
+            location: &place_of(state, subject).map_or_else(Vec::new, lines_of).join(", "),
             description: &said.phone,
             organizer: from,
             attendee: message.recipient.as_str(),

@@ -41,7 +41,7 @@ pub enum StoreError {
         /// Who tried.
         user: u32,
     },
-    /// Root would leave files in another user's directory that its owner cannot open.
+    /// GroupState would leave files in another user's directory that its owner cannot open.
     #[error(
         "{} belongs to another user (uid {owner}), who could not open what root would write there; run slotbook as that \
          user: setpriv --reuid {owner} --regid {group} --clear-groups slotbook …",

@@ -19,7 +19,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::group_state::{Root, Spent};
+use crate::domain::state::group_state::{GroupState, Spent};
 use crate::domain::state::idempotency::Answered;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
@@ -99,31 +99,34 @@ fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
 ///
 /// # Errors
 /// What `write` returns.
-pub fn write_group<E>(root: &Root, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let catalogue = &root.catalogue;
+pub fn write_group<E>(
+    group_state: &GroupState,
+    mut write: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let catalogue = &group_state.catalogue;
     write(&codec::encode(&GroupFrame::Head(Box::new(GroupHead {
-        tzdata: root.tzdata.to_string(),
+        tzdata: group_state.tzdata.to_string(),
         group: catalogue.group.clone(),
-        last_stamp: root.last_stamp,
-        spent: root.spent,
+        last_stamp: group_state.last_stamp,
+        spent: group_state.spent,
     }))))?;
     frames_of(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
     frames_of(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
     frames_of(catalogue.interventions.values(), GroupFrame::Interventions, &mut write)?;
     frames_of(catalogue.interventionsets.values(), GroupFrame::Interventionsets, &mut write)?;
     frames_of(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
-    frames_of(root.fiches.values(), GroupFrame::Fiches, &mut write)?;
-    frames_of(root.accounts.values(), GroupFrame::Accounts, &mut write)?;
-    frames_of(root.rows.values(), GroupFrame::Vevents, &mut write)?;
-    let removed: Vec<_> = root.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
+    frames_of(group_state.fiches.values(), GroupFrame::Fiches, &mut write)?;
+    frames_of(group_state.accounts.values(), GroupFrame::Accounts, &mut write)?;
+    frames_of(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
+    let removed: Vec<_> = group_state.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
     frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
-    frames_of(root.answers.iter(), GroupFrame::Answers, &mut write)?;
-    frames_of(root.outbox.messages(), GroupFrame::Messages, &mut write)?;
-    match root.outbox.last_id() {
+    frames_of(group_state.answers.iter(), GroupFrame::Answers, &mut write)?;
+    frames_of(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
+    match group_state.outbox.last_id() {
         0 => {}
         last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
-    frames_of(root.links.iter(), GroupFrame::Links, &mut write)
+    frames_of(group_state.links.iter(), GroupFrame::Links, &mut write)
 }
 
 /// Hands frames of events that could not be carried out to `write`, to stand behind those of the state before them.
@@ -191,7 +194,7 @@ impl GroupReader {
 
     /// The state, standing at `sequence`; `None` where its head is missing.
     #[must_use]
-    pub fn root(self, sequence: u64) -> Option<Root> {
+    pub fn group_state(self, sequence: u64) -> Option<GroupState> {
         let head = *self.head?;
         let catalogue = Catalogue {
             group: head.group,
@@ -201,16 +204,17 @@ impl GroupReader {
             interventionsets: self.interventionsets.into_iter().map(|row| (row.id, row)).collect(),
             customfields: self.customfields.into_iter().map(|row| (row.id, row)).collect(),
         };
-        let mut root = Root::assembled(catalogue, self.fiches, self.accounts, self.vevents);
-        root.sequence = sequence;
-        root.tzdata = head.tzdata.into();
-        root.last_stamp = head.last_stamp;
-        root.spent = head.spent;
-        root.removed = self.removed.into_iter().collect();
-        root.outbox = Outbox::assembled(self.messages, self.last_message);
-        root.answers = self.answers.into_iter().collect();
-        root.links = AccountLinks::assembled(self.links);
-        Some(root)
+        let mut group_state =
+            GroupState::assembled(catalogue, self.fiches, self.accounts, self.vevents);
+        group_state.sequence = sequence;
+        group_state.tzdata = head.tzdata.into();
+        group_state.last_stamp = head.last_stamp;
+        group_state.spent = head.spent;
+        group_state.removed = self.removed.into_iter().collect();
+        group_state.outbox = Outbox::assembled(self.messages, self.last_message);
+        group_state.answers = self.answers.into_iter().collect();
+        group_state.links = AccountLinks::assembled(self.links);
+        Some(group_state)
     }
 }
 
@@ -253,10 +257,10 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
 
 /// SHA-256 over a group's frames and its sequence: equal for equal states, and for nothing else.
 #[must_use]
-pub fn hash(root: &Root) -> [u8; 32] {
+pub fn hash(group_state: &GroupState) -> [u8; 32] {
     let mut hasher = Sha256::new();
-    hasher.update(root.sequence.to_be_bytes());
-    let written: Result<(), std::convert::Infallible> = write_group(root, |frame| {
+    hasher.update(group_state.sequence.to_be_bytes());
+    let written: Result<(), std::convert::Infallible> = write_group(group_state, |frame| {
         hasher.update(frame);
         Ok(())
     });

@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Map, Value, json};
 
 use crate::domain::identity::directory::{Directory, Pro};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::transfer::MESSAGES_MADE;
 use crate::transfer::people::hex;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
@@ -24,7 +24,7 @@ use crate::wire::vevent::VEVENT;
 /// What `out` answers.
 pub fn write(
     directory: &Directory,
-    roots: &[impl Borrow<Root>],
+    group_states: &[impl Borrow<GroupState>],
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
     out.write_all(b"{\"apikeys\":[")?;
@@ -39,23 +39,23 @@ pub fn write(
     });
     rows(keys, out)?;
     out.write_all(b"],\n\"groups\":[")?;
-    for (index, root) in roots.iter().enumerate() {
+    for (index, state) in group_states.iter().enumerate() {
         out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        group(directory, root.borrow(), out)?;
+        group(directory, state.borrow(), out)?;
     }
     out.write_all(b"\n]}\n")
 }
 
 fn group(
     directory: &Directory,
-    root: &Root,
+    state: &GroupState,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    let scope = Scope::of(root);
-    let catalogue = &root.catalogue;
+    let scope = Scope::of(state);
+    let catalogue = &state.catalogue;
     let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
-    if root.outbox.last_id() > 0 {
-        fields.insert(MESSAGES_MADE.into(), root.outbox.last_id().into());
+    if state.outbox.last_id() > 0 {
+        fields.insert(MESSAGES_MADE.into(), state.outbox.last_id().into());
     }
     let fields = serde_json::to_string(&fields)?;
     out.write_all(fields.strip_suffix('}').expect("an object ends with a brace").as_bytes())?;
@@ -63,7 +63,7 @@ fn group(
     section("pros", pros.map(|pro| professional(pro, &scope)), out)?;
     section(
         "accounts",
-        root.accounts.values().map(|account| {
+        state.accounts.values().map(|account| {
             let mut row = object(json!({
                 "email": account.email.as_str(),
                 "fiche_id": account.fiche_id.number(),
@@ -82,8 +82,8 @@ fn group(
     table(&INTERVENTIONSET, "interventionsets", catalogue.interventionsets.values(), &scope, out)?;
     table(&INTERVENTION, "interventions", catalogue.interventions.values(), &scope, out)?;
     table(&CUSTOMFIELD, "customfields", catalogue.customfields.values(), &scope, out)?;
-    table(&FICHE, "fiches", root.fiches.values(), &scope, out)?;
-    let vevents = root.rows.values().map(|row| {
+    table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
+    let vevents = state.rows.values().map(|row| {
         let mut object = VEVENT.render_for_store(row, &scope);
         if row.appointment().is_some() {
             // Derived from the client.
@@ -108,7 +108,7 @@ fn table<'a, R: 'static>(
 fn professional(pro: &Pro, scope: &Scope<'_>) -> Map<String, Value> {
     let mut row = PROFESSIONAL.render_for_store(pro, scope);
     row.insert("password_hash".into(), pro.password_hash.as_str().into());
-    row.insert("main".into(), (pro.main == scope.root.catalogue.group.id).into());
+    row.insert("main".into(), (pro.main == scope.state.catalogue.group.id).into());
     row
 }
 

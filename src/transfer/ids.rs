@@ -34,8 +34,8 @@ impl Taken {
             *highest = (*highest).max(id.unwrap_or(0));
         };
         note("pros", content.directory.pros.keys().map(|id| id.number()).max());
-        for root in &content.roots {
-            let catalogue = &root.catalogue;
+        for state in &content.group_states {
+            let catalogue = &state.catalogue;
             note("groups", Some(catalogue.group.id.number()));
             note("calendars", catalogue.calendars.keys().map(|id| id.number()).max());
             note("calendarsets", catalogue.calendarsets.keys().map(|id| id.number()).max());
@@ -58,10 +58,10 @@ impl Taken {
             };
             note(section, Some((block + 1) * BLOCK - 1));
         }
-        for root in &content.roots {
-            let group = &root.catalogue.group;
+        for state in &content.group_states {
+            let group = &state.catalogue.group;
             taken.urlnames.insert(group.urlname.as_str().to_owned(), group.id);
-            taken.groups.insert(root.catalogue.group.id.number());
+            taken.groups.insert(state.catalogue.group.id.number());
         }
         taken
     }

@@ -18,7 +18,7 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::randomness::Draws;
@@ -124,7 +124,7 @@ fn quoted(name: &str) -> String {
 struct Draft {
     path: String,
     /// The group without events, in which references are looked up.
-    root: Root,
+    state: GroupState,
     /// How many messages it has made elsewhere.
     messages_made: u64,
     fiches: Vec<Arc<Fiche>>,
@@ -192,10 +192,10 @@ impl Import<'_> {
                 zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
             let mut group = Group::new(id, zone, self.now);
             (group.mail_since, group.sms_since) = ALWAYS;
-            let root = Root::new(Catalogue::new(group.clone()));
-            match GROUP.parse_new(fields, &Scope::of(&root), Audience::Store) {
+            let state = GroupState::new(Catalogue::new(group.clone()));
+            match GROUP.parse_new(fields, &Scope::of(&state), Audience::Store) {
                 Ok(patch) => {
-                    stamps(&GROUP, fields, &Scope::of(&root), self.now, &path, faults);
+                    stamps(&GROUP, fields, &Scope::of(&state), self.now, &path, faults);
                     patch.apply_to(&mut group);
                 }
                 Err(wrong) => faults.extend(&path, wrong),
@@ -204,10 +204,10 @@ impl Import<'_> {
             let catalogue =
                 Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
             let messages_made = messages_made(fields, &path, faults);
-            let root = Root::new(catalogue);
+            let state = GroupState::new(catalogue);
             drafts.push(Draft {
                 path,
-                root,
+                state,
                 messages_made,
                 fiches: Vec::new(),
                 vevents: Vec::new(),
@@ -244,7 +244,7 @@ impl Import<'_> {
     ) {
         let path = format!("{}.vevents[{index}]", draft.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
-        let scope = Scope::of(&draft.root);
+        let scope = Scope::of(&draft.state);
         let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
         let input = vevent::parse(object, &scope, Audience::Store);
         let stamps = stamps(&VEVENT, object, &scope, self.now, &path, faults);
@@ -270,19 +270,19 @@ impl Import<'_> {
         let mut pros = Pros::default();
         let mut accounts = Vec::new();
         for (draft, fields) in drafts.iter().zip(&outline.groups) {
-            let scope = Scope::of(&draft.root);
+            let scope = Scope::of(&draft.state);
             let (path, section) = (&draft.path, fields.get("pros"));
             pros.add_group(section, path, &scope, self.now, self.hash_password, (ids, faults));
             accounts.push(people::accounts(
                 fields.get("accounts"),
                 path,
-                &draft.root,
+                &draft.state,
                 self.hash_password,
                 faults,
             ));
         }
         let groups: Vec<GroupId> =
-            drafts.iter().map(|draft| draft.root.catalogue.group.id).collect();
+            drafts.iter().map(|draft| draft.state.catalogue.group.id).collect();
         let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.taken, faults);
         let directory = Directory {
             apikeys: apikeys.into(),
@@ -334,16 +334,16 @@ struct Sections<'a> {
 impl Sections<'_> {
     /// The group with its sets, calendars, interventions and customised attributes; what is referred to comes first.
     fn catalogue(&mut self, group: Group) -> Catalogue {
-        let mut root = Root::new(Catalogue::new(group));
+        let mut state = GroupState::new(Catalogue::new(group));
         let now = self.now;
         macro_rules! section {
             ($name:ident, $table:expr, $id:ident, $blank:expr) => {
                 let rows =
-                    self.rows(stringify!($name), &root, $table, |id| $id::new(id).map($blank));
-                let mut catalogue = Catalogue::clone(&root.catalogue);
+                    self.rows(stringify!($name), &state, $table, |id| $id::new(id).map($blank));
+                let mut catalogue = Catalogue::clone(&state.catalogue);
                 catalogue.$name =
                     rows.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
-                root.catalogue = catalogue.into();
+                state.catalogue = catalogue.into();
             };
         }
         section!(calendarsets, &CALENDARSET, CalendarsetId, |id| {
@@ -361,9 +361,9 @@ impl Sections<'_> {
         let str0 = CustomName::new("str0").expect("a custom name");
         let blank =
             |id| CustomfieldId::new(id).map(|id| Customfield::new(id, Model::Fiche, str0, now));
-        let customfields = self.rows("customfields", &root, &CUSTOMFIELD, blank);
+        let customfields = self.rows("customfields", &state, &CUSTOMFIELD, blank);
         self.check_definitions(&customfields);
-        let mut catalogue = Catalogue::clone(&root.catalogue);
+        let mut catalogue = Catalogue::clone(&state.catalogue);
         catalogue.customfields =
             customfields.into_iter().map(|(_, row)| (row.id, Arc::new(row))).collect();
         catalogue
@@ -373,11 +373,11 @@ impl Sections<'_> {
     fn rows<R: 'static>(
         &mut self,
         section: &'static str,
-        root: &Root,
+        state: &GroupState,
         table: &Table<R>,
         blank: impl Fn(u64) -> Option<R>,
     ) -> Vec<(String, R)> {
-        let scope = Scope::of(root);
+        let scope = Scope::of(state);
         let mut rows = Vec::new();
         let mut last_sort = 0;
         for (path, object) in
@@ -432,9 +432,9 @@ impl Draft {
         let path = format!("{}.fiches[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
-        match (FICHE.parse_new(object, &Scope::of(&self.root), Audience::Store), id) {
+        match (FICHE.parse_new(object, &Scope::of(&self.state), Audience::Store), id) {
             (Ok(patch), Some(id)) => {
-                stamps(&FICHE, object, &Scope::of(&self.root), now, &path, faults);
+                stamps(&FICHE, object, &Scope::of(&self.state), now, &path, faults);
                 let mut fiche = Fiche::new(id, now);
                 (fiche.mail_since, fiche.sms_since) = ALWAYS;
                 // A deleted fiche's last name is given as it is shown, with a `$`.
@@ -450,8 +450,8 @@ impl Draft {
 
     /// Puts the fiches where events and accounts look for them.
     fn settle_fiches(&mut self) {
-        let catalogue = Catalogue::clone(&self.root.catalogue);
-        self.root = Root::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+        let catalogue = Catalogue::clone(&self.state.catalogue);
+        self.state = GroupState::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
     }
 
     /// Names both of any two live appointments that take the same time of a calendar.
@@ -464,7 +464,7 @@ impl Draft {
             })
             .collect();
         taken.sort_unstable();
-        let zone = self.root.catalogue.zone();
+        let zone = self.state.catalogue.zone();
         // The one that ends last so far; whoever starts before that end overlaps it.
         let mut last: Option<(CalendarId, Instant, Instant, usize)> = None;
         for next in taken {
@@ -525,7 +525,7 @@ const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
 /// A reminder whose time is past is not sent any more, and has not been unless the document says so. Contract 11. Nothing
 /// but its own time is kept of that, so that the day of the import makes no difference.
 fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now: Instant) {
-    let group = &scope.root.catalogue.group;
+    let group = &scope.state.catalogue.group;
     let lead =
         |minutes: Option<i64>| minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0);
     let mail = crate::domain::messaging::reminder::mail_time(
@@ -563,9 +563,9 @@ fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -
 /// Puts the groups together, and notes whose their ids are.
 fn finish(people: People, drafts: Vec<Draft>) -> Content {
     let People { mut directory, accounts } = people;
-    let mut roots = Vec::new();
+    let mut group_states = Vec::new();
     for (draft, accounts) in drafts.into_iter().zip(accounts) {
-        let catalogue = Catalogue::clone(&draft.root.catalogue);
+        let catalogue = Catalogue::clone(&draft.state.catalogue);
         let group = catalogue.group.id;
         let vevents: Vec<Arc<Vevent>> = draft.vevents.into_iter().map(|(_, row)| row).collect();
         draft
@@ -577,12 +577,12 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         let stamps =
             stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));
         let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
-        let mut root = Root::assembled(catalogue, draft.fiches, accounts, vevents);
-        root.last_stamp = last_stamp;
-        root.outbox = Outbox::assembled(Vec::new(), draft.messages_made);
-        roots.push(root);
+        let mut state = GroupState::assembled(catalogue, draft.fiches, accounts, vevents);
+        state.last_stamp = last_stamp;
+        state.outbox = Outbox::assembled(Vec::new(), draft.messages_made);
+        group_states.push(state);
     }
-    Content { directory, roots }
+    Content { directory, group_states }
 }
 
 /// The latest stamp of what changes seldom.

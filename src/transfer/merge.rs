@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::identity::directory::{Directory, IdKind, Pro};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::{FAULTS_MAX, Faults};
 use crate::transfer::{Content, ImportFault};
@@ -26,10 +26,11 @@ pub fn merge(
 ) -> Result<Content, Vec<ImportFault>> {
     let mut faults = Faults::default();
     let replaced: BTreeSet<GroupId> =
-        new.roots.iter().map(|root| root.catalogue.group.id).collect();
-    let is_replaced = |root: &Root| replaced.contains(&root.catalogue.group.id);
-    let (old, staying): (Vec<Root>, Vec<Root>) = existing.roots.into_iter().partition(is_replaced);
-    let clashes = clashes(&staying, &new.roots, &mut faults);
+        new.group_states.iter().map(|state| state.catalogue.group.id).collect();
+    let is_replaced = |state: &GroupState| replaced.contains(&state.catalogue.group.id);
+    let (old, staying): (Vec<GroupState>, Vec<GroupState>) =
+        existing.group_states.into_iter().partition(is_replaced);
+    let clashes = clashes(&staying, &new.group_states, &mut faults);
     let mut directory = existing.directory;
     directory.apikeys.extend(new.directory.apikeys);
     let (pros, twice) = pros(directory.pros, new.directory.pros, &replaced);
@@ -38,48 +39,48 @@ pub fn merge(
         name(document, &clashes, &twice, &mut faults).map_err(|fault| vec![fault])?;
     }
     faults.none_or(())?;
-    let mut arriving = new.roots;
-    for root in &mut arriving {
-        claim(&mut directory, root);
+    let mut arriving = new.group_states;
+    for state in &mut arriving {
+        claim(&mut directory, state);
         // Ids that the replaced group has used are not used again.
-        if let Some(old) = old.iter().find(|old| old.catalogue.group.id == root.catalogue.group.id)
+        if let Some(old) = old.iter().find(|old| old.catalogue.group.id == state.catalogue.group.id)
         {
-            root.spent.fiche = root.spent.fiche.max(old.spent.fiche);
-            root.spent.vevent = root.spent.vevent.max(old.spent.vevent);
-            root.outbox =
-                Outbox::assembled(Vec::new(), root.outbox.last_id().max(old.outbox.last_id()));
+            state.spent.fiche = state.spent.fiche.max(old.spent.fiche);
+            state.spent.vevent = state.spent.vevent.max(old.spent.vevent);
+            state.outbox =
+                Outbox::assembled(Vec::new(), state.outbox.last_id().max(old.outbox.last_id()));
             for kind in IdKind::ALL
                 .into_iter()
                 .filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent))
             {
-                if old.spent(kind) > root.spent(kind) {
-                    root.note_removed(kind, old.spent(kind));
+                if old.spent(kind) > state.spent(kind) {
+                    state.note_removed(kind, old.spent(kind));
                 }
             }
         }
     }
-    let mut roots = staying;
-    roots.extend(arriving);
-    roots.sort_by_key(|root| root.catalogue.group.id);
-    Ok(Content { directory, roots })
+    let mut group_states = staying;
+    group_states.extend(arriving);
+    group_states.sort_by_key(|state| state.catalogue.group.id);
+    Ok(Content { directory, group_states })
 }
 
-fn claim(directory: &mut Directory, root: &Root) {
-    let group = root.catalogue.group.id;
-    root.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group));
-    root.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group));
+fn claim(directory: &mut Directory, state: &GroupState) {
+    let group = state.catalogue.group.id;
+    state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group));
+    state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group));
 }
 
 /// Ids of the document that are taken: each by the place of its group, its section, and what is wrong with it.
 type Clashes = BTreeMap<(usize, &'static str, u64), String>;
 
 /// The ids that both a group that stays and one that arrives have.
-fn clashes(staying: &[Root], arriving: &[Root], faults: &mut Faults) -> Clashes {
+fn clashes(staying: &[GroupState], arriving: &[GroupState], faults: &mut Faults) -> Clashes {
     let mut clashes = Clashes::new();
-    for (index, root) in arriving.iter().enumerate() {
+    for (index, state) in arriving.iter().enumerate() {
         for other in staying {
             let owner = other.catalogue.group.id;
-            let (ours, theirs) = (&root.catalogue, &other.catalogue);
+            let (ours, theirs) = (&state.catalogue, &other.catalogue);
             macro_rules! section {
                 ($name:ident, $ours:expr, $theirs:expr) => {
                     for id in $ours.keys().filter(|id| $theirs.contains_key(*id)).take(FAULTS_MAX) {
@@ -93,8 +94,8 @@ fn clashes(staying: &[Root], arriving: &[Root], faults: &mut Faults) -> Clashes 
             section!(interventionsets, ours.interventionsets, theirs.interventionsets);
             section!(interventions, ours.interventions, theirs.interventions);
             section!(customfields, ours.customfields, theirs.customfields);
-            section!(fiches, root.fiches, other.fiches);
-            section!(vevents, root.rows, other.rows);
+            section!(fiches, state.fiches, other.fiches);
+            section!(vevents, state.rows, other.rows);
             if ours.group.urlname == theirs.group.urlname {
                 faults.add(
                     format!("groups[{index}].urlname"),

@@ -15,7 +15,7 @@ mod tests;
 pub use self::faults::ImportFault;
 
 use crate::domain::identity::directory::Directory;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 
 /// In a group of a document, beside its sections: how many messages it has made. An export leaves the messages out, but
 /// those that come after an import are told from those before by their numbers, and so is which of two is the later.
@@ -27,5 +27,5 @@ pub struct Content {
     /// Keys, professionals, and who has which ids.
     pub directory: Directory,
     /// The groups, in the order of the document.
-    pub roots: Vec<Root>,
+    pub group_states: Vec<GroupState>,
 }

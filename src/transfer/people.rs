@@ -10,7 +10,7 @@ use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Illegal, Text};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::password;
 use crate::transfer::faults::Faults;
@@ -197,7 +197,7 @@ impl Pros {
         hash: HashPassword<'_>,
         (ids, faults): (&mut Ids, &mut Faults),
     ) {
-        let group = scope.root.catalogue.group.id;
+        let group = scope.state.catalogue.group.id;
         for (path, row) in objects(section, &format!("{path}.pros"), faults) {
             let patch = match PROFESSIONAL.parse_new(row, scope, Audience::Store) {
                 Ok(patch) => patch,
@@ -292,11 +292,11 @@ impl Person {
     }
 }
 
-/// The accounts of one group, whose fiches stand in `root`.
+/// The accounts of one group, whose fiches stand in `state`.
 pub(super) fn accounts(
     section: Option<&Value>,
     path: &str,
-    root: &Root,
+    state: &GroupState,
     hash: HashPassword<'_>,
     faults: &mut Faults,
 ) -> Vec<Arc<Account>> {
@@ -304,8 +304,8 @@ pub(super) fn accounts(
     for (path, row) in objects(section, &format!("{path}.accounts"), faults) {
         let email = Email::new(text(row, "email").unwrap_or_default().trim());
         let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
-        let fiche = fiche.filter(|id| root.fiches.contains_key(id));
-        let former = former(given(row, "former_fiche_ids"), root);
+        let fiche = fiche.filter(|id| state.fiches.contains_key(id));
+        let former = former(given(row, "former_fiche_ids"), state);
         if former.is_none() {
             faults.add(
                 format!("{path}.former_fiche_ids"),
@@ -346,8 +346,8 @@ pub(super) fn accounts(
 }
 
 /// The fiches that an account had before, none where it says nothing of them; `None` where they are not of the group.
-fn former(given: Option<&Value>, root: &Root) -> Option<Vec<FicheId>> {
+fn former(given: Option<&Value>, state: &GroupState) -> Option<Vec<FicheId>> {
     let Some(given) = given else { return Some(Vec::new()) };
-    let id = |id| FicheId::new(value::id(id).ok()??).filter(|id| root.fiches.contains_key(id));
+    let id = |id| FicheId::new(value::id(id).ok()??).filter(|id| state.fiches.contains_key(id));
     given.as_array()?.iter().map(id).collect()
 }

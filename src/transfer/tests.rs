@@ -30,15 +30,15 @@ fn import(document: &Value) -> Result<Content, Vec<ImportFault>> {
 
 fn exported(content: &Content) -> String {
     let mut out = Vec::new();
-    export::write(&content.directory, &content.roots, &mut out).expect("memory takes all");
+    export::write(&content.directory, &content.group_states, &mut out).expect("memory takes all");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 /// Holds two contents against one another, but for what counts the events that made them.
 fn assert_same(a: &Content, b: &Content) {
     assert_eq!(a.directory, b.directory);
-    assert_eq!(a.roots.len(), b.roots.len());
-    for (a, b) in a.roots.iter().zip(&b.roots) {
+    assert_eq!(a.group_states.len(), b.group_states.len());
+    for (a, b) in a.group_states.iter().zip(&b.group_states) {
         assert_eq!(a.catalogue, b.catalogue);
         assert_eq!(a.fiches, b.fiches);
         assert_eq!(a.accounts, b.accounts);
@@ -50,14 +50,14 @@ fn assert_same(a: &Content, b: &Content) {
 
 /// The same content once every reminder is past.
 fn passed_over(mut content: Content) -> Content {
-    for root in &mut content.roots {
-        let rows: Vec<_> = root.rows.values().cloned().collect();
+    for state in &mut content.group_states {
+        let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
             if let Kind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
                 appointment.reminders.mail.since = now();
                 appointment.reminders.sms.since = now();
             }
-            root.rows.insert(row.id, row);
+            state.rows.insert(row.id, row);
         }
     }
     content
@@ -138,7 +138,10 @@ fn what_export_writes_import_restores_exactly() {
 #[test]
 fn messages_are_numbered_on_where_they_were() {
     let content = import(&shop()).expect("legal");
-    assert_eq!(content.roots.iter().map(|root| root.outbox.last_id()).collect::<Vec<_>>(), [41, 0]);
+    assert_eq!(
+        content.group_states.iter().map(|state| state.outbox.last_id()).collect::<Vec<_>>(),
+        [41, 0]
+    );
     for wrong in [json!(-1), json!(1.5), json!("x"), json!(9_007_199_254_740_991_u64)] {
         let path = changed(|document| document["groups"][1]["messages_made"] = wrong.clone());
         assert_eq!(path, ["groups[1].messages_made"], "{wrong}");
@@ -149,13 +152,13 @@ fn messages_are_numbered_on_where_they_were() {
     older["groups"][0]["messages_made"] = 7.into();
     let older = import(&older).expect("legal");
     let merged = merge(content, older, b"").expect("nothing clashes");
-    assert_eq!(merged.roots[0].outbox.last_id(), 41);
+    assert_eq!(merged.group_states[0].outbox.last_id(), 41);
 }
 
 #[test]
 fn times_that_a_clock_shows_twice_keep_their_instant() {
     let content = import(&shop()).expect("legal");
-    let row = &content.roots[0].rows[&VeventId::new(90).expect("an id")];
+    let row = &content.group_states[0].rows[&VeventId::new(90).expect("an id")];
     let appointment = row.appointment().expect("an appointment");
     let second_pass =
         datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
@@ -169,7 +172,7 @@ fn times_that_a_clock_shows_twice_keep_their_instant() {
 #[test]
 fn what_is_left_out_takes_its_default() {
     let content = import(&shop()).expect("legal");
-    let (first, second) = (&content.roots[0], &content.roots[1]);
+    let (first, second) = (&content.group_states[0], &content.group_states[1]);
     assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
     assert_eq!(second.catalogue.group.urlname.as_str(), "cabinet-medical-2");
     assert_eq!(second.catalogue.group.id.number(), 5);
@@ -195,19 +198,19 @@ fn what_is_left_out_takes_its_default() {
 #[test]
 fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
     let content = import(&shop()).expect("legal");
-    let root = &content.roots[0];
-    let row = root
+    let state = &content.group_states[0];
+    let row = state
         .rows
         .values()
         .find(|row| row.appointment().is_some_and(|a| a.smsreminder))
         .expect("the first");
     let reminders = row.appointment().expect("an appointment").reminders;
     assert_eq!((reminders.mail.settled, reminders.sms.settled), (Settled::No, Settled::No));
-    let zone = root.catalogue.zone();
-    let wanted = planning::wanted_at(root, zone, row, Channel::Mail);
+    let zone = state.catalogue.zone();
+    let wanted = planning::wanted_at(state, zone, row, Channel::Mail);
     assert!(wanted.is_some_and(|due| due < now()), "it would have been due before the import");
-    assert_eq!(planning::shown(root, zone, row, Channel::Mail), None);
-    assert_eq!(planning::pending(root, zone, row, Channel::Mail), None);
+    assert_eq!(planning::shown(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::pending(state, zone, row, Channel::Mail), None);
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn what_is_wrong_is_named_by_its_path() {
 fn a_section_that_is_null_is_one_left_out() {
     let document = json!({"groups": [{"name": "G", "timezone": "Paris", "fiches": null, "vevents": null,
         "calendars": null, "accounts": null}]});
-    assert_eq!(import(&document).expect("legal").roots[0].rows.len(), 0);
+    assert_eq!(import(&document).expect("legal").group_states[0].rows.len(), 0);
 }
 
 #[test]
@@ -319,14 +322,14 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
         merged(existing(), &document)
     };
     let merged = arriving(4, 1).expect("its own id");
-    assert_eq!(merged.roots.len(), 2);
-    assert_eq!(merged.roots[0].catalogue.calendars.len(), 1);
+    assert_eq!(merged.group_states.len(), 2);
+    assert_eq!(merged.group_states[0].catalogue.calendars.len(), 1);
     assert_eq!(merged.directory.pros.len(), 1);
     let anna = merged.directory.pros.values().next().expect("one person");
     assert_eq!((anna.id.number(), anna.groups.len(), anna.main.number()), (3, 2, 5));
     let faults = arriving(9, 1).expect_err("group 4 has calendar 1");
     assert_eq!(faults[0].path, "groups[0].calendars[0].id");
-    assert_eq!(arriving(9, 77).expect("free ids").roots.len(), 3);
+    assert_eq!(arriving(9, 77).expect("free ids").group_states.len(), 3);
 }
 
 /// A document merged into a content.
@@ -406,18 +409,18 @@ fn the_demonstration_is_always_this_week() {
     for days in [0, 3, 4, 11, 200] {
         let now = now().plus_seconds(days * 86_400);
         let content = demo::content(now, &hash).expect("legal");
-        let root = &content.roots[0];
-        let zone = root.catalogue.zone();
-        let ahead = root
+        let state = &content.group_states[0];
+        let zone = state.catalogue.zone();
+        let ahead = state
             .rows
             .values()
             .filter_map(|row| row.appointment())
             .filter(|a| a.start > now)
             .count();
         assert!(ahead > 100, "{ahead}");
-        assert!(root.last_stamp <= now, "nothing was made in the future");
+        assert!(state.last_stamp <= now, "nothing was made in the future");
         let week = |at: Instant| Civil::day(zone.civil_of(at)).0 + 3;
-        let starts = root
+        let starts = state
             .rows
             .values()
             .filter_map(|row| row.appointment())

@@ -67,7 +67,7 @@ pub fn parse(
     let from_web = given.read_unless_empty("from_web", value::boolean).unwrap_or(true);
     let intervention_ids = interventions(&mut given, scope, caller, from_web);
     let calendar_id = given.read("calendar_id", value::id).and_then(CalendarId::new);
-    if calendar_id.is_some_and(|id| !scope.root.catalogue.calendars.contains_key(&id)) {
+    if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
         given.wrong("calendar_id", "must be the id of one of the group's calendars, or 0 for any");
     }
     let comments =
@@ -104,7 +104,7 @@ pub fn parse(
 /// Whether a booking can only make a new client, who would have no name.
 fn is_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
     let may_be_new = match caller {
-        Caller::Application => scope.root.catalogue.group.open,
+        Caller::Application => scope.state.catalogue.group.open,
         Caller::Account(_) => false,
         Caller::Pro(_) => true,
     };
@@ -123,7 +123,7 @@ fn interventions(
     let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
     let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
     if !given.is_wrong("intervention_ids") {
-        given.faults.extend(scope.root.catalogue.chain(&ids, channel(caller, from_web)).err());
+        given.faults.extend(scope.state.catalogue.chain(&ids, channel(caller, from_web)).err());
     }
     ids
 }
@@ -153,8 +153,8 @@ fn client(
             None
         });
     let bookable_for = |id: &FicheId| match caller {
-        Caller::Account(account) => account.owns(*id) && scope.root.fiches.contains_key(id),
-        Caller::Application | Caller::Pro(_) => scope.root.fiches.contains_key(id),
+        Caller::Account(account) => account.owns(*id) && scope.state.fiches.contains_key(id),
+        Caller::Application | Caller::Pro(_) => scope.state.fiches.contains_key(id),
     };
     if id.is_some_and(|id| !bookable_for(&id)) {
         faults.push(Fault::new("id", not_bookable_for(caller)));
@@ -288,7 +288,7 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
                 Cell::Integer(of(row).state.number())
             }),
             shown("group_id", Kind::Reference, |_, scope| {
-                Cell::Reference(Some(scope.root.catalogue.group.id.number()))
+                Cell::Reference(Some(scope.state.catalogue.group.id.number()))
             }),
             shown("calendar_id", Kind::Reference, |row, _| {
                 Cell::Reference(Some(row.calendar_id.number()))
@@ -320,7 +320,7 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
                     .map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
             }),
             shown("group_name", Kind::Text { max: 255 }, |_, scope| {
-                Cell::Text(scope.root.catalogue.group.name.as_str().into())
+                Cell::Text(scope.state.catalogue.group.name.as_str().into())
             }),
             shown("capacity", ONE, |_, _| Cell::Integer(1)),
             shown("resource_id", NONE, |_, _| Cell::Integer(0)),
@@ -345,12 +345,12 @@ fn shown(
 
 /// Every event's calendar exists; that of the row whose values are the defaults does not.
 fn calendar_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Calendar> {
-    scope.root.catalogue.calendars.get(&row.calendar_id).map(AsRef::as_ref)
+    scope.state.catalogue.calendars.get(&row.calendar_id).map(AsRef::as_ref)
 }
 
 /// No intervention is ever removed; see [`calendar_of`].
 fn intervention_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Intervention> {
-    scope.root.catalogue.interventions.get(&of(row).intervention_id).map(AsRef::as_ref)
+    scope.state.catalogue.interventions.get(&of(row).intervention_id).map(AsRef::as_ref)
 }
 
 fn of(row: &Vevent) -> &Appointment {
@@ -399,7 +399,7 @@ pub fn render(
     sent: &Map<String, Value>,
 ) -> Map<String, Value> {
     let appointment = of(row);
-    let group = &scope.root.catalogue.group;
+    let group = &scope.state.catalogue.group;
     let calendar = calendar_of(row, scope).expect("an event's calendar exists");
     let intervention = intervention_of(row, scope).expect("an intervention is never removed");
     let mut fiche = Map::new();
@@ -408,7 +408,7 @@ pub fn render(
         Audience::Application => fiche.extend(sent.clone()),
         Audience::Account | Audience::Pro | Audience::Store => {
             let record = scope
-                .root
+                .state
                 .fiches
                 .get(&appointment.fiche_id)
                 .expect("an appointment's client exists");
@@ -448,7 +448,7 @@ fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String,
 
 /// Where the client is to go, in one line.
 fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
-    let place = Place::of_calendar(&scope.root.catalogue, calendar);
+    let place = Place::of_calendar(&scope.state.catalogue, calendar);
     [place.address, &place.town()]
         .into_iter()
         .filter(|part| !part.is_empty())

@@ -140,7 +140,7 @@ fn definition<'a>(
     name: CustomName,
     audience: Audience,
 ) -> Option<&'a Customfield> {
-    let catalogue = &scope.root.catalogue;
+    let catalogue = &scope.state.catalogue;
     match audience {
         Audience::Application | Audience::Account | Audience::Pro => {
             catalogue.customfield(model, name)
@@ -174,7 +174,7 @@ pub(super) fn shown<'a>(
     model: Model,
     audience: Audience,
 ) -> impl Iterator<Item = (CustomName, Cell<'a>)> {
-    let defined = scope.root.catalogue.customfields.values().filter(move |definition| {
+    let defined = scope.state.catalogue.customfields.values().filter(move |definition| {
         definition.model == model
             && !definition.deleted
             && (audience >= Audience::Pro || definition.user_visible)

@@ -75,12 +75,12 @@ mod tests {
     use crate::domain::records::customfield::{CustomName, Customfield};
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CustomfieldId, GroupId};
-    use crate::domain::state::group_state::Root;
+    use crate::domain::state::group_state::GroupState;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::field::Scope;
     use serde_json::{Map, Value, json};
 
-    fn root() -> Root {
+    fn state() -> GroupState {
         let paris = ZoneName::from_name("Paris").expect("a zone");
         let mut catalogue =
             Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
@@ -91,7 +91,7 @@ mod tests {
             field.user_visible = visible;
             catalogue.customfields.insert(id, field.into());
         }
-        Root::new(catalogue)
+        GroupState::new(catalogue)
     }
 
     fn object(value: Value) -> Map<String, Value> {
@@ -99,8 +99,8 @@ mod tests {
     }
 
     fn put(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
-        let root = root();
-        match FICHE.parse(&object(given), &Scope::of(&root), audience) {
+        let state = state();
+        match FICHE.parse(&object(given), &Scope::of(&state), audience) {
             Ok(patch) => {
                 patch.apply_to(fiche);
                 Vec::new()
@@ -115,12 +115,12 @@ mod tests {
 
     #[test]
     fn a_deleted_fiche_loses_one_dollar_on_input_and_shows_one_on_output() {
-        let root = root();
+        let state = state();
         let mut fiche = fiche();
         assert!(put(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
         assert_eq!(fiche.lastname.as_str(), "$Durand", "a live one keeps it");
         fiche.deleted = true;
-        assert_eq!(FICHE.render(&fiche, &Scope::of(&root), Audience::Pro)["lastname"], "$$Durand");
+        assert_eq!(FICHE.render(&fiche, &Scope::of(&state), Audience::Pro)["lastname"], "$$Durand");
         assert!(
             put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty()
         );
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_application_writes_and_sees_only_what_is_the_clients() {
-        let root = root();
+        let state = state();
         let mut fiche = fiche();
         let given = json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
         assert!(put(&mut fiche, given, Audience::Application).is_empty());
@@ -138,7 +138,7 @@ mod tests {
             ("Anna", "", false)
         );
         assert_eq!(fiche.customs.iter().count(), 1);
-        let shown = FICHE.render(&fiche, &Scope::of(&root), Audience::Application);
+        let shown = FICHE.render(&fiche, &Scope::of(&state), Audience::Application);
         assert!(!shown.contains_key("comments") && !shown.contains_key("num1"));
         assert_eq!(
             (&shown["str0"], &shown["dt0"], &shown["birthdate"]),

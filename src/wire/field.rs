@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::records::customfield::{CustomKind, CustomName};
 use crate::domain::records::text::Illegal;
 use crate::domain::state::command::{Caller, Patch};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::{self, Zone};
@@ -46,7 +46,7 @@ impl Audience {
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// The group's state, where references lead.
-    pub root: &'a Root,
+    pub state: &'a GroupState,
     /// The zone of the group's clock.
     pub zone: Zone,
     /// The moment of the request, by which ages are told; `None` where none is.
@@ -56,8 +56,8 @@ pub struct Scope<'a> {
 impl<'a> Scope<'a> {
     /// The scope of a group's own clock.
     #[must_use]
-    pub fn of(root: &'a Root) -> Self {
-        Self { root, zone: root.catalogue.zone(), now: None }
+    pub fn of(state: &'a GroupState) -> Self {
+        Self { state, zone: state.catalogue.zone(), now: None }
     }
 
     /// The same, at a moment.
@@ -238,7 +238,7 @@ impl<R: 'static> Table<R> {
             return (audience >= field.readers).then_some(Column::Field(field));
         }
         let (member, name) = (self.customs?, CustomName::new(name)?);
-        let definition = scope.root.catalogue.customfield(member.model, name)?;
+        let definition = scope.state.catalogue.customfield(member.model, name)?;
         (audience >= Audience::Pro || definition.user_visible)
             .then_some(Column::Custom(name, member))
     }
@@ -399,7 +399,7 @@ fn exact<'o, R>(
 /// A body's group that is not the path's, in the object that the fields stand in or around it. Contract 1.
 #[must_use]
 pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
-    let own = scope.root.catalogue.group.id.number();
+    let own = scope.state.catalogue.group.id.number();
     let given = object.get("group_id").filter(|value| !value::is_empty(value))?;
     (value::id(given) != Ok(Some(own)))
         .then(|| Fault::new("group_id", format!("must be {own}, the group that it is given to")))
@@ -413,7 +413,7 @@ macro_rules! fields {
                 $crate::wire::field::Cell::Reference(Some(r.id.number()))
             }),
             $crate::wire::field::Field::derived("group_id", $crate::wire::field::Kind::Reference, $readers, |_, scope| {
-                $crate::wire::field::Cell::Reference(Some(scope.root.catalogue.group.id.number()))
+                $crate::wire::field::Cell::Reference(Some(scope.state.catalogue.group.id.number()))
             }),
             $($field,)*
             $crate::wire::field::plain!("created_at", created_at, ($readers, $crate::wire::field::Audience::Store)),

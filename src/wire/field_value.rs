@@ -169,7 +169,7 @@ macro_rules! reference {
 
             fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
                 let Some(id) = value::id(value)?.and_then(<$id>::new) else { return Ok(Some(None)) };
-                if scope.root.catalogue.$map.contains_key(&id) {
+                if scope.state.catalogue.$map.contains_key(&id) {
                     Ok(Some(Some(id)))
                 } else {
                     Err(Illegal(concat!("must be the id of one of the group's ", stringify!($map)).into()))

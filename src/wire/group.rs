@@ -84,19 +84,23 @@ fn module() -> Vec<Field<Group>> {
 mod tests {
     use super::*;
     use crate::domain::records::catalogue::Catalogue;
-    use crate::domain::state::group_state::Root;
+    use crate::domain::state::group_state::GroupState;
     use crate::wire::field::Scope;
     use serde_json::json;
 
-    fn root() -> Root {
+    fn state() -> GroupState {
         let paris = ZoneName::from_name("Paris").expect("a zone");
-        Root::new(Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0))))
+        GroupState::new(Catalogue::new(Group::new(
+            GroupId::new(4).expect("an id"),
+            paris,
+            Instant(0),
+        )))
     }
 
     #[test]
     fn an_application_sees_no_message_settings() {
-        let root = root();
-        let shown = GROUP.render(&root.catalogue.group, &Scope::of(&root), Audience::Application);
+        let state = state();
+        let shown = GROUP.render(&state.catalogue.group, &Scope::of(&state), Audience::Application);
         for hidden in [
             "sendmail",
             "mailreminder",
@@ -115,24 +119,24 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_named_at_once() {
-        let root = root();
+        let state = state();
         let object = json!({"timezone": "Europe/Paris", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
             "currency_code": "eur", "created_at": "2025-01-01"});
         let object = object.as_object().expect("an object");
         let faults =
-            GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect_err("four are wrong");
+            GROUP.parse(object, &Scope::of(&state), Audience::Pro).expect_err("four are wrong");
         let names: Vec<&str> = faults.iter().map(|fault| fault.field.as_str()).collect();
         assert_eq!(names, ["timezone", "mailreminder", "open", "currency_code"]);
     }
 
     #[test]
     fn an_empty_number_takes_its_default() {
-        let root = root();
+        let state = state();
         let object = json!({"max_multirdvs": "3", "calendarChoice": "", "updated_at": "2025-01-01 00:00:00"});
         let object = object.as_object().expect("an object");
-        let mut group = root.catalogue.group.clone();
+        let mut group = state.catalogue.group.clone();
         group.calendar_choice = 5;
-        GROUP.parse(object, &Scope::of(&root), Audience::Pro).expect("legal").apply_to(&mut group);
+        GROUP.parse(object, &Scope::of(&state), Audience::Pro).expect("legal").apply_to(&mut group);
         assert_eq!(
             (group.max_multirdvs.number(), group.calendar_choice, group.updated_at),
             (3, 2, Instant(0))

@@ -286,12 +286,12 @@ mod tests {
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, GroupId};
     use crate::domain::records::text::{Bounded, Name};
-    use crate::domain::state::group_state::Root;
+    use crate::domain::state::group_state::GroupState;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;
 
-    fn root() -> Root {
+    fn state() -> GroupState {
         let paris = ZoneName::from_name("Paris").expect("a zone");
         let mut catalogue =
             Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
@@ -302,16 +302,16 @@ mod tests {
             calendar.name = Name::new(name).expect("a name");
             catalogue.calendars.insert(id, calendar.into());
         }
-        Root::new(catalogue)
+        GroupState::new(catalogue)
     }
 
     fn asked(query: &str) -> Result<(Vec<u64>, Value), Vec<String>> {
-        let root = root();
-        let scope = Scope::of(&root);
+        let state = state();
+        let scope = Scope::of(&state);
         let query = Query::parse(&Params::of_query(query), &CALENDAR, &scope, Audience::Pro)
             .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
         let page =
-            query.page(root.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
+            query.page(state.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
         let ids: Vec<u64> = page.records.iter().map(|calendar| query.number(calendar)).collect();
         let mut envelope = query.head(ids.len(), page.total);
         envelope.extend_from_slice(b"]}");

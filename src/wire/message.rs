@@ -7,7 +7,7 @@ use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::{self, Channel, Message, Progress, Why};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::MessageId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
 use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
 
@@ -40,14 +40,14 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
             Cell::Reference(entry.message().map(|message| message.id.number()))
         }),
         shown("group_id", Kind::Reference, |_, scope| {
-            Cell::Reference(Some(scope.root.catalogue.group.id.number()))
+            Cell::Reference(Some(scope.state.catalogue.group.id.number()))
         }),
         shown("kind", Kind::Choice(kinds), |entry, _| text(entry.kind().name())),
         shown("channel", Kind::Choice(channels), |entry, _| text(entry.kind().channel().name())),
         shown("state", Kind::Choice(states), |entry, _| text(entry.state())),
         shown("appointment_id", Kind::Reference, |entry, _| Cell::Reference(entry.appointment())),
         shown("recipient", Kind::Text { max: 255 }, |entry, scope| {
-            Cell::Text(entry.recipient(scope.root))
+            Cell::Text(entry.recipient(scope.state))
         }),
         shown("planned_at", Kind::Moment, |entry, _| Cell::Moment(entry.planned_at())),
         shown("created_at", Kind::Moment, |entry, _| {
@@ -97,7 +97,7 @@ fn text(text: &str) -> Cell<'_> {
 /// A group's ledger: messages in the order they came to be, then the reminders due within a week.
 pub struct Ledger {
     /// The group's state.
-    root: Arc<Root>,
+    state: Arc<GroupState>,
     /// What will be messages, in the order they are due.
     planned: Vec<Planned>,
 }
@@ -105,26 +105,26 @@ pub struct Ledger {
 impl Ledger {
     /// The ledger of a state at a moment.
     #[must_use]
-    pub fn of(root: Arc<Root>, now: Instant) -> Self {
+    pub fn of(state: Arc<GroupState>, now: Instant) -> Self {
         let mut planned: Vec<_> =
-            planning::due_before(&root, now, now.plus_seconds(PLANNED_SECONDS)).collect();
+            planning::due_before(&state, now, now.plus_seconds(PLANNED_SECONDS)).collect();
         planned.sort_unstable();
-        Self { root, planned }
+        Self { state, planned }
     }
 
     /// The state that it is of.
     #[must_use]
-    pub fn root(&self) -> &Arc<Root> {
-        &self.root
+    pub fn group_state(&self) -> &Arc<GroupState> {
+        &self.state
     }
 
     /// Every line, by its place.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
-        let messages = self.root.outbox.messages();
+        let messages = self.state.outbox.messages();
         let mut entries = Vec::with_capacity(messages.len() + self.planned.len());
         entries.extend(messages.map(Entry::of));
-        let planned = (self.root.outbox.last_id() + 1..).zip(&self.planned);
+        let planned = (self.state.outbox.last_id() + 1..).zip(&self.planned);
         entries
             .extend(planned.map(|(place, planned)| Entry { place, what: What::Planned(*planned) }));
         entries
@@ -133,8 +133,8 @@ impl Ledger {
     /// The line at a place.
     #[must_use]
     pub fn entry(&self, place: u64) -> Option<Entry> {
-        let Some(planned) = place.checked_sub(self.root.outbox.last_id() + 1) else {
-            return self.root.outbox.message(MessageId::new(place)?).map(Entry::of);
+        let Some(planned) = place.checked_sub(self.state.outbox.last_id() + 1) else {
+            return self.state.outbox.message(MessageId::new(place)?).map(Entry::of);
         };
         let planned = self.planned.get(usize::try_from(planned).ok()?)?;
         Some(Entry { place, what: What::Planned(*planned) })
@@ -186,12 +186,12 @@ impl Entry {
         }
     }
 
-    fn recipient<'a>(&'a self, root: &'a Root) -> Cow<'a, str> {
+    fn recipient<'a>(&'a self, state: &'a GroupState) -> Cow<'a, str> {
         match &self.what {
             What::Message(message) => message.recipient.as_str().into(),
             What::Planned(planned) => {
-                let row = root.rows.get(&planned.appointment);
-                row.and_then(|row| delivery::recipient_of(root, row, planned.channel))
+                let row = state.rows.get(&planned.appointment);
+                row.and_then(|row| delivery::recipient_of(state, row, planned.channel))
                     .unwrap_or_default()
                     .into()
             }

@@ -102,15 +102,19 @@ mod tests {
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, FicheId, GroupId};
     use crate::domain::records::text::{Email, Name, Text};
-    use crate::domain::state::group_state::Root;
+    use crate::domain::state::group_state::GroupState;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::wire::calendar::CALENDAR;
     use crate::wire::fiche::FICHE;
 
-    fn root() -> Root {
+    fn state() -> GroupState {
         let paris = ZoneName::from_name("Paris").expect("a zone");
-        Root::new(Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0))))
+        GroupState::new(Catalogue::new(Group::new(
+            GroupId::new(4).expect("an id"),
+            paris,
+            Instant(0),
+        )))
     }
 
     fn finds<R: 'static>(table: &Table<R>, record: &R, audience: Audience, text: &str) -> bool {
@@ -118,7 +122,7 @@ mod tests {
             form_urlencoded::Serializer::new(String::new()).append_pair("search", text).finish();
         let search =
             Search::parse(&Params::of_query(&query), table, audience).expect("short enough");
-        search.is_none_or(|search| search.finds(record, &Scope::of(&root()), &mut String::new()))
+        search.is_none_or(|search| search.finds(record, &Scope::of(&state()), &mut String::new()))
     }
 
     #[test]

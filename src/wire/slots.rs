@@ -8,7 +8,7 @@ use crate::domain::booking::book::channel;
 use crate::domain::booking::bookable::{Chain, Channel, Obstacle};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::state::command::Caller;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
@@ -73,14 +73,14 @@ impl SlotSearch {
     /// All parameters that are wrong.
     pub fn parse(
         params: &Params,
-        root: &Root,
+        state: &GroupState,
         caller: &Caller,
         now: Instant,
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut keep = |fault: Fault| faults.push(fault);
         let channel = channel(caller, from_web(params).unwrap_or(true));
-        let catalogue = &root.catalogue;
+        let catalogue = &state.catalogue;
         let chain = ids(params, "intervention_ids", InterventionId::new, |_| true)
             .and_then(|ids| catalogue.chain(&ids, channel))
             .map_err(&mut keep);
@@ -289,7 +289,7 @@ pub fn explanation(
     let reason = |found: &Obstacle| {
         let (rule, mut message) = errors::obstacle(found, scope.zone, audience);
         if let (Obstacle::Taken { id, .. }, Audience::Pro | Audience::Store) = (found, audience)
-            && let Some(row) = scope.root.rows.get(id)
+            && let Some(row) = scope.state.rows.get(id)
             && let Some(Cell::Text(text)) = VEVENT.field("text").map(|field| field.cell(row, scope))
             && !text.is_empty()
         {

@@ -106,7 +106,7 @@ async fn ten_failures_make_a_source_wait_and_remembered_credentials_go_on() {
 
 #[tokio::test]
 async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
-    let roots = || vec![crate::shop::group_four(|_| {}), crate::shop::group_five()];
+    let group_states = || vec![crate::shop::group_four(|_| {}), crate::shop::group_five()];
     let path = format!("/api/v1/groups/4?apikey={KEY}");
     let login = async |server: &TestServer, header: &str, value: &str| {
         let request = server.bare(Method::GET, &path).basic_auth("ann@example.org", Some("wrong"));
@@ -114,7 +114,7 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
     };
     let proxies =
         vec!["127.0.0.0/8".parse().expect("a network"), "10.0.0.0/8".parse().expect("a network")];
-    let server = TestServer::serving(roots(), |server| server.behind(proxies)).await;
+    let server = TestServer::serving(group_states(), |server| server.behind(proxies)).await;
     for made_up in 0..10 {
         let value = format!("198.51.100.{made_up}, 203.0.113.7, 10.0.0.2");
         login(&server, "X-Forwarded-For", &value).await.refused(401, 5, None);
@@ -132,7 +132,7 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
     }
     login(&server, "X-Forwarded-For", "client").await.refused(429, 4, None);
 
-    let server = TestServer::serving(roots(), |server| server).await;
+    let server = TestServer::serving(group_states(), |server| server).await;
     for spoofed in 0..10 {
         login(&server, "X-Forwarded-For", &format!("203.0.113.{spoofed}"))
             .await

@@ -130,7 +130,7 @@ async fn each_wrong_field_is_named_and_nothing_changes() {
         answer(server.by_key(Method::POST, PATH).json(&json!({ "appointment": nameless }))).await;
     refused.refused(400, 2, Some("fiche.lastname"));
     let group = slotbook::domain::records::ids::GroupId::new(4).unwrap();
-    assert_eq!(server.engine.published().root(group).unwrap().sequence, 0);
+    assert_eq!(server.engine.published().group_state(group).unwrap().sequence, 0);
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@ async fn confirm(server: &TestServer, token: &str, password: &str) -> Answer {
 
 /// The links mailed so far: to whom, what for, the token.
 fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
-    let root = server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
+    let group_state =
+        server.engine.published().group_state(GroupId::new(4).expect("an id")).expect("group 4");
     let link = |message: &slotbook::domain::messaging::outbox::Message| match &message.content {
         Content::AccountLink { purpose, token, .. } => {
             Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
@@ -34,7 +35,7 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | Content::CancellationByKey(_)
         | Content::Restoration(_) => None,
     };
-    root.outbox.messages().filter_map(|message| link(message)).collect()
+    group_state.outbox.messages().filter_map(|message| link(message)).collect()
 }
 
 /// The token of the newest link.

@@ -196,9 +196,12 @@ async fn ask(server: &TestServer, key: &str, email: &str) -> Answer {
 async fn a_link_that_is_asked_for_twice_under_one_key_is_mailed_once() {
     let server = TestServer::start().await;
     let mailed = || {
-        let root =
-            server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4");
-        root.outbox.messages().count()
+        let group_state = server
+            .engine
+            .published()
+            .group_state(GroupId::new(4).expect("an id"))
+            .expect("group 4");
+        group_state.outbox.messages().count()
     };
     let first = ask(&server, "a", "new@example.org").await;
     assert_eq!(first.is(201), json!({"account": {"email": "new@example.org", "group_id": 4}}));
@@ -232,7 +235,12 @@ async fn a_link_that_is_asked_for_twice_under_one_key_is_mailed_once() {
 async fn what_is_told_under_a_key_does_not_tell_whether_an_address_is_known() {
     let server = TestServer::with(|catalogue| catalogue.group.open = false).await;
     let sequence = || {
-        server.engine.published().root(GroupId::new(4).expect("an id")).expect("group 4").sequence
+        server
+            .engine
+            .published()
+            .group_state(GroupId::new(4).expect("an id"))
+            .expect("group 4")
+            .sequence
     };
     for (number, email) in ["known@example.org", "nobody@example.org"].into_iter().enumerate() {
         let before = sequence();

@@ -21,9 +21,10 @@ async fn writing(
 ) -> TestServer {
     let seal = Some(Seal::new([3; 32]));
     let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
-    let roots = vec![shop::group_four(change), shop::group_five()];
+    let group_states = vec![shop::group_four(change), shop::group_five()];
     let server =
-        TestServer::serving(roots, |server| server.with_carriers(Arc::clone(&carriers))).await;
+        TestServer::serving(group_states, |server| server.with_carriers(Arc::clone(&carriers)))
+            .await;
     let sending = Sending {
         carriers,
         daily_max: 20,
@@ -120,8 +121,9 @@ async fn it_is_known_which_messages_a_key_alone_has_caused() {
     let path = format!("/groups/4/appointments/{}", appointment["id"]);
     answer(server.by_pro(Method::DELETE, &path)).await.is(200);
     let group = slotbook::domain::records::ids::GroupId::new(4).expect("an id");
-    let root = server.engine.published().root(group).expect("group 4");
-    let by_key: Vec<bool> = root.outbox.messages().map(|message| message.is_by_key()).collect();
+    let group_state = server.engine.published().group_state(group).expect("group 4");
+    let by_key: Vec<bool> =
+        group_state.outbox.messages().map(|message| message.is_by_key()).collect();
     assert_eq!(by_key, [true, false], "the booking, and its cancellation by a professional");
 }
 

@@ -7,7 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
 use slotbook::domain::records::catalogue::Catalogue;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Wiring;
@@ -111,23 +111,23 @@ impl TestServer {
 
     /// The shop of these groups.
     pub(crate) async fn serving(
-        roots: Vec<Root>,
+        group_states: Vec<GroupState>,
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
-        Self::within(Bounds::default(), roots, configure).await
+        Self::within(Bounds::default(), group_states, configure).await
     }
 
     /// The same, with so many writes under way at most.
     pub(crate) async fn within(
         bounds: Bounds,
-        roots: Vec<Root>,
+        group_states: Vec<GroupState>,
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = Parts {
             directory: shop::directory(),
-            roots,
+            group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),

@@ -312,8 +312,8 @@ async fn an_address_or_a_password_longer_than_anybodys_fails_like_any_other() {
 
 #[tokio::test]
 async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
-    let roots = vec![shop::group_four(|_| {}), shop::group_five()];
-    let server = TestServer::serving(roots, |server| server.behind_tls(true)).await;
+    let group_states = vec![shop::group_four(|_| {}), shop::group_five()];
+    let server = TestServer::serving(group_states, |server| server.behind_tls(true)).await;
     let logged_in = answer(login(&server, KEY, "pro", ANN)).await;
     let (cookie, attributes) = cookie(&logged_in);
     assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax; Secure");
@@ -328,10 +328,11 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
 
 #[tokio::test]
 async fn a_page_of_the_public_address_is_ours_whatever_a_proxy_calls_us() {
-    let roots = vec![shop::group_four(|_| {}), shop::group_five()];
+    let group_states = vec![shop::group_four(|_| {}), shop::group_five()];
     let carriers = Arc::new(Carriers::nobody("https://rdv.example.org/agenda/"));
     let server =
-        TestServer::serving(roots, |server| server.behind_tls(true).with_carriers(carriers)).await;
+        TestServer::serving(group_states, |server| server.behind_tls(true).with_carriers(carriers))
+            .await;
     let (cookie, _) = cookie(&answer(login(&server, KEY, "pro", ANN)).await);
     let logout = |origin: &str| {
         with(&server, Method::POST, "/sessions/logout", &cookie).header("Origin", origin)
@@ -387,5 +388,5 @@ async fn an_address_with_accounts_in_two_groups_must_say_which() {
         (&body["account"]["group_id"], &body["account"]["fiche_id"]),
         (&json!(5), &json!(43))
     );
-    assert!(server.engine.published().root(GroupId::new(5).expect("an id")).is_some());
+    assert!(server.engine.published().group_state(GroupId::new(5).expect("an id")).is_some());
 }

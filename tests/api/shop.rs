@@ -17,7 +17,7 @@ use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Availability, Kind, Permits, Vevent};
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::password;
@@ -72,7 +72,7 @@ fn hash() -> &'static Text<255> {
 }
 
 /// Gives a group a client with an account.
-pub(crate) fn open_account(root: &mut Root, fiche: u64, email: &str) {
+pub(crate) fn open_account(group_state: &mut GroupState, fiche: u64, email: &str) {
     let email = Email::new(email).expect("an address");
     let mut own = Fiche::new(FicheId::new(fiche).expect("an id"), clock(6, 0));
     own.lastname = name("Client");
@@ -80,8 +80,8 @@ pub(crate) fn open_account(root: &mut Root, fiche: u64, email: &str) {
     own.email = Some(email.clone());
     let account =
         Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
-    root.put_fiche(Arc::new(own));
-    root.accounts.insert(account.email.folded(), Arc::new(account));
+    group_state.put_fiche(Arc::new(own));
+    group_state.accounts.insert(account.email.folded(), Arc::new(account));
 }
 
 /// The directory of the shop.
@@ -115,7 +115,7 @@ pub(crate) fn directory() -> Directory {
 }
 
 /// Group 4, whose settings a test may change.
-pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
+pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> GroupState {
     let at = clock(6, 0);
     let mut group = Group::new(GroupId::new(4).expect("an id"), paris(), at);
     group.name = name("Cut & Co");
@@ -153,15 +153,15 @@ pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> Root {
         catalogue.customfields.insert(id, Arc::new(field));
     }
     change(&mut catalogue);
-    let mut root = Root::new(catalogue);
+    let mut group_state = GroupState::new(catalogue);
     let mut known = Fiche::new(FicheId::new(KNOWN_FICHE).expect("an id"), at);
     known.lastname = name("Known");
     known.email = Some(Email::new("known@example.org").expect("an address"));
-    root.put_fiche(Arc::new(known));
+    group_state.put_fiche(Arc::new(known));
     for (id, calendar) in [(51, CALENDAR), (52, OTHER_CALENDAR), (53, HIDDEN_CALENDAR)] {
-        root.put_vevent(Arc::new(mornings(id, calendar)));
+        group_state.put_vevent(Arc::new(mornings(id, calendar)));
     }
-    root
+    group_state
 }
 
 /// Open from 9 to 12 every day.
@@ -189,8 +189,8 @@ fn mornings(id: u64, calendar: u64) -> Vevent {
 }
 
 /// Group 5, of which group 4 knows nothing.
-pub(crate) fn group_five() -> Root {
+pub(crate) fn group_five() -> GroupState {
     let mut group = Group::new(GroupId::new(5).expect("an id"), paris(), clock(6, 0));
     group.name = name("Elsewhere");
-    Root::new(Catalogue::new(group))
+    GroupState::new(Catalogue::new(group))
 }

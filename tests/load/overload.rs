@@ -32,12 +32,14 @@ async fn what_is_too_much_is_refused_and_what_was_answered_is_there() {
     assert!(!much.refused_seconds.is_empty() && !much.booked.is_empty());
     assert!(grown < 256, "{grown} MiB");
     let answered: Vec<_> = half.booked.iter().chain(&much.booked).collect();
-    for (place, root) in [("shown", &*server.published()), ("on disk", &server.recovered())] {
+    for (place, group_state) in [("shown", &*server.published()), ("on disk", &server.recovered())]
+    {
         let kept = answered
             .iter()
-            .filter(|id| root.rows.get(**id).is_some_and(|row| row.appointment().is_some()));
+            .filter(|id| group_state.rows.get(**id).is_some_and(|row| row.appointment().is_some()));
         assert_eq!(kept.count(), answered.len(), "all that was answered is {place}");
-        let appointments = root.rows.values().filter(|row| row.appointment().is_some()).count();
+        let appointments =
+            group_state.rows.values().filter(|row| row.appointment().is_some()).count();
         assert_eq!(
             appointments,
             answered.len(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Wiring;
 use slotbook::engine::randomness::Draws;
@@ -28,7 +28,7 @@ pub(crate) struct Loaded {
     pub(crate) engine: Engine,
     pub(crate) disk: SimulatedDisk,
     /// The group before anything happened.
-    first: Root,
+    first: GroupState,
 }
 
 fn group() -> GroupId {
@@ -94,10 +94,10 @@ impl Loaded {
         let content = practice(clients);
         let disk = SimulatedDisk::new();
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk recovers");
-        let first = content.roots[0].clone();
+        let first = content.group_states[0].clone();
         let parts = Parts {
             directory: content.directory,
-            roots: content.roots,
+            group_states: content.group_states,
             clock: Arc::new(ManualClock::at(SystemClock.now())),
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
@@ -114,20 +114,20 @@ impl Loaded {
     }
 
     /// The group as readers see it.
-    pub(crate) fn published(&self) -> Arc<Root> {
-        self.engine.published().root(group()).expect("the group")
+    pub(crate) fn published(&self) -> Arc<GroupState> {
+        self.engine.published().group_state(group()).expect("the group")
     }
 
     /// The group as the disk would give it after a power cut now.
-    pub(crate) fn recovered(&self) -> Root {
-        let mut root = self.first.clone();
+    pub(crate) fn recovered(&self) -> GroupState {
+        let mut group_state = self.first.clone();
         let replay = self.disk.recover(|_, record| {
             if record.stream == Stream::Group(group()) {
-                root = root.apply(&codec::decode::<Event>(&record.bytes)?);
+                group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?);
             }
             Ok(())
         });
         replay.expect("what was written is read");
-        root
+        group_state
     }
 }

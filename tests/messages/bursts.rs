@@ -47,18 +47,19 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
                     clock.set(now.plus_seconds(10));
                 }
             });
-            until(engine, "so many are settled", |root| settled(root) as u64 >= goal).await;
+            until(engine, "so many are settled", |group_state| settled(group_state) as u64 >= goal)
+                .await;
             tick.abort();
         });
     }
-    let root = house.root();
+    let group_state = house.group_state();
     let mut arrived: BTreeMap<String, usize> = BTreeMap::new();
     for taken in house.post.taken() {
         *arrived.entry(taken.identity).or_default() += 1;
     }
     let identity = |id: u64, at: i64| format!("<slotbook-1-{id}-{at}@shop.example>");
     let mut told = [0_usize; 2];
-    for message in root.outbox.messages() {
+    for message in group_state.outbox.messages() {
         let copies =
             arrived.get(&identity(message.id.number(), message.created_at.0)).copied().unwrap_or(0);
         match &message.progress {
@@ -83,7 +84,7 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     }
     assert_eq!(told[0] + told[1], usize::try_from(many).expect("small"), "each is told of once");
     assert!(told[0] > told[1] && told[1] > 0, "{told:?}");
-    let marked = root.rows.values().filter_map(|row| row.appointment()).filter(
+    let marked = group_state.rows.values().filter_map(|row| row.appointment()).filter(
         |appointment| matches!(appointment.reminders.mail.settled, Settled::Sent(start) if start == appointment.start),
     );
     assert_eq!(marked.count(), told[0]);
@@ -104,14 +105,14 @@ fn a_timer_that_a_bug_has_ended_is_started_anew() {
     }
     house.live(async |engine| {
         house.at("2026-03-03 11:00");
-        until(engine, "the first is sent", |root| settled(root) == 1).await;
+        until(engine, "the first is sent", |group_state| settled(group_state) == 1).await;
         // The timer, and the two that are started after it.
         house.breaks_the_timer(3).await;
         house.at("2026-03-03 12:00");
-        until(engine, "the second is sent", |root| settled(root) == 2).await;
+        until(engine, "the second is sent", |group_state| settled(group_state) == 2).await;
         // It hears of what is booked since.
         super::fixture::cancel(engine, 2).await;
-        until(engine, "the cancellation is told", |root| settled(root) == 3).await;
+        until(engine, "the cancellation is told", |group_state| settled(group_state) == 3).await;
     });
     assert_eq!(house.post.taken().len(), 3);
 }
@@ -132,12 +133,12 @@ fn what_a_timer_has_begun_is_not_begun_again_beside_it() {
         // The attempt itself reads no clock any more.
         until(engine, "it is being sent", |_| house.post.met().len() == 1).await;
         house.breaks_the_timer(1).await;
-        until(engine, "the attempt has ended", |root| {
+        until(engine, "the attempt has ended", |group_state| {
             let ended = |it: &Progress| matches!(it, Progress::Waiting { attempts: 1, .. });
-            root.outbox.messages().any(|message| ended(&message.progress))
+            group_state.outbox.messages().any(|message| ended(&message.progress))
         })
         .await;
-        until_later(&house, engine, "it is sent", |root| settled(root) == 1).await;
+        until_later(&house, engine, "it is sent", |group_state| settled(group_state) == 1).await;
     });
     assert_eq!(house.post.taken().len(), 1);
 }
@@ -161,14 +162,15 @@ fn what_was_sent_is_kept_even_where_the_store_takes_no_writes_for_a_while() {
         until(engine, "it is taken", |_| house.post.count() == 1).await;
         // Time for the timer to wake again and again.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let root = engine.published().root(super::fixture::group()).expect("the group");
+        let group_state =
+            engine.published().group_state(super::fixture::group()).expect("the group");
         assert!(
-            matches!(progress(&root, 1), Progress::Claimed { attempt: 1, .. }),
+            matches!(progress(&group_state, 1), Progress::Claimed { attempt: 1, .. }),
             "its result could not be kept yet"
         );
         engine.health().has_room(true);
-        until(engine, "its result is kept", |root| settled(root) == 1).await;
+        until(engine, "its result is kept", |group_state| settled(group_state) == 1).await;
     });
-    assert!(matches!(progress(&house.root(), 1), Progress::Sent { attempts: 1, .. }));
+    assert!(matches!(progress(&house.group_state(), 1), Progress::Sent { attempts: 1, .. }));
     assert_eq!(house.post.taken().len(), 1, "and nobody has sent it again");
 }

@@ -23,15 +23,15 @@ fn nothing_leaves_for_an_appointment_after_its_cancel_was_answered() {
         for id in (1..=60).step_by(3) {
             cancel(engine, id).await;
             // What has begun before the answer may still arrive.
-            let root = engine.published().root(group()).expect("the group");
-            let begun = root.outbox.messages().any(|message| {
+            let group_state = engine.published().group_state(group()).expect("the group");
+            let begun = group_state.outbox.messages().any(|message| {
                 message.reminder().is_some_and(|(_, standing)| standing.id.number() == id)
                     && message.first_claimed_at.is_some()
             });
             before.push((id, begun));
         }
-        until(engine, "all are settled", |root| {
-            root.outbox.open().count() == 0 && root.outbox.messages().len() >= 40
+        until(engine, "all are settled", |group_state| {
+            group_state.outbox.open().count() == 0 && group_state.outbox.messages().len() >= 40
         })
         .await;
         before
@@ -56,17 +56,17 @@ fn a_message_that_waits_for_another_attempt_is_not_sent_after_a_cancel() {
     house.at("2026-03-03 11:00");
     house.post.is(Mood::Busy);
     house.live(async |engine| {
-        until(engine, "it was tried", |root| {
-            root.outbox.messages().any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
+        until(engine, "it was tried", |group_state| {
+            group_state.outbox.messages().any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
         })
         .await;
         cancel(engine, 1).await;
         house.post.is(Mood::Takes);
         house.at("2026-03-03 11:05");
-        until(engine, "it is suppressed", |root| {
+        until(engine, "it is suppressed", |group_state| {
             let cancelled =
                 |it: &Progress| matches!(it, Progress::Suppressed { why, .. } if matches!(why, Why::Cancelled));
-            root.outbox.messages().any(|it| cancelled(&it.progress))
+            group_state.outbox.messages().any(|it| cancelled(&it.progress))
         })
         .await;
     });

@@ -18,7 +18,7 @@ use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::engine::admission::Bounds;
@@ -73,7 +73,7 @@ impl Clock for Breaking {
 
 /// The group, its disk, its clock, and the other side.
 pub(crate) struct House {
-    first: Root,
+    first: GroupState,
     disk: SimulatedDisk,
     pub(crate) clock: Arc<ManualClock>,
     breaking: Arc<Breaking>,
@@ -106,7 +106,7 @@ impl House {
         let clock = Arc::new(ManualClock::at(now));
         let post = Post::open(&clock);
         let breaking = Arc::new(Breaking { clock: Arc::clone(&clock), left: AtomicU32::new(0) });
-        let (first, disk) = (Root::new(catalogue), SimulatedDisk::new());
+        let (first, disk) = (GroupState::new(catalogue), SimulatedDisk::new());
         Self { first, disk, clock, breaking, post, carried: true, patience: PATIENCE }
     }
 
@@ -183,29 +183,31 @@ impl House {
     }
 
     /// What the disk holds.
-    pub(crate) fn root(&self) -> Root {
+    pub(crate) fn group_state(&self) -> GroupState {
         self.recovered().1
     }
 
-    fn recovered(&self) -> (Directory, Root) {
+    fn recovered(&self) -> (Directory, GroupState) {
         let mut directory = Directory::default();
         self.first.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
         self.first
             .fiches
             .keys()
             .for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
-        let mut root = self.first.clone();
+        let mut group_state = self.first.clone();
         let read = self.disk.recover(|_, record| {
             match record.stream {
                 Stream::Directory => {
                     directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
                 }
-                Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
+                Stream::Group(_) => {
+                    group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?)
+                }
             }
             Ok(())
         });
         read.expect("what was written is read");
-        (directory, root)
+        (directory, group_state)
     }
 
     fn carriers(&self) -> Carriers {
@@ -232,7 +234,7 @@ impl House {
 
     /// Runs a server while a story is told, then kills it in the middle of whatever it does.
     pub(crate) fn live<T>(&self, story: impl AsyncFnOnce(&Engine) -> T) -> T {
-        let (directory, root) = self.recovered();
+        let (directory, group_state) = self.recovered();
         let (log, _) = self.disk.recover(|_, _| Ok(())).expect("it was read before");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -240,7 +242,7 @@ impl House {
         let (told, journal) = runtime.block_on(async {
             let parts = Parts {
                 directory,
-                roots: vec![root],
+                group_states: vec![group_state],
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
                 draws: Draws::seeded([7; 32]),
                 wiring: Wiring::direct(),
@@ -270,17 +272,17 @@ impl House {
 pub(crate) async fn until(
     engine: &Engine,
     what: &str,
-    wanted: impl Fn(&Root) -> bool,
-) -> Arc<Root> {
+    wanted: impl Fn(&GroupState) -> bool,
+) -> Arc<GroupState> {
     for _ in 0..6_000 {
-        let root = engine.published().root(group()).expect("the group");
-        if wanted(&root) {
-            return root;
+        let group_state = engine.published().group_state(group()).expect("the group");
+        if wanted(&group_state) {
+            return group_state;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let root = engine.published().root(group()).expect("the group");
-    let messages: Vec<_> = root.outbox.messages().take(20).collect();
+    let group_state = engine.published().group_state(group()).expect("the group");
+    let messages: Vec<_> = group_state.outbox.messages().take(20).collect();
     panic!("it does not come to pass that {what}: {messages:?}");
 }
 
@@ -289,10 +291,10 @@ pub(crate) async fn until_later(
     house: &House,
     engine: &Engine,
     what: &str,
-    wanted: impl Fn(&Root) -> bool,
+    wanted: impl Fn(&GroupState) -> bool,
 ) {
     for _ in 0..3_000 {
-        if wanted(&engine.published().root(group()).expect("the group")) {
+        if wanted(&engine.published().group_state(group()).expect("the group")) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -306,15 +308,16 @@ pub(crate) async fn cancel(engine: &Engine, id: u64) {
     engine.write(group(), Command::CancelAppointment(command)).await.expect("it is there");
 }
 
-pub(crate) fn settled(root: &Root) -> usize {
-    root.outbox.messages().filter(|message| !message.is_open()).count()
+pub(crate) fn settled(group_state: &GroupState) -> usize {
+    group_state.outbox.messages().filter(|message| !message.is_open()).count()
 }
 
-pub(crate) fn progress(root: &Root, id: u64) -> Progress {
+pub(crate) fn progress(group_state: &GroupState, id: u64) -> Progress {
     let of = |message: &&Arc<Message>| {
         message.reminder().is_some_and(|(_, standing)| standing.id == vevent(id))
     };
-    root.outbox
+    group_state
+        .outbox
         .messages()
         .find(of)
         .map(|message| message.progress.clone())

@@ -6,7 +6,7 @@ use slotbook::domain::messaging::reminder::is_sms_hour;
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
 
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 
 use super::fake_gateways::Mood;
 use super::fixture::{House, phone, progress, settled, until, until_later};
@@ -34,8 +34,8 @@ fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
             }
             house.post.is(Mood::Busy);
             house.live(async |engine| {
-                let none_under_way = |root: &Root| {
-                    !root
+                let none_under_way = |group_state: &GroupState| {
+                    !group_state
                         .outbox
                         .open()
                         .any(|message| matches!(message.progress, Progress::Claimed { .. }))
@@ -50,15 +50,18 @@ fn text_messages_leave_by_day_only_around_every_change_of_clocks() {
                     house.post.is(if quarter / 4 % 3 == 0 { Mood::Takes } else { Mood::Busy });
                     tokio::time::sleep(std::time::Duration::from_millis(12)).await;
                 }
-                until(engine, "nothing is open", |root| root.outbox.open().count() == 0).await;
+                until(engine, "nothing is open", |group_state| {
+                    group_state.outbox.open().count() == 0
+                })
+                .await;
             });
-            let root = house.root();
-            let zone = root.catalogue.zone();
+            let group_state = house.group_state();
+            let zone = group_state.catalogue.zone();
             let taken = house.post.taken();
             assert!(
                 taken.len() > 10,
                 "{} on {day}: {}",
-                root.catalogue.group.timezone.name(),
+                group_state.catalogue.group.timezone.name(),
                 taken.len()
             );
             for text in taken {
@@ -93,15 +96,16 @@ fn what_was_due_while_the_server_was_down_is_sent_or_missed_item_by_item() {
     // Down from nine to ten.
     house.at("2026-03-03 10:00");
     house.live(async |engine| {
-        until(engine, "all that was due is settled", |root| settled(root) == 8).await;
+        until(engine, "all that was due is settled", |group_state| settled(group_state) == 8).await;
     });
-    let root = house.root();
-    let missed = |id| matches!(progress(&root, id), Progress::Missed { .. });
-    let sent = |id| matches!(progress(&root, id), Progress::Sent { .. });
+    let group_state = house.group_state();
+    let missed = |id| matches!(progress(&group_state, id), Progress::Missed { .. });
+    let sent = |id| matches!(progress(&group_state, id), Progress::Sent { .. });
     assert!(missed(1) && missed(2), "15 minutes ahead is too late");
     assert!(sent(3), "16 minutes ahead is not");
     assert!(
-        root.outbox
+        group_state
+            .outbox
             .messages()
             .all(|message| message.reminder().is_some_and(|(_, it)| it.id.number() != 4))
     );
@@ -121,27 +125,28 @@ fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     house.at("2026-03-03 11:00");
     house.post.is(Mood::Busy);
     house.live(async |engine| {
-        until(engine, "both were tried", |root| {
+        until(engine, "both were tried", |group_state| {
             let tried = |it: &&std::sync::Arc<slotbook::domain::messaging::outbox::Message>| {
                 matches!(it.progress, Progress::Waiting { attempts: 1, .. })
             };
-            root.outbox.messages().filter(tried).count() == 2
+            group_state.outbox.messages().filter(tried).count() == 2
         })
         .await;
         house.post.is(Mood::Refuses);
-        until_later(&house, engine, "both are settled", |root| settled(root) == 2).await;
+        until_later(&house, engine, "both are settled", |group_state| settled(group_state) == 2)
+            .await;
         house.post.is(Mood::Takes);
         house.at("2026-03-03 11:40");
     });
-    let root = house.root();
-    for message in root.outbox.messages() {
+    let group_state = house.group_state();
+    for message in group_state.outbox.messages() {
         let Progress::Failed { reason, .. } = &message.progress else { panic!("{message:?}") };
         assert!(reason.as_str().contains("550") || reason.as_str().contains("422"), "{reason:?}");
     }
     assert!(house.post.taken().is_empty());
     let none = |why: &Why| matches!(why, Why::TooMany);
     assert!(
-        !root
+        !group_state
             .outbox
             .messages()
             .any(|it| matches!(&it.progress, Progress::Suppressed { why, .. } if none(why)))
@@ -161,11 +166,14 @@ fn one_hanging_gateway_does_not_hold_up_the_other_channel() {
     house.post.is(Mood::Hangs);
     house.at("2026-03-03 11:00");
     house.live(async |engine| {
-        until(engine, "a lane is full", |root| root.outbox.open().count() >= 16).await;
+        until(engine, "a lane is full", |group_state| group_state.outbox.open().count() >= 16)
+            .await;
         // A booking by hand is decided all the same.
         super::fixture::cancel(engine, 40).await;
         house.post.is(Mood::Takes);
-        let all = |root: &Root| root.outbox.open().count() == 0 && settled(root) >= 39;
+        let all = |group_state: &GroupState| {
+            group_state.outbox.open().count() == 0 && settled(group_state) >= 39
+        };
         until_later(&house, engine, "all are settled", all).await;
     });
     let to_cancelled =
@@ -187,14 +195,14 @@ fn a_clock_that_jumps_sends_nothing_twice_and_forgets_nothing() {
     }
     house.live(async |engine| {
         house.at("2026-03-03 11:30");
-        until(engine, "the first is sent", |root| settled(root) == 1).await;
+        until(engine, "the first is sent", |group_state| settled(group_state) == 1).await;
         house.at("2026-03-02 09:00");
         tokio::time::sleep(std::time::Duration::from_millis(40)).await;
         house.at("2026-03-03 14:10");
-        until(engine, "the second is sent", |root| settled(root) == 2).await;
+        until(engine, "the second is sent", |group_state| settled(group_state) == 2).await;
         // Nine days at once: beyond all that the queue knew.
         house.at("2026-03-12 11:00");
-        until(engine, "the third is sent", |root| settled(root) == 3).await;
+        until(engine, "the third is sent", |group_state| settled(group_state) == 3).await;
     });
     let taken: Vec<String> = house.post.taken().into_iter().map(|taken| taken.to).collect();
     assert_eq!(taken, ["client1@example.org", "client2@example.org", "client3@example.org"]);

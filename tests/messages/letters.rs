@@ -27,7 +27,7 @@ async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send +
 }
 
 async fn moves(engine: &Engine, id: u64, seconds: i64) {
-    let zone = engine.published().root(group()).expect("the group").catalogue.zone();
+    let zone = engine.published().group_state(group()).expect("the group").catalogue.zone();
     changes(engine, id, move |row| {
         if let Kind::Appointment(appointment) = &mut row.kind {
             appointment.start = appointment.start.plus_seconds(seconds);
@@ -90,9 +90,9 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
         moves(engine, 1, 3_600).await;
-        until(engine, "the change is told", |root| settled(root) == 1).await;
+        until(engine, "the change is told", |group_state| settled(group_state) == 1).await;
         cancel(engine, 1).await;
-        until(engine, "the cancellation is told", |root| settled(root) == 2).await;
+        until(engine, "the cancellation is told", |group_state| settled(group_state) == 2).await;
     });
     let taken = house.post.taken();
     assert_eq!(taken.len(), 2);
@@ -123,21 +123,24 @@ fn a_change_says_only_times_that_the_client_was_told_and_a_restored_appointment_
     let start = house.local("2026-03-05 10:00");
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
-        let told =
-            async |count| drop(until(engine, "it is told", |root| settled(root) == count).await);
+        let told = async |count| {
+            drop(until(engine, "it is told", |group_state| settled(group_state) == count).await)
+        };
         changes(engine, 1, |row| row.calendar_id = CalendarId::new(9).expect("an id")).await;
         told(1).await;
         house.post.is(Mood::Busy);
         moves(engine, 1, 3_600).await;
-        until(engine, "it was tried", |root| {
-            root.outbox
+        until(engine, "it was tried", |group_state| {
+            group_state
+                .outbox
                 .open()
                 .any(|it| matches!(it.progress, Progress::Waiting { attempts: 1, .. }))
         })
         .await;
         moves(engine, 1, 3_600).await;
         house.post.is(Mood::Takes);
-        until_later(&house, engine, "the last is told", |root| settled(root) == 3).await;
+        until_later(&house, engine, "the last is told", |group_state| settled(group_state) == 3)
+            .await;
         cancel(engine, 1).await;
         told(4).await;
         changes(engine, 1, |row| row.deleted = false).await;
@@ -172,7 +175,9 @@ fn a_reminder_offers_to_cancel_only_what_can_still_be_cancelled() {
         house.holds(id, id, start, 30);
     }
     house.at("2026-03-05 14:00");
-    house.live(async |engine| drop(until(engine, "both left", |root| settled(root) == 2).await));
+    house.live(async |engine| {
+        drop(until(engine, "both left", |group_state| settled(group_state) == 2).await)
+    });
     for mail in house.post.taken() {
         let offered = text(&mail).contains("Annuler ce rendez-vous");
         assert_eq!(offered, mail.to == "client1@example.org", "{mail:?}");
@@ -195,7 +200,7 @@ fn a_client_is_sent_to_the_calendars_own_address_and_not_to_the_groups() {
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
         moves(engine, 1, 3_600).await;
-        until(engine, "the change is told", |root| settled(root) == 1).await;
+        until(engine, "the change is told", |group_state| settled(group_state) == 1).await;
     });
     let taken = house.post.taken();
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
@@ -226,7 +231,7 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
         moves(engine, 1, 3_600).await;
-        until(engine, "the change is told", |root| settled(root) == 1).await;
+        until(engine, "the change is told", |group_state| settled(group_state) == 1).await;
         let draft = VeventDraft::new(|_, before, _, _| {
             let mut row = before.expect("it is there").clone();
             if let Kind::Appointment(appointment) = &mut row.kind {
@@ -238,9 +243,9 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
             .write(group(), Command::PutVevent(PutVevent::Change(vevent(1), draft)))
             .await
             .expect("legal");
-        until(engine, "both are told", |root| settled(root) == 3).await;
+        until(engine, "both are told", |group_state| settled(group_state) == 3).await;
     });
-    let root = house.root();
+    let group_state = house.group_state();
     let mut taken = house.post.taken();
     taken[1..].sort_by(|a, b| a.to.cmp(&b.to));
     let [before, first, second] = &taken[..] else { panic!("{taken:?}") };
@@ -256,7 +261,7 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
     );
     assert!(gone[2].parse::<u64>().expect("a number") > had[2].parse::<u64>().expect("a number"));
     assert!(has[0] == "REQUEST" && has[1] != had[1] && has[3] == had[3], "{has:?}");
-    let key = root.rows[&vevent(1)].appointment().expect("an appointment").key;
+    let key = group_state.rows[&vevent(1)].appointment().expect("an appointment").key;
     assert!(!first.text.contains(key.as_str()), "the new secret is the second's alone");
     assert!(
         text(first).contains("Bonjour Client 1")
@@ -279,7 +284,7 @@ fn a_reminder_says_how_to_have_no_more_of_them_in_the_language_of_the_country() 
     house.holds(1, 1, start, 30);
     house.at("2026-03-05 14:00");
     house.live(async |engine| {
-        until(engine, "both left", |root| settled(root) == 2).await;
+        until(engine, "both left", |group_state| settled(group_state) == 2).await;
     });
     let taken = house.post.taken();
     let mail = taken.iter().find(|it| it.to.contains('@')).expect("a mail");
@@ -308,11 +313,14 @@ fn with_nobody_to_carry_them_messages_are_kept() {
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
         cancel(engine, 1).await;
-        until(engine, "the cancellation is kept", |root| settled(root) == 1).await;
+        until(engine, "the cancellation is kept", |group_state| settled(group_state) == 1).await;
     });
-    let root = house.root();
+    let group_state = house.group_state();
     assert!(
-        root.outbox.messages().all(|message| matches!(message.progress, Progress::Kept { .. }))
+        group_state
+            .outbox
+            .messages()
+            .all(|message| matches!(message.progress, Progress::Kept { .. }))
     );
     assert!(house.post.taken().is_empty());
 }
@@ -349,7 +357,7 @@ fn what_others_are_called_is_never_taken_for_anything_but_words() {
     house.holds(1, 1, start, 30);
     house.live(async |engine| {
         moves(engine, 1, 3_600).await;
-        until(engine, "it is told", |root| settled(root) == 1).await;
+        until(engine, "it is told", |group_state| settled(group_state) == 1).await;
     });
     let taken = house.post.taken();
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
@@ -433,9 +441,9 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
             {
                 continue;
             }
-            let before = settled(&engine.published().root(group()).expect("the group"));
+            let before = settled(&engine.published().group_state(group()).expect("the group"));
             moves(engine, 1, if index % 2 == 0 { 3_600 } else { -3_600 }).await;
-            until(engine, "it is told", |root| settled(root) == before + 1).await;
+            until(engine, "it is told", |group_state| settled(group_state) == before + 1).await;
         }
     });
     let taken = house.post.taken();

@@ -12,7 +12,7 @@ fn two_bookings() -> (Shop, Vevent, Vevent) {
         Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
     let mut row = |name, start| {
         let id = shop.book(&booking_of(name, start)).expect("free")[0];
-        Vevent::clone(shop.root.rows.get(&id).expect("made"))
+        Vevent::clone(shop.group_state.rows.get(&id).expect("made"))
     };
     let (ada, bob) = (row("Ada", "2026-03-03 09:00"), row("Bob", "2026-03-03 10:00"));
     (shop, ada, bob)
@@ -62,7 +62,7 @@ fn a_deleted_event_keeps_its_place_and_is_deleted_once() {
     shop.now = shop.now.plus_seconds(60);
     assert_eq!(shop.by_hand(&PutVevent::Delete(ada.id)), Ok(true));
     assert_eq!(shop.by_hand(&PutVevent::Delete(ada.id)), Ok(false));
-    let row = shop.root.rows.get(&ada.id).expect("kept");
+    let row = shop.group_state.rows.get(&ada.id).expect("kept");
     assert!(row.deleted && row.created_at == shop_time && row.updated_at == shop.now);
     let nobody = slotbook::domain::records::ids::VeventId::new(999).expect("an id");
     let draft = redrawn(|_, _| {});

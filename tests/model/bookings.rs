@@ -14,12 +14,12 @@ use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, someb
 fn a_booked_start_is_gone_and_the_client_is_known() {
     let mut shop = Shop::open_on_tuesday();
     let made = shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
-    let row = shop.root.rows.get(&made[0]).expect("it is there");
+    let row = shop.group_state.rows.get(&made[0]).expect("it is there");
     let appointment = row.appointment().expect("an appointment");
     assert_eq!(appointment.civil_start, civil("2026-03-03 09:30"));
     assert_eq!(appointment.length_seconds, 1_800);
     assert!(appointment.from_web && appointment.smsreminder, "check_sms_from_web is on by default");
-    let fiche = shop.root.fiche_of_email("ada@example.org").expect("a new fiche");
+    let fiche = shop.group_state.fiche_of_email("ada@example.org").expect("a new fiche");
     assert!(fiche.from_web && fiche.id == appointment.fiche_id);
     assert!(matches!(
         shop.refusal_of(&booking_of("Bob", "2026-03-03 09:30")),
@@ -32,7 +32,7 @@ fn a_booked_start_is_gone_and_the_client_is_known() {
 fn a_failed_booking_leaves_no_fiche_behind() {
     let mut shop = Shop::open_on_tuesday();
     shop.book(&booking_of("Ada", "2026-03-03 13:00")).expect_err("closed");
-    assert!(shop.root.fiches.is_empty() && shop.events.is_empty());
+    assert!(shop.group_state.fiches.is_empty() && shop.events.is_empty());
 }
 
 #[test]
@@ -41,10 +41,10 @@ fn a_known_address_books_for_its_fiche_and_changes_nothing_in_it() {
     let known = shop.knows("Lovelace", "ADA@example.org");
     shop.knows("Later", "ada@example.org");
     let made = shop.book(&booking_of("Ada", "2026-03-03 09:30")).expect("free");
-    let row = shop.root.rows.get(&made[0]).expect("it is there");
+    let row = shop.group_state.rows.get(&made[0]).expect("it is there");
     assert_eq!(row.appointment().expect("one").fiche_id, known);
-    assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Lovelace");
-    assert_eq!(shop.root.fiches.len(), 2);
+    assert_eq!(shop.group_state.fiches.get(&known).expect("there").lastname.as_str(), "Lovelace");
+    assert_eq!(shop.group_state.fiches.len(), 2);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_chain_is_booked_whole_or_not_at_all() {
     let made = shop.book(&chain).expect("10:30 to 12:00 fits exactly");
     assert_eq!(made.len(), 2);
     let starts: Vec<_> = shop
-        .root
+        .group_state
         .rows
         .values()
         .filter_map(|row| row.appointment())
@@ -65,7 +65,7 @@ fn a_chain_is_booked_whole_or_not_at_all() {
     chain.client = somebody("Bob");
     chain.date = civil("2026-03-03 09:30");
     shop.refusal_of(&chain);
-    assert_eq!(shop.root.rows.len(), 3, "the availability and Ada's two");
+    assert_eq!(shop.group_state.rows.len(), 3, "the availability and Ada's two");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn without_a_calendar_lead_times_refuse_only_where_they_hold_on_every_calendar()
     assert_eq!(both.refusal_of(&command), Refusal::NotAvailable { obstacles: vec![] });
     command.date = civil("2026-03-03 14:00");
     let made = both.book(&command).expect("calendar 2 is free");
-    assert_eq!(both.root.rows.get(&made[0]).expect("there").calendar_id, calendar(2));
+    assert_eq!(both.group_state.rows.get(&made[0]).expect("there").calendar_id, calendar(2));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn no_preference_takes_any_free_calendar_and_each_is_as_likely() {
         let mut story = drawn.clone();
         let made = story.book(&command).expect("both are free");
         counts[usize::from(
-            story.root.rows.get(&made[0]).expect("there").calendar_id == calendar(2),
+            story.group_state.rows.get(&made[0]).expect("there").calendar_id == calendar(2),
         )] += 1;
         drawn.knows("another draw", "draw@example.org");
     }
@@ -163,7 +163,7 @@ fn by_pro_for_ada(
     command: slotbook::domain::state::command::BookAppointment,
 ) -> slotbook::domain::state::command::BookAppointment {
     let mut command = by_pro(command, false);
-    command.client.id = Some(shop.root.fiche_of_email("ada@example.org").expect("known").id);
+    command.client.id = Some(shop.group_state.fiche_of_email("ada@example.org").expect("known").id);
     command
 }
 
@@ -211,7 +211,7 @@ fn an_address_with_an_account_must_log_in() {
         password_hash: Text::default(),
         former: Vec::new(),
     };
-    shop.root.accounts.insert(email.folded(), account.into());
+    shop.group_state.accounts.insert(email.folded(), account.into());
     assert_eq!(
         shop.refusal_of(&booking_of("Ada", "2026-03-03 09:30")),
         Refusal::EmailAlreadyExists
@@ -266,13 +266,16 @@ fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
     let mut command = by_pro(booking_of("Byron", "2026-03-03 09:30"), true);
     command.client.id = Some(known);
     shop.book(&command).expect("free");
-    assert_eq!(shop.root.fiches.get(&known).expect("there").lastname.as_str(), "Byron");
-    assert!(shop.root.fiche_of_email("ada@example.org").is_none(), "the address changed too");
+    assert_eq!(shop.group_state.fiches.get(&known).expect("there").lastname.as_str(), "Byron");
+    assert!(
+        shop.group_state.fiche_of_email("ada@example.org").is_none(),
+        "the address changed too"
+    );
     let mut fiche = slotbook::domain::records::fiche::Fiche::clone(
-        shop.root.fiches.get(&known).expect("there"),
+        shop.group_state.fiches.get(&known).expect("there"),
     );
     fiche.deleted = true;
-    shop.root.put_fiche(fiche.into());
+    shop.group_state.put_fiche(fiche.into());
     command.date = civil("2026-03-03 10:30");
     assert!(
         matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.id")
@@ -318,7 +321,7 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
     let mut ignored = command.clone();
     ignored.client.customs.push((name, Some(value.clone())));
     unseen.book(&ignored).expect("nobody is asked for what they are not shown");
-    let fiche = unseen.root.fiche_of_email("ada@example.org").expect("made");
+    let fiche = unseen.group_state.fiche_of_email("ada@example.org").expect("made");
     assert_eq!(fiche.customs.value(name), None, "a web caller does not set what it may not see");
     let fields: Vec<String> =
         shop.book(&command).expect_err("both are missing").iter().map(field_of).collect();
@@ -326,9 +329,9 @@ fn customised_attributes_must_be_defined_and_required_ones_given() {
     command.customs[0].1 = Some(value.clone());
     command.client.customs.push((name, Some(value.clone())));
     let made = shop.book(&command).expect("both are given");
-    let row = shop.root.rows.get(&made[0]).expect("there");
+    let row = shop.group_state.rows.get(&made[0]).expect("there");
     assert_eq!(row.rare.as_ref().expect("customs are rare").customs.value(name), Some(&value));
-    let fiche = shop.root.fiche_of_email("ada@example.org").expect("made");
+    let fiche = shop.group_state.fiche_of_email("ada@example.org").expect("made");
     assert_eq!(fiche.customs.value(name), Some(&value));
 }
 
@@ -341,7 +344,7 @@ fn field_of(refusal: &Refusal) -> String {
 fn an_appointment_booked_in_the_spring_gap_is_shown_an_hour_later() {
     let mut shop = Shop::in_zone("Paris", "2026-03-28 08:00");
     let made = shop.book(&by_pro(booking_of("Ada", "2026-03-29 02:30"), false)).expect("free");
-    let row = shop.root.rows.get(&made[0]).expect("there");
+    let row = shop.group_state.rows.get(&made[0]).expect("there");
     assert_eq!(row.appointment().expect("one").civil_start, civil("2026-03-29 03:30"));
 }
 

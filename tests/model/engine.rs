@@ -9,7 +9,7 @@ use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::health::{Closed, Fatal};
 use slotbook::engine::mailbox::Wiring;
@@ -26,10 +26,10 @@ fn group() -> GroupId {
     GroupId::new(1).expect("an id")
 }
 
-fn parts(shop: &Shop, directory: Directory, root: Root, seed: u8) -> Parts {
+fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -> Parts {
     Parts {
         directory,
-        roots: vec![root],
+        group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
         draws: Draws::seeded([seed; 32]),
         wiring: Wiring::delayed(u64::from(seed)),
@@ -47,26 +47,28 @@ fn simulated<F: Future>(story: F) -> F::Output {
 /// The directory of a shop that was imported.
 fn imported(shop: &Shop) -> Directory {
     let mut directory = Directory::default();
-    for id in shop.root.rows.keys() {
+    for id in shop.group_state.rows.keys() {
         directory.claim(IdKind::Vevent, id.number(), group());
     }
     directory
 }
 
 /// What the disk holds, replayed from the first state.
-fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, Root) {
-    let (mut directory, mut root) = (imported(shop), shop.root.clone());
+fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupState) {
+    let (mut directory, mut group_state) = (imported(shop), shop.group_state.clone());
     disk.recover(|_, record| {
         match record.stream {
             Stream::Directory => {
                 directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
             }
-            Stream::Group(_) => root = root.apply(&codec::decode::<Event>(&record.bytes)?),
+            Stream::Group(_) => {
+                group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?)
+            }
         }
         Ok(())
     })
     .expect("what was written is read");
-    (directory, root)
+    (directory, group_state)
 }
 
 fn two_open_calendars() -> Shop {
@@ -89,9 +91,9 @@ fn story(
     power: Duration,
 ) -> Vec<Option<Result<Vec<VeventId>, String>>> {
     simulated(async {
-        let (directory, root) = recovered(shop, disk);
+        let (directory, group_state) = recovered(shop, disk);
         let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
-        let (engine, journal) = Engine::start(parts(shop, directory, root, seed), log).await;
+        let (engine, journal) = Engine::start(parts(shop, directory, group_state, seed), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(3)));
         let clients: Vec<_> = (0..60)
             .map(|client| {
@@ -102,7 +104,7 @@ fn story(
                     sleep(Duration::from_micros(u64::try_from(client).expect("small") * 700)).await;
                     let done = engine.write(group(), wish(client % 20, half_hour, on)).await?;
                     // Whoever has been answered sees the effect in every later read.
-                    let published = engine.published().root(group()).expect("the group");
+                    let published = engine.published().group_state(group()).expect("the group");
                     assert!(done.appointments.iter().all(|id| published.rows.contains_key(id)));
                     Ok::<_, Rejection>(done.appointments)
                 })
@@ -131,19 +133,19 @@ fn what_was_answered_survives_a_power_cut_at_any_moment() {
             let told = story(&shop, &disk, seed.wrapping_mul(3).wrapping_add(life), power);
             answered.extend(told.into_iter().flatten().filter_map(Result::ok).flatten());
             disk.crash([Tail::Lost, Tail::Torn(1), Tail::Whole][usize::from(seed % 3)]);
-            let (_, root) = recovered(&shop, &disk);
+            let (_, group_state) = recovered(&shop, &disk);
             for id in &answered {
-                let row = root
+                let row = group_state
                     .rows
                     .get(id)
                     .unwrap_or_else(|| panic!("{id} was answered and is lost, seed {seed}"));
                 let client = row.appointment().expect("an appointment").fiche_id;
                 assert!(
-                    root.fiches.contains_key(&client),
+                    group_state.fiches.contains_key(&client),
                     "an appointment never comes without its client"
                 );
             }
-            for view in root.calendars.values() {
+            for view in group_state.calendars.values() {
                 let all: Vec<_> = view.taken.iter().collect();
                 assert!(
                     all.windows(2).all(|p| p[0].interval.end <= p[1].interval.start),
@@ -172,9 +174,9 @@ fn everybody_is_answered_once_and_nobody_gets_a_taken_start() {
     let told = story(&shop, &disk, 1, Duration::from_secs(60));
     let booked = told.iter().flatten().filter(|answer| answer.is_ok()).count();
     assert!(told.iter().all(Option::is_some));
-    let (directory, root) = recovered(&shop, &disk);
+    let (directory, group_state) = recovered(&shop, &disk);
     assert_eq!(
-        root.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(),
+        group_state.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(),
         booked
     );
     assert_eq!(
@@ -193,8 +195,8 @@ fn after_a_failed_write_nobody_is_answered_any_more() {
         let booked: Vec<_> = told.iter().flatten().flatten().flatten().copied().collect();
         assert!(told.iter().any(Option::is_none), "those whose batch failed wait for ever");
         disk.crash(Tail::Lost);
-        let (_, root) = recovered(&shop, &disk);
-        assert!(booked.iter().all(|id| root.rows.contains_key(id)));
+        let (_, group_state) = recovered(&shop, &disk);
+        assert!(booked.iter().all(|id| group_state.rows.contains_key(id)));
     }
 }
 
@@ -203,7 +205,7 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
     simulated(async {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
-        let mut parts = parts(&shop, imported(&shop), shop.root.clone(), 1);
+        let mut parts = parts(&shop, imported(&shop), shop.group_state.clone(), 1);
         parts.bounds = Bounds { whole: 10, group: 2 };
         parts.patience = Duration::ZERO;
         let (engine, journal) = Engine::start(parts, log).await;
@@ -236,7 +238,7 @@ fn shutting_down_answers_all_that_was_let_in_and_ends_the_journal() {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
-            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+            Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         let booked = tokio::spawn({
             let engine = engine.clone();
@@ -260,10 +262,10 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
-            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+            Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         let done = engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
-        let row = done.root.rows.get(&done.appointments[0]).expect("there");
+        let row = done.group_state.rows.get(&done.appointments[0]).expect("there");
         let key = row.appointment().expect("one").key.as_str().to_owned();
         assert_ne!(key, SECRET);
         let cancel = |right| Command::CancelAppointment(CancelAppointment { id: row.id, right });
@@ -274,7 +276,7 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
                 .write(group(), cancel(CancelRight::Secret(key.clone())))
                 .await
                 .expect("its own key");
-            assert!(done.root.rows.get(&row.id).expect("kept").deleted);
+            assert!(done.group_state.rows.get(&row.id).expect("kept").deleted);
         }
         engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
         assert_eq!(recovered(&shop, &disk).1.sequence, 3, "the second cancel was no event");
@@ -287,7 +289,7 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
-            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+            Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_secs(70)));
         let first = tokio::spawn({
             let engine = engine.clone();
@@ -311,7 +313,7 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
-            Engine::start(parts(&shop, imported(&shop), shop.root.clone(), 1), log).await;
+            Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         engine.health().has_room(false);
         let refused = engine.write(group(), wish(0, 0, Some(1))).await;
@@ -330,17 +332,18 @@ fn a_group_that_knows_more_than_the_directory_is_never_given_an_id_in_use() {
     simulated(async {
         let (shop, disk, mut used) = (two_open_calendars(), SimulatedDisk::new(), 0);
         for half_hour in 0..3 {
-            let (known, root) = recovered(&shop, &disk);
+            let (known, group_state) = recovered(&shop, &disk);
             let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
             // Each time the one of the import: it has never heard of the blocks granted since.
             let directory = Directory { sequence: known.sequence, ..imported(&shop) };
-            let (engine, journal) = Engine::start(parts(&shop, directory, root, 1), log).await;
+            let (engine, journal) =
+                Engine::start(parts(&shop, directory, group_state, 1), log).await;
             tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
             let client = usize::try_from(half_hour).expect("small");
             let done = engine.write(group(), wish(client, half_hour, Some(1))).await.expect("free");
             assert!(done.appointments.iter().all(|id| !done.before.rows.contains_key(id)));
-            assert_eq!(done.root.rows.len(), done.before.rows.len() + 1);
-            let fiche = done.root.spent(IdKind::Fiche);
+            assert_eq!(done.group_state.rows.len(), done.before.rows.len() + 1);
+            let fiche = done.group_state.spent(IdKind::Fiche);
             assert!(fiche > used, "client {fiche} comes after {used}");
             used = fiche;
             engine.shut_down().await;

@@ -14,7 +14,7 @@ use slotbook::domain::records::text::{ReminderLead, Text};
 use slotbook::domain::records::vevent::{Key, Kind, Vevent};
 use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 
 use super::shop::{Shop, booking_of, civil, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
@@ -40,10 +40,10 @@ fn booked(shop: &mut Shop) -> VeventId {
 }
 
 fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
-    let zone = shop.root.catalogue.zone();
-    let row = shop.root.rows.get(&id).expect("there");
+    let zone = shop.group_state.catalogue.zone();
+    let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
-        let local = zone.civil_of(planning::shown(&shop.root, zone, row, channel)?);
+        let local = zone.civil_of(planning::shown(&shop.group_state, zone, row, channel)?);
         Some(slotbook::wire::datetime::text(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
@@ -61,7 +61,8 @@ fn change_group(shop: &mut Shop, set: impl Fn(&mut Group) + Send + Sync + 'stati
 }
 
 fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send + Sync + 'static) {
-    let client: FicheId = shop.root.rows[&id].appointment().expect("an appointment").fiche_id;
+    let client: FicheId =
+        shop.group_state.rows[&id].appointment().expect("an appointment").fiche_id;
     let mut fields = Patch::default();
     fields.push(set);
     shop.changes(&RecordChange::Fiche(Put { id: Some(client), fields })).expect("legal");
@@ -73,7 +74,7 @@ fn claim(shop: &mut Shop, item: Item) -> Option<Message> {
 }
 
 fn step(shop: &mut Shop, step: &Deliver) -> Option<Message> {
-    let event = delivery::decide(&shop.root, step, shop.now)?;
+    let event = delivery::decide(&shop.group_state, step, shop.now)?;
     let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
     let last = Message::clone(message);
     shop.carry_out(event);
@@ -265,7 +266,7 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
         let quarter = book("2026-03-03 11:00", "Cy");
         shop.moves(quarter, 2, "2026-03-03 09:15").expect("free");
         let mut shop = shop.at("2026-03-02 20:00");
-        let local = |shop: &Shop, text| shop.root.catalogue.zone().instant_of(civil(text));
+        let local = |shop: &Shop, text| shop.group_state.catalogue.zone().instant_of(civil(text));
         let waiting =
             claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
         assert!(
@@ -310,8 +311,8 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
 fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let message = shop.root.outbox.draft(
+    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let message = shop.group_state.outbox.draft(
         0,
         shop.now,
         Content::Confirmation(vec![standing]),
@@ -319,17 +320,17 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     );
     waits(&mut shop, &message);
     let first = claim(&mut shop, Item::Message(message.id)).expect("it waits");
-    let before = shop.root.clone();
+    let before = shop.group_state.clone();
     shop.moves(id, 1, "2026-03-03 09:30").expect("free");
-    let moved = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let moved = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
     assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
-    assert_eq!(delivery::unwanted(&shop.root, &first, shop.now), None);
+    assert_eq!(delivery::unwanted(&shop.group_state, &first, shop.now), None);
     assert!(
-        delivery::postponed(&shop.root, &first, shop.now).is_some(),
+        delivery::postponed(&shop.group_state, &first, shop.now).is_some(),
         "it would say the old time"
     );
     settle(&mut shop, &first, deferred()).expect("claimed");
-    let before = shop.root.clone();
+    let before = shop.group_state.clone();
     let mut shop = shop.at("2026-02-27 12:05");
     shop.moves(id, 1, "2026-03-03 09:00").expect("free");
     assert!(told(&before, &shop, id).is_empty(), "one mail is enough");
@@ -337,7 +338,7 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let moved = Standing { start: moved.start.plus_seconds(-1_800), ..moved };
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }), "{again:?}");
     assert_eq!(again.content, Content::Confirmation(vec![moved]));
-    assert_eq!(delivery::postponed(&shop.root, &again, shop.now), None);
+    assert_eq!(delivery::postponed(&shop.group_state, &again, shop.now), None);
     settle(&mut shop, &again, deferred()).expect("claimed");
     shop.cancel(id, CancelRight::Pro).expect("live");
     let told = claim(&mut shop, Item::Message(message.id)).expect("it waits").progress;
@@ -346,9 +347,9 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
 
 /// A booking by key alone is to be confirmed to somebody.
 fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
-    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
     let message = shop
-        .root
+        .group_state
         .outbox
         .draft(0, shop.now, Content::Confirmation(vec![standing]), to)
         .caused_by_key();
@@ -364,9 +365,9 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let claim_of = |shop: &mut Shop, daily_max, item| {
         step(shop, &Deliver::Claim { item, daily_max, carried: true }).expect("due").progress
     };
-    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
+    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
     let waiting = |shop: &mut Shop, content| {
-        let message = shop.root.outbox.draft(0, shop.now, content, "ada@example.org");
+        let message = shop.group_state.outbox.draft(0, shop.now, content, "ada@example.org");
         waits(shop, &message);
         Item::Message(message.id)
     };
@@ -479,7 +480,7 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
     shop.moves(id, 1, "2026-03-03 11:30").expect("free");
     let mut shop = shop.at("2026-03-02 11:30");
     // As though the other side had been away for an hour.
-    let mut waiting = Message::clone(shop.root.outbox.message(first.id).expect("kept"));
+    let mut waiting = Message::clone(shop.group_state.outbox.message(first.id).expect("kept"));
     waiting.progress = Progress::Waiting {
         attempts: 3,
         not_before: shop.now.plus_seconds(3_000),
@@ -496,12 +497,12 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
 }
 
 /// What the client is told of a change of an appointment by hand.
-fn told(before: &Root, shop: &Shop, id: VeventId) -> Vec<Message> {
-    let row = Box::new(Vevent::clone(&shop.root.rows[&id]));
+fn told(before: &GroupState, shop: &Shop, id: VeventId) -> Vec<Message> {
+    let row = Box::new(Vevent::clone(&shop.group_state.rows[&id]));
     announcement::messages(
         before,
-        &shop.root,
-        &Event::VeventPut { at: shop.root.last_stamp, row },
+        &shop.group_state,
+        &Event::VeventPut { at: shop.group_state.last_stamp, row },
         shop.now,
     )
 }
@@ -509,15 +510,15 @@ fn told(before: &Root, shop: &Shop, id: VeventId) -> Vec<Message> {
 #[test]
 fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
     let mut shop = reminding();
-    shop.root.last_stamp = shop.now.plus_seconds(7_200);
+    shop.group_state.last_stamp = shop.now.plus_seconds(7_200);
     let id = booked(&mut shop);
-    let row = Box::new(Vevent::clone(&shop.root.rows[&id]));
-    let moved = shop.root.clone();
+    let row = Box::new(Vevent::clone(&shop.group_state.rows[&id]));
+    let moved = shop.group_state.clone();
     shop.cancel(id, CancelRight::Pro).expect("live");
     let messages = told(&moved, &shop, id);
     assert!(messages[0].created_at > shop.now, "stamps never go back");
     let event = Event::VeventPut {
-        at: shop.root.last_stamp,
+        at: shop.group_state.last_stamp,
         row: Box::new(Vevent { deleted: true, ..*row }),
     };
     shop.carry_out(event.announced_by(messages.clone()));
@@ -527,22 +528,23 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
 
 /// A message comes to wait.
 fn waits(shop: &mut Shop, message: &Message) {
-    let at = shop.root.stamp_for(shop.now);
+    let at = shop.group_state.stamp_for(shop.now);
     shop.carry_out(Event::MessagePut { at, message: Box::new(message.clone()) });
 }
 
 /// What is told when an appointment is given to Bob by hand.
 fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
     let bob = shop.knows("Bob", "bob@example.org");
-    let before = shop.root.clone();
+    let before = shop.group_state.clone();
     let given = redrawn(move |_, row| {
         if let Kind::Appointment(appointment) = &mut row.kind {
             appointment.fiche_id = bob;
         }
     });
     let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
-    let event = manual_change::decide(&shop.root, &PutVevent::Change(id, given), &draws, shop.now)
-        .expect("legal");
+    let event =
+        manual_change::decide(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
+            .expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)
 }
@@ -561,7 +563,7 @@ fn a_client_who_takes_over_an_appointment_is_told_of_it_and_of_nothing_that_is_p
 fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_any_more() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let was = shop.root.rows[&id].appointment().expect("an appointment").clone();
+    let was = shop.group_state.rows[&id].appointment().expect("an appointment").clone();
     let messages = given_to_bob(&mut shop, id);
     let [told, _] = &messages[..] else { panic!("{messages:?}") };
     let Content::Withdrawal(withdrawn) = &told.content else { panic!("{told:?}") };
@@ -570,22 +572,22 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
         (withdrawn.client, withdrawn.key, withdrawn.appointment.start),
         (was.fiche_id, was.key, was.start)
     );
-    let is = shop.root.rows[&id].appointment().expect("an appointment").clone();
+    let is = shop.group_state.rows[&id].appointment().expect("an appointment").clone();
     assert_ne!(is.key, was.key);
     let with = |key: Key| CancelRight::Secret(key.as_str().to_owned());
     assert!(shop.clone().cancel(id, with(was.key)).is_err(), "the old secret opens nothing");
     assert_eq!(shop.clone().cancel(id, with(is.key)), Ok(true));
     // A change that leaves the client alone leaves the secret alone.
     shop.moves(id, 1, "2026-03-03 11:30").expect("free");
-    assert_eq!(shop.root.rows[&id].appointment().expect("an appointment").key, is.key);
+    assert_eq!(shop.group_state.rows[&id].appointment().expect("an appointment").key, is.key);
 }
 
 #[test]
 fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let pending = shop.root.outbox.draft(
+    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let pending = shop.group_state.outbox.draft(
         0,
         shop.now,
         Content::Confirmation(vec![standing]),
@@ -595,7 +597,7 @@ fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
     let mut due = shop.at("2026-03-02 11:00");
     let reminder = claim(&mut due, Item::Reminder(id, Channel::Mail)).expect("due");
     settle(&mut due, &reminder, deferred()).expect("claimed");
-    let ada = due.root.rows[&id].appointment().expect("an appointment").fiche_id;
+    let ada = due.group_state.rows[&id].appointment().expect("an appointment").fiche_id;
     let messages = given_to_bob(&mut due, id);
     messages.iter().for_each(|message| waits(&mut due, message));
     let mut shop = due.at("2026-03-02 11:05");
@@ -631,7 +633,7 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
             }
         })
     };
-    let kinds = |shop: &Shop, before: &Root| {
+    let kinds = |shop: &Shop, before: &GroupState| {
         told(before, shop, id)
             .iter()
             .map(|it| (it.recipient.as_str().to_owned(), it.kind().name()))
@@ -641,18 +643,25 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
     // Cancelled and given away at once: Bob never had it.
     let mut both = shop.clone();
     both.by_hand(&PutVevent::Change(id, given(true))).expect("legal");
-    assert_eq!(kinds(&both, &shop.root), [ada()]);
+    assert_eq!(kinds(&both, &shop.group_state), [ada()]);
     // Cancelled before, and Ada has heard of it or has nothing to hear: Bob's alone.
     shop.cancel(id, CancelRight::Pro).expect("live");
     let mut after = shop.clone();
     after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
-    assert_eq!(kinds(&after, &shop.root), [("bob@example.org".to_owned(), "confirmation")]);
+    assert_eq!(kinds(&after, &shop.group_state), [("bob@example.org".to_owned(), "confirmation")]);
     // Cancelled before, and Ada has not heard of it yet: what was to tell her is overtaken.
-    let standing = planning::standing(&shop.root.rows[&id]).expect("an appointment");
-    let unheard =
-        shop.root.outbox.draft(0, shop.now, Content::Cancellation(standing), "ada@example.org");
+    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let unheard = shop.group_state.outbox.draft(
+        0,
+        shop.now,
+        Content::Cancellation(standing),
+        "ada@example.org",
+    );
     waits(&mut shop, &unheard);
     let mut after = shop.clone();
     after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
-    assert_eq!(kinds(&after, &shop.root), [ada(), ("bob@example.org".to_owned(), "confirmation")]);
+    assert_eq!(
+        kinds(&after, &shop.group_state),
+        [ada(), ("bob@example.org".to_owned(), "confirmation")]
+    );
 }

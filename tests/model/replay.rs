@@ -17,7 +17,7 @@ use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::state::upkeep;
 use slotbook::domain::time::Civil;
@@ -94,10 +94,10 @@ fn a_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn again(root: &Root) -> Root {
+fn again(group_state: &GroupState) -> GroupState {
     let mut reader = state::GroupReader::default();
-    state::write_group(root, |frame| reader.frame(frame)).expect("what was written is read");
-    reader.root(root.sequence).expect("it has a head")
+    state::write_group(group_state, |frame| reader.frame(frame)).expect("what was written is read");
+    reader.group_state(group_state.sequence).expect("it has a head")
 }
 
 /// What is done to a shop, and what it made.
@@ -152,9 +152,9 @@ impl Story {
             }
             Step::Client { of, name, deleted } => {
                 let row = of.and_then(|which| self.one_of(which));
-                let root = &self.shop.root;
+                let group_state = &self.shop.group_state;
                 let appointment =
-                    row.and_then(|id| root.rows.get(&id)).and_then(|row| row.appointment());
+                    row.and_then(|id| group_state.rows.get(&id)).and_then(|row| row.appointment());
                 let put = Put {
                     id: appointment.map(|appointment| appointment.fiche_id),
                     fields: client(name, deleted),
@@ -173,7 +173,7 @@ impl Story {
                 );
             }
             Step::Link { client, moves } => {
-                let asked = shop.asks_link(&wish(&shop.root, client, moves));
+                let asked = shop.asks_link(&wish(&shop.group_state, client, moves));
                 self.links.extend(asked.expect("the fiche of an account is there"));
             }
             Step::Follow(which) if !self.links.is_empty() => {
@@ -182,8 +182,8 @@ impl Story {
             Step::Follow(_) => {}
             Step::Send { which, taken } => send(shop, which, taken),
             Step::Remove => {
-                let ids = upkeep::deleted_before(&shop.root, shop.now);
-                let removed = upkeep::remove(&shop.root, &ids, shop.now, shop.now);
+                let ids = upkeep::deleted_before(&shop.group_state, shop.now);
+                let removed = upkeep::remove(&shop.group_state, &ids, shop.now, shop.now);
                 removed.into_iter().for_each(|event| shop.carry_out(event));
                 self.made.retain(|id| !ids.contains(id));
             }
@@ -194,9 +194,9 @@ impl Story {
 }
 
 /// A link for the account of a client's address; or one for another address of the first account.
-fn wish(root: &Root, client: u8, moves: bool) -> AskLink {
+fn wish(group_state: &GroupState, client: u8, moves: bool) -> AskLink {
     let email = Email::new(&format!("client{client}@example.org")).expect("an address");
-    match root.accounts.iter().next().filter(|_| moves) {
+    match group_state.accounts.iter().next().filter(|_| moves) {
         None => AskLink { email, wish: LinkWish::Account { pending_rdv: None } },
         Some((folded, account)) => {
             let mut fields = Patch::default();
@@ -211,7 +211,7 @@ fn wish(root: &Root, client: u8, moves: bool) -> AskLink {
 
 /// Attempts one of the messages that wait.
 fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
-    let open: Vec<_> = shop.root.outbox.open().map(|message| message.id).collect();
+    let open: Vec<_> = shop.group_state.outbox.open().map(|message| message.id).collect();
     if open.is_empty() {
         return;
     }
@@ -233,24 +233,24 @@ struct Said {
     room_for_links: Vec<[bool; 2]>,
 }
 
-fn said(shop: &Shop, root: &Root) -> Said {
+fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let mut shop = shop.clone();
-    shop.root = root.clone();
+    shop.group_state = group_state.clone();
     let offers =
         |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
-    let first = root.accounts.keys().next().map_or("", AsRef::as_ref);
+    let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");
         [Asker::Known, Asker::Account(first)]
-            .map(|asker| root.links.has_room(&folded, asker, shop.now))
+            .map(|asker| group_state.links.has_room(&folded, asker, shop.now))
     };
     Said {
-        hash: state::hash(root),
+        hash: state::hash(group_state),
         offers: [offers(1), offers(2)],
-        appointments: root
+        appointments: group_state
             .fiches
             .keys()
-            .map(|fiche| root.appointments_of(*fiche).to_vec())
+            .map(|fiche| group_state.appointments_of(*fiche).to_vec())
             .collect(),
         room_for_links: (0..6).map(room).collect(),
     }
@@ -265,25 +265,25 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let mut story = Story::new();
-        let first = story.shop.root.clone();
+        let first = story.shop.group_state.clone();
         let mut last_stamp = first.last_stamp;
         for step in steps {
             story.take(step)?;
-            prop_assert!(story.shop.root.last_stamp >= last_stamp, "stamps never go back");
-            last_stamp = story.shop.root.last_stamp;
+            prop_assert!(story.shop.group_state.last_stamp >= last_stamp, "stamps never go back");
+            last_stamp = story.shop.group_state.last_stamp;
         }
         let shop = story.shop;
-        let live = said(&shop, &shop.root);
+        let live = said(&shop, &shop.group_state);
         let written: Vec<Vec<u8>> = shop.events.iter().map(codec::encode).collect();
         let events = written.iter().map(|bytes| codec::decode::<Event>(bytes).expect("what was written is read"));
         let events: Vec<Event> = events.collect();
         let cut = cut.index(events.len() + 1);
 
-        let at_cut = events[..cut].iter().fold(first.clone(), |root, event| root.apply(event));
+        let at_cut = events[..cut].iter().fold(first.clone(), |group_state, event| group_state.apply(event));
         let said_at_cut = said(&shop, &at_cut);
-        let replayed = events[cut..].iter().fold(at_cut.clone(), |root, event| root.apply(event));
+        let replayed = events[cut..].iter().fold(at_cut.clone(), |group_state, event| group_state.apply(event));
         prop_assert_eq!(&said(&shop, &replayed), &live);
-        prop_assert_eq!(&said(&shop, &again(&shop.root)), &live);
+        prop_assert_eq!(&said(&shop, &again(&shop.group_state)), &live);
 
         let mut in_place = first;
         events[..cut].iter().for_each(|event| in_place.apply_in_place(event));
@@ -296,7 +296,7 @@ proptest! {
         drop((held, at_cut));
         events[cut..].iter().for_each(|event| restored.apply_in_place(event));
         prop_assert_eq!(&said(&shop, &restored), &live, "a snapshot, and what came after");
-        never_overlaps(&shop.root)?;
+        never_overlaps(&shop.group_state)?;
     }
 }
 
@@ -313,13 +313,13 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
     let mut put = |was: Option<&str>, account: Box<Account>| {
         let was = was.map(Into::into);
         shop.carry_out(Event::AccountPut {
-            at: shop.root.stamp_for(shop.now),
+            at: shop.group_state.stamp_for(shop.now),
             hash: [0; 32],
             was,
             account,
             fiche: None,
         });
-        shop.root.accounts.keys().map(ToString::to_string).collect::<Vec<_>>()
+        shop.group_state.accounts.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(put(None, account("\u{212a}IM@example.org", "one")), ["\u{212a}im@example.org"]);
     assert_eq!(
@@ -388,8 +388,8 @@ fn only_taken(outcome: &Result<bool, Refusals>) -> bool {
 }
 
 /// No calendar has given an hour away twice.
-fn never_overlaps(root: &Root) -> Result<(), TestCaseError> {
-    for view in root.calendars.values() {
+fn never_overlaps(group_state: &GroupState) -> Result<(), TestCaseError> {
+    for view in group_state.calendars.values() {
         let all: Vec<_> = view.taken.iter().collect();
         prop_assert!(all.windows(2).all(|pair| pair[0].interval.end <= pair[1].interval.start));
     }

@@ -27,7 +27,7 @@ use slotbook::domain::state::command::{
     FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
 };
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::idempotency::Answered;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::time::interval_set::Interval;
@@ -37,7 +37,7 @@ use slotbook::domain::time::{Civil, Instant};
 /// The group's state, the shop's clock, and everything that has happened.
 #[derive(Clone)]
 pub(crate) struct Shop {
-    pub(crate) root: Root,
+    pub(crate) group_state: GroupState,
     pub(crate) now: Instant,
     pub(crate) events: Vec<Event>,
     /// Whether clients are written to about what happens, where the group's settings have it so.
@@ -86,7 +86,13 @@ impl Shop {
             row.length = Bounded::new(minutes).expect("a length");
             catalogue.interventions.insert(row.id, row.into());
         }
-        Self { root: Root::new(catalogue), now, events: Vec::new(), announces: false, next_id: 1 }
+        Self {
+            group_state: GroupState::new(catalogue),
+            now,
+            events: Vec::new(),
+            announces: false,
+            next_id: 1,
+        }
     }
 
     /// In Paris on the Monday before, with calendar 1 open on Tuesday 3 March 2026 from 9 to 12.
@@ -101,13 +107,13 @@ impl Shop {
     }
 
     pub(crate) fn at(mut self, now: &str) -> Self {
-        self.now = self.root.catalogue.zone().instant_of(civil(now));
+        self.now = self.group_state.catalogue.zone().instant_of(civil(now));
         self
     }
 
     /// Changes the settings, as an administrator would.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Catalogue)) -> Self {
-        change(Arc::make_mut(&mut self.root.catalogue));
+        change(Arc::make_mut(&mut self.group_state.catalogue));
         self
     }
 
@@ -142,7 +148,7 @@ impl Shop {
 
     fn series(&self, from: &str, to: &str, rrule: &str) -> Series {
         let rule = if rrule.is_empty() { None } else { Some(rrule.parse().expect("a rule")) };
-        let zone = self.root.catalogue.zone();
+        let zone = self.group_state.catalogue.zone();
         Series::new(zone, civil(from), civil(to), rule, Exceptions::default()).expect("a series")
     }
 
@@ -156,7 +162,7 @@ impl Shop {
             updated_at: self.now,
             rare: None,
         };
-        self.root.put_vevent(row.into());
+        self.group_state.put_vevent(row.into());
     }
 
     fn id(&mut self) -> u64 {
@@ -170,22 +176,26 @@ impl Shop {
         let mut fiche = Fiche::new(id, self.now);
         fiche.lastname = Name::new(name).expect("a name");
         fiche.email = Some(Email::new(email).expect("an address"));
-        self.root.put_fiche(fiche.into());
+        self.group_state.put_fiche(fiche.into());
         id
     }
 
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
         let event = if self.announces {
-            let messages =
-                announcement::messages(&self.root, &self.root.apply(&event), &event, self.now);
+            let messages = announcement::messages(
+                &self.group_state,
+                &self.group_state.apply(&event),
+                &event,
+                self.now,
+            );
             event.announced_by(messages)
         } else {
             event
         };
         let number = u8::try_from(self.events.len() % 250).expect("small");
         let event = if number.is_multiple_of(3) {
-            let at = self.root.apply(&event).last_stamp;
+            let at = self.group_state.apply(&event).last_stamp;
             let answered = Answered {
                 scope: [number % 7; 32],
                 body: [number; 32],
@@ -196,7 +206,7 @@ impl Shop {
         } else {
             event
         };
-        self.root = self.root.apply(&event);
+        self.group_state = self.group_state.apply(&event);
         self.events.push(event);
     }
 
@@ -208,7 +218,7 @@ impl Shop {
             legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
             order: self.id(),
         };
-        let event = book::decide(&self.root, command, &draws, self.now)?;
+        let event = book::decide(&self.group_state, command, &draws, self.now)?;
         self.carry_out(event);
         Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
     }
@@ -221,7 +231,7 @@ impl Shop {
     }
 
     pub(crate) fn cancel(&mut self, id: VeventId, right: CancelRight) -> Result<bool, Refusal> {
-        match cancellation::decide(&self.root, &CancelAppointment { id, right }, self.now)? {
+        match cancellation::decide(&self.group_state, &CancelAppointment { id, right }, self.now)? {
             Cancellation::AlreadyCancelled => Ok(false),
             Cancellation::Cancelled(event) => {
                 self.carry_out(event);
@@ -233,7 +243,7 @@ impl Shop {
     /// Does something to the agenda by a professional's hand; whether it changed anything.
     pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
         let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
-        match manual_change::decide(&self.root, command, &draws, self.now)? {
+        match manual_change::decide(&self.group_state, command, &draws, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);
@@ -245,7 +255,7 @@ impl Shop {
     /// Changes a record, or makes one; whether it changed anything.
     pub(crate) fn changes(&mut self, change: &RecordChange) -> Result<bool, Refusals> {
         let new_id = self.id();
-        match record_change::decide(&self.root, change, new_id, self.now)? {
+        match record_change::decide(&self.group_state, change, new_id, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);
@@ -259,7 +269,7 @@ impl Shop {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
         let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
-        let asked = enrolment::ask(&self.root, command, &draws, self.now)?;
+        let asked = enrolment::ask(&self.group_state, command, &draws, self.now)?;
         let mailed = matches!(asked, Event::AccountLinkAsked { .. });
         self.carry_out(asked);
         Ok(mailed.then_some(hash))
@@ -270,14 +280,14 @@ impl Shop {
         let new_fiche = FicheId::new(self.id()).expect("an id");
         let command =
             FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
-        let event = enrolment::follow(&self.root, &command, new_fiche, self.now)?;
+        let event = enrolment::follow(&self.group_state, &command, new_fiche, self.now)?;
         self.carry_out(event);
         Ok(())
     }
 
     /// One step of the sending of a message; whether it was due.
     pub(crate) fn delivers(&mut self, step: &Deliver) -> bool {
-        let decided = delivery::decide(&self.root, step, self.now);
+        let decided = delivery::decide(&self.group_state, step, self.now);
         let due = decided.is_some();
         decided.into_iter().for_each(|event| self.carry_out(event));
         due
@@ -288,11 +298,11 @@ impl Shop {
         let start = civil(start);
         self.by_hand(&PutVevent::Change(
             id,
-            redrawn(move |root, row| {
+            redrawn(move |group_state, row| {
                 row.calendar_id = calendar(on);
                 if let Kind::Appointment(appointment) = &mut row.kind {
                     appointment.civil_start = start;
-                    appointment.start = root.catalogue.zone().instant_of(start);
+                    appointment.start = group_state.catalogue.zone().instant_of(start);
                 }
             }),
         ))
@@ -311,23 +321,33 @@ impl Shop {
         from: &str,
         to: &str,
     ) -> Vec<Civil> {
-        let zone = self.root.catalogue.zone();
+        let zone = self.group_state.catalogue.zone();
         let ids: Vec<InterventionId> = interventions.iter().map(|id| intervention(*id)).collect();
-        let chain = self.root.catalogue.chain(&ids, channel).expect("a chain");
+        let chain = self.group_state.catalogue.chain(&ids, channel).expect("a chain");
         let window =
             Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
-        let view = self.root.calendars.get(&calendar(on)).expect("a calendar");
+        let view = self.group_state.calendars.get(&calendar(on)).expect("a calendar");
         let mut starts = Vec::new();
-        free_starts(&self.root.catalogue, view, &chain, window, self.now, channel, &mut starts);
+        free_starts(
+            &self.group_state.catalogue,
+            view,
+            &chain,
+            window,
+            self.now,
+            channel,
+            &mut starts,
+        );
         starts.into_iter().map(|start| zone.civil_of(start)).collect()
     }
 }
 
 /// A draft that changes the event that is there.
-pub(crate) fn redrawn(change: impl Fn(&Root, &mut Vevent) + Send + Sync + 'static) -> VeventDraft {
-    VeventDraft::new(move |root, before, _, _| {
+pub(crate) fn redrawn(
+    change: impl Fn(&GroupState, &mut Vevent) + Send + Sync + 'static,
+) -> VeventDraft {
+    VeventDraft::new(move |group_state, before, _, _| {
         let mut row = before.expect("it is there").clone();
-        change(root, &mut row);
+        change(group_state, &mut row);
         Ok(row)
     })
 }

@@ -88,7 +88,7 @@ impl Story {
             calendar.maxrdv_period = Bounded::new(self.maxrdv_period).expect("minutes");
         });
         let first = shop.now;
-        let zone = shop.root.catalogue.zone();
+        let zone = shop.group_state.catalogue.zone();
         for (span, only, daily) in &self.open {
             let Some(series) = series(zone, first, *span, *daily) else { continue };
             let permits = Permits::only(only.iter().map(|id| intervention(*id)).collect());
@@ -146,7 +146,7 @@ struct Naive {
 
 impl Naive {
     fn new(story: &Story, shop: &Shop) -> Self {
-        let zone = shop.root.catalogue.zone();
+        let zone = shop.group_state.catalogue.zone();
         let first = zone.instant_of(super::shop::civil(story.midnight));
         let on_the_wall = |span: Span, day: i64| {
             let start = zone.civil_of(first).plus_seconds(span.0 * MINUTE + day * DAY);
@@ -255,13 +255,13 @@ proptest! {
         let shop = story.shop();
         let naive = Naive::new(&story, &shop);
         let ids: Vec<_> = story.chain.iter().map(|id| intervention(*id)).collect();
-        let chain = shop.root.catalogue.chain(&ids, story.channel).expect("a chain");
+        let chain = shop.group_state.catalogue.chain(&ids, story.channel).expect("a chain");
         let first = naive.zone.instant_of(super::shop::civil(story.midnight));
         let start = first.plus_minutes(story.window.0);
         let window = Interval { start, end: start.plus_minutes(story.window.1) };
-        let view = shop.root.calendars.get(&calendar(1)).expect("a calendar");
+        let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
         let mut offered = Vec::new();
-        free_starts(&shop.root.catalogue, view, &chain, window, shop.now, story.channel, &mut offered);
+        free_starts(&shop.group_state.catalogue, view, &chain, window, shop.now, story.channel, &mut offered);
         let mut expected = Vec::new();
         for minute in 0..story.window.1 {
             let start = window.start.plus_minutes(minute);
@@ -269,7 +269,7 @@ proptest! {
             if obstacles.is_empty() && (story.channel != Channel::BackOffice || naive.on_midnight_grid(start)) {
                 expected.push(start);
             }
-            let found = bookable(&shop.root.catalogue, view, &chain, start, shop.now, story.channel);
+            let found = bookable(&shop.group_state.catalogue, view, &chain, start, shop.now, story.channel);
             let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(name).collect();
             names.dedup();
             prop_assert_eq!(&names, &obstacles, "at {:?}", naive.zone.civil_of(start));
@@ -326,13 +326,13 @@ fn books_as_offered(
 #[test]
 fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
     let shop = Shop::in_zone("Paris", "2026-10-24 00:00");
-    let zone = shop.root.catalogue.zone();
+    let zone = shop.group_state.catalogue.zone();
     // 03:00 summer time on the 25th, shown as 02:00 for the second time.
     let second_pass = shop.now.plus_minutes(27 * 60);
     assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
     let chain =
-        shop.root.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
-    let view = shop.root.calendars.get(&calendar(1)).expect("a calendar");
+        shop.group_state.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
+    let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
     for (begins, offered) in [
         (0, vec![60, 90]),
         (30, vec![60, 90]),
@@ -345,7 +345,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
         };
         let mut starts = Vec::new();
         free_starts(
-            &shop.root.catalogue,
+            &shop.group_state.catalogue,
             view,
             &chain,
             window,

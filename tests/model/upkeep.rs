@@ -4,7 +4,7 @@ use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::invariants::{self, Broken};
 use slotbook::domain::state::upkeep;
 use slotbook::domain::time::{DAY, HOUR};
@@ -13,8 +13,8 @@ use slotbook::store::state;
 
 use super::shop::{SECRET, Shop, booking_of, by_pro, civil};
 
-fn start(root: &Root, id: VeventId) -> i64 {
-    root.rows.get(&id).expect("it is there").appointment().expect("it is one").start.0
+fn start(group_state: &GroupState, id: VeventId) -> i64 {
+    group_state.rows.get(&id).expect("it is there").appointment().expect("it is one").start.0
 }
 
 /// A shop whose appointments were made by a zone database that had its clocks an hour behind.
@@ -28,22 +28,22 @@ fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
         ids.extend(shop.book(&wish).expect("free"));
     }
     for id in &ids[1..] {
-        let mut row = Vevent::clone(shop.root.rows.get(id).expect("booked"));
+        let mut row = Vevent::clone(shop.group_state.rows.get(id).expect("booked"));
         if let Kind::Appointment(appointment) = &mut row.kind {
             appointment.start = appointment.start.plus_seconds(HOUR);
         }
-        let at = shop.root.last_stamp;
+        let at = shop.group_state.last_stamp;
         shop.carry_out(Event::VeventPut { at, row: Box::new(row) });
     }
-    shop.root.tzdata = "1999a".into();
+    shop.group_state.tzdata = "1999a".into();
     (shop, ids)
 }
 
 #[test]
 fn appointments_to_come_follow_another_zone_database_and_replay_does_the_same() {
     let (shop, ids) = shop_of_another_release();
-    let event = upkeep::resolve(&shop.root, shop.now).expect("another release");
-    let next = shop.root.apply(&event);
+    let event = upkeep::resolve(&shop.group_state, shop.now).expect("another release");
+    let next = shop.group_state.apply(&event);
     let zone = next.catalogue.zone();
     for (id, time) in ids.iter().zip(["2026-03-03 09:00", "2026-03-03 10:00", "2026-03-03 12:00"]) {
         assert_eq!(start(&next, *id), zone.instant_of(civil(time)).0, "{time}");
@@ -51,21 +51,22 @@ fn appointments_to_come_follow_another_zone_database_and_replay_does_the_same() 
     assert_eq!(invariants::broken(&next), []);
     assert_eq!(upkeep::resolve(&next, shop.now), None, "once is enough");
     let again: Event = codec::decode(&codec::encode(&event)).expect("it was just encoded");
-    assert_eq!(state::hash(&shop.root.apply(&again)), state::hash(&next));
-    assert_ne!(state::hash(&next), state::hash(&shop.root));
+    assert_eq!(state::hash(&shop.group_state.apply(&again)), state::hash(&next));
+    assert_ne!(state::hash(&next), state::hash(&shop.group_state));
 }
 
 #[test]
 fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     let (shop, ids) = shop_of_another_release();
-    let noon = shop.root.catalogue.zone().instant_of(civil("2026-03-03 12:30"));
-    let next = shop.root.apply(&upkeep::resolve(&shop.root, noon).expect("another release"));
+    let noon = shop.group_state.catalogue.zone().instant_of(civil("2026-03-03 12:30"));
+    let next =
+        shop.group_state.apply(&upkeep::resolve(&shop.group_state, noon).expect("another release"));
     assert_eq!(
         start(&next, ids[1]),
-        start(&shop.root, ids[1]),
+        start(&shop.group_state, ids[1]),
         "it was at eleven, and that is over"
     );
-    assert_ne!(start(&next, ids[2]), start(&shop.root, ids[2]));
+    assert_ne!(start(&next, ids[2]), start(&shop.group_state, ids[2]));
     // The one that was at nine by the old rules now stands where the other one is.
     let mut row = Vevent::clone(next.rows.get(&ids[2]).expect("there"));
     if let Kind::Appointment(appointment) = &mut row.kind {
@@ -83,18 +84,18 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
     let gone = shop.book(&booking_of("gone", "2026-03-03 09:30")).expect("free")[0];
     shop.cancel(gone, CancelRight::Secret(SECRET.into())).expect("in time");
     let later = shop.now.plus_seconds(10 * DAY);
-    assert_eq!(upkeep::deleted_before(&shop.root, shop.now), [], "not yet");
-    let ids = upkeep::deleted_before(&shop.root, later);
+    assert_eq!(upkeep::deleted_before(&shop.group_state, shop.now), [], "not yet");
+    let ids = upkeep::deleted_before(&shop.group_state, later);
     assert_eq!(ids, [gone]);
     assert_eq!(
-        upkeep::remove(&shop.root, &[kept], later, later),
+        upkeep::remove(&shop.group_state, &[kept], later, later),
         None,
         "what lives is never removed"
     );
-    let next = shop
-        .root
-        .apply(&upkeep::remove(&shop.root, &[gone, kept], later, later).expect("one is deleted"));
+    let next = shop.group_state.apply(
+        &upkeep::remove(&shop.group_state, &[gone, kept], later, later).expect("one is deleted"),
+    );
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
-    assert_eq!(next.spent.vevent, shop.root.spent.vevent);
+    assert_eq!(next.spent.vevent, shop.group_state.spent.vevent);
     assert_eq!(invariants::broken(&next), []);
 }

@@ -90,7 +90,7 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(exported(&copy), exported(&data));
     let hashes = |data| {
         let loaded = recovery::load(data).expect("a store");
-        loaded.roots.iter().map(state::hash).collect::<Vec<_>>()
+        loaded.group_states.iter().map(state::hash).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&copy), hashes(&data));
     let again = run(&["backup", to], &data);

@@ -20,13 +20,13 @@ struct Image(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Image {
     fn of(data: &Path) -> Self {
-        fn read(folder: &Path, root: &Path, image: &mut Image) {
+        fn read(folder: &Path, group_state: &Path, image: &mut Image) {
             for entry in std::fs::read_dir(folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
                 if path.is_dir() {
-                    read(&path, root, image);
+                    read(&path, group_state, image);
                 } else if path.is_file() {
-                    let name = path.strip_prefix(root).expect("below").to_owned();
+                    let name = path.strip_prefix(group_state).expect("below").to_owned();
                     image.0.insert(name, std::fs::read(&path).expect("a file"));
                 }
             }

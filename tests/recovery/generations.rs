@@ -12,7 +12,7 @@ use slotbook::domain::records::text::{Email, LongText, Name, Text};
 use slotbook::domain::state::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::compaction::{Compacted, Look};
@@ -50,7 +50,7 @@ impl Running {
         let clock = Arc::new(ManualClock::at(Instant(midnight().0 - DAY)));
         let parts = Parts {
             directory: loaded.directory,
-            roots: loaded.roots,
+            group_states: loaded.group_states,
             clock: Arc::clone(&clock) as Arc<_>,
             draws: Draws::seeded([7; 32]),
             wiring: Wiring::direct(),
@@ -96,19 +96,19 @@ impl Running {
         self.engine.write(group(), Command::CancelAppointment(wish)).await.expect("it is there");
     }
 
-    fn root(&self) -> Arc<Root> {
-        self.engine.published().root(group()).expect("it is there")
+    fn group_state(&self) -> Arc<GroupState> {
+        self.engine.published().group_state(group()).expect("it is there")
     }
 
     /// Ends it, and holds what is read again against what was there.
     async fn ends_whole(self, data: &Path) {
-        let before = state::hash(&self.root());
+        let before = state::hash(&self.group_state());
         self.engine.shut_down().await;
         let journal = self.journal;
         let ended = tokio::task::spawn_blocking(move || journal.join().expect("no panic"));
         ended.await.expect("joined").expect("it closes");
         let loaded = recovery::load(data).expect("a store");
-        assert_eq!(state::hash(&loaded.roots[0]), before);
+        assert_eq!(state::hash(&loaded.group_states[0]), before);
     }
 }
 
@@ -213,8 +213,11 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
         assert_eq!(running.engine.remove_deleted(5).await, 0, "they were deleted just now");
         running.clock.set(running.engine.clock().now().plus_seconds(5 * DAY + 1));
         assert_eq!(running.engine.remove_deleted(5).await, usize::try_from(ROUND).expect("small"));
-        let root = running.root();
-        assert!(root.rows.contains_key(&kept) && root.rows.values().all(|row| !row.deleted));
+        let group_state = running.group_state();
+        assert!(
+            group_state.rows.contains_key(&kept)
+                && group_state.rows.values().all(|row| !row.deleted)
+        );
         let made;
         (compactor, made) = tokio::task::spawn_blocking(move || {
             let made = compactor.compact().expect("the disk takes it");
@@ -224,12 +227,13 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
         .expect("joined");
         assert_eq!(made, Some(Compacted { copied: 0, written: 2 }));
         let mut bytes = 0;
-        let counted: Result<(), std::convert::Infallible> = state::write_group(&root, |frame| {
-            bytes += frame.len();
-            Ok(())
-        });
+        let counted: Result<(), std::convert::Infallible> =
+            state::write_group(&group_state, |frame| {
+                bytes += frame.len();
+                Ok(())
+            });
         counted.expect("counting never fails");
-        sizes.push((root.rows.len(), bytes));
+        sizes.push((group_state.rows.len(), bytes));
     }
     assert_eq!((sizes[1], sizes[2]), (sizes[0], sizes[0]), "events and bytes of a snapshot");
     drop(compactor);

@@ -122,7 +122,7 @@ async fn power_cuts_lose_nothing_that_was_answered() {
             Ok(disk) => disk,
             Err(reason) => {
                 return println!(
-                    "skipped: a loop device cannot be mounted here (it takes root): {reason}"
+                    "skipped: a loop device cannot be mounted here (it takes group_state): {reason}"
                 );
             }
         };
@@ -170,7 +170,7 @@ fn a_power_cut_amid_the_first_creation_leaves_all_or_nothing() {
             Ok(disk) => disk,
             Err(reason) => {
                 return println!(
-                    "skipped: a loop device cannot be mounted here (it takes root): {reason}"
+                    "skipped: a loop device cannot be mounted here (it takes group_state): {reason}"
                 );
             }
         };

@@ -10,7 +10,7 @@ use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionI
 use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
 use slotbook::domain::state::event::Event;
-use slotbook::domain::state::group_state::Root;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, HOUR, Instant};
 use slotbook::engine::quarantine::Aside;
 use slotbook::engine::recovery;
@@ -58,7 +58,7 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     write_nonsense(&data, 2, 3);
     let before = aside(&data);
     assert_eq!(
-        (before.waiting.len(), before.base.as_ref().map(|root| root.sequence)),
+        (before.waiting.len(), before.base.as_ref().map(|group_state| group_state.sequence)),
         (3, Some(0))
     );
 
@@ -140,7 +140,8 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     document["groups"].as_array_mut().expect("a list").push(other);
     let data = store_of(folder.path(), &document);
     let loaded = recovery::load(&data).expect("a store");
-    let [mut first, mut second]: [Root; 2] = loaded.roots.try_into().expect("two groups");
+    let [mut first, mut second]: [GroupState; 2] =
+        loaded.group_states.try_into().expect("two groups");
     let mut log = loaded.store.into_log().expect("it opens");
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
@@ -174,7 +175,10 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let base = aside.base.as_ref().expect("it stood well before");
     assert_eq!((base.sequence, state::hash(base)), (150, state::hash(&first)));
     assert_eq!(base.appointments_of(FicheId::new(150).expect("an id")).len(), 1);
-    assert_eq!(loaded.roots.iter().map(state::hash).collect::<Vec<_>>(), [state::hash(&second)]);
+    assert_eq!(
+        loaded.group_states.iter().map(state::hash).collect::<Vec<_>>(),
+        [state::hash(&second)]
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::domain::records::record_change::Record as _;
 use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
@@ -49,17 +49,18 @@ pub const fn channel(caller: &Caller, from_web: bool) -> Channel {
 /// # Errors
 /// Every refusal of spec 7, in the order of contract 2.
 pub fn decide(
-    root: &Root,
+    state: &GroupState,
     command: &BookAppointment,
     draws: &BookingDraws,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let mut opening = open(root, command, draws, now)?;
+    let mut opening = open(state, command, draws, now)?;
     let mut obstacles = Vec::new();
     while let Some(calendar) = opening.next_candidate() {
-        let view = root.calendars.get(&calendar).expect("every calendar has a view");
-        match bookable(&root.catalogue, view, &opening.chain, opening.start, now, opening.channel) {
-            Ok(()) => return Ok(opening.booked_on(calendar, root, command, draws, now)),
+        let view = state.calendars.get(&calendar).expect("every calendar has a view");
+        match bookable(&state.catalogue, view, &opening.chain, opening.start, now, opening.channel)
+        {
+            Ok(()) => return Ok(opening.booked_on(calendar, state, command, draws, now)),
             Err(found) => obstacles = found,
         }
     }
@@ -71,12 +72,12 @@ pub fn decide(
 /// # Errors
 /// As [`decide`], save NotAvailable where only a calendar can tell.
 pub fn open(
-    root: &Root,
+    state: &GroupState,
     command: &BookAppointment,
     draws: &BookingDraws,
     now: Instant,
 ) -> Result<Opening, Refusals> {
-    let catalogue = &root.catalogue;
+    let catalogue = &state.catalogue;
     let channel = channel(&command.caller, command.from_web);
     may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
         .map_err(|refusal| vec![refusal])?;
@@ -90,14 +91,14 @@ pub fn open(
             "must be the id of one of the group's calendars",
         )));
     }
-    let fiche = fiche_for(root, command, draws, now)?;
-    let offering = offering(root, command.calendar_id, &chain, channel, now);
+    let fiche = fiche_for(state, command, draws, now)?;
+    let offering = offering(state, command.calendar_id, &chain, channel, now);
     // What is not offered at all is not too soon or too far, and its lead times are nobody's business.
     let offered = |id: &CalendarId| catalogue.not_offered(*id, &chain, channel).next().is_none();
     if channel.follows_module_rules() && offering.iter().all(offered) {
         lead_times_allow(catalogue, &offering, start, now).map_err(|refusal| vec![refusal])?;
     }
-    client_rules(root, fiche.0, chain.interval_from(start), chain.legs().len(), channel, now)?;
+    client_rules(state, fiche.0, chain.interval_from(start), chain.legs().len(), channel, now)?;
     let mut candidates = offering;
     candidates.sort_by_key(|id| scrambled(draws.order ^ id.number()));
     let named = command.calendar_id.is_some();
@@ -121,19 +122,19 @@ impl Opening {
     pub fn booked_on(
         self,
         calendar_id: CalendarId,
-        root: &Root,
+        state: &GroupState,
         command: &BookAppointment,
         draws: &BookingDraws,
         now: Instant,
     ) -> Event {
-        let at = root.stamp_for(now);
-        let group = &root.catalogue.group;
+        let at = state.stamp_for(now);
+        let group = &state.catalogue.group;
         let by_default = if command.from_web { group.check_sms_from_web } else { group.check_sms };
         let rare = Rare {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
             customs: with_customs(
-                root,
+                state,
                 Model::Vevent,
                 Customs::default(),
                 &command.customs,
@@ -141,7 +142,7 @@ impl Opening {
             ),
             ..Rare::default()
         };
-        let zone = root.catalogue.zone();
+        let zone = state.catalogue.zone();
         let leg = |((leg, interval), (id, key)): (
             (crate::domain::booking::bookable::Leg, Interval),
             &(_, _),
@@ -214,15 +215,15 @@ fn start_of(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<Instant
 
 /// For whom the booking is: a fiche that is there, changed where a professional says so, or a new one. Contract 6.
 fn fiche_for(
-    root: &Root,
+    state: &GroupState,
     command: &BookAppointment,
     draws: &BookingDraws,
     now: Instant,
 ) -> Result<(FicheId, Option<Box<Fiche>>), Refusals> {
     let client = &command.client;
-    let mut faults = custom_faults(root, Model::Vevent, &command.customs, command, true);
-    let at = root.stamp_for(now);
-    if let Some((id, fiche)) = named_fiche(root, command)? {
+    let mut faults = custom_faults(state, Model::Vevent, &command.customs, command, true);
+    let at = state.stamp_for(now);
+    if let Some((id, fiche)) = named_fiche(state, command)? {
         if fiche.deleted {
             return Err(invalid(Fault::new(
                 "fiche.id",
@@ -234,7 +235,7 @@ fn fiche_for(
             refuse_faults(faults)?;
             return Ok((id, None));
         }
-        faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, false));
+        faults.extend(custom_faults(state, Model::Fiche, &client.customs, command, false));
         refuse_faults(faults)?;
         if client.fields.is_empty() && client.customs.is_empty() {
             return Ok((id, None));
@@ -242,7 +243,7 @@ fn fiche_for(
         let mut changed = Fiche::clone(fiche);
         client.fields.apply_to(&mut changed);
         changed.customs =
-            with_customs(root, Model::Fiche, changed.customs, &client.customs, &command.caller);
+            with_customs(state, Model::Fiche, changed.customs, &client.customs, &command.caller);
         let is_nameless = |fiche: &Fiche| fiche.lastname.is_blank() && fiche.firstname.is_blank();
         if is_nameless(&changed) && !is_nameless(fiche) {
             return Err(invalid(Fault::new(
@@ -258,13 +259,13 @@ fn fiche_for(
         .as_ref()
         .filter(|_| command.from_web)
         .map(crate::domain::records::text::Email::folded);
-    let known = known.and_then(|folded| root.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
+    let known = known.and_then(|folded| state.fiche_of_email(&folded).map(|fiche| (folded, fiche)));
     match (&known, &command.caller) {
-        (None, Caller::Application) if !root.catalogue.group.open => {
+        (None, Caller::Application) if !state.catalogue.group.open => {
             refuse_faults(faults)?;
             return Err(vec![Refusal::EmailNotFound]);
         }
-        (Some((folded, _)), Caller::Application) if root.accounts.contains_key(folded) => {
+        (Some((folded, _)), Caller::Application) if state.accounts.contains_key(folded) => {
             refuse_faults(faults)?;
             return Err(vec![Refusal::EmailAlreadyExists]);
         }
@@ -279,11 +280,12 @@ fn fiche_for(
     client.fields.apply_to(&mut made);
     made.from_web = command.from_web;
     made.deleted = false;
-    made.customs = with_customs(root, Model::Fiche, made.customs, &client.customs, &command.caller);
+    made.customs =
+        with_customs(state, Model::Fiche, made.customs, &client.customs, &command.caller);
     if made.lastname.is_blank() && made.firstname.is_blank() {
         faults.push(Refusal::InvalidParameter(nameless()));
     }
-    faults.extend(custom_faults(root, Model::Fiche, &client.customs, command, true));
+    faults.extend(custom_faults(state, Model::Fiche, &client.customs, command, true));
     refuse_faults(faults)?;
     Ok((made.id, Some(Box::new(made))))
 }
@@ -291,7 +293,7 @@ fn fiche_for(
 /// The fiche that is booked for because the caller says so or is an account; what another account calls its own is as
 /// absent to an account as what is not there. Contract 2, 6.
 fn named_fiche<'r>(
-    root: &'r Root,
+    state: &'r GroupState,
     command: &BookAppointment,
 ) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Refusals> {
     let (id, owned) = match (&command.caller, command.client.id) {
@@ -302,7 +304,7 @@ fn named_fiche<'r>(
         (Caller::Application | Caller::Pro(_), Some(id)) => (id, true),
         (Caller::Application | Caller::Pro(_), None) => return Ok(None),
     };
-    match root.fiches.get(&id).filter(|_| owned) {
+    match state.fiches.get(&id).filter(|_| owned) {
         Some(fiche) => Ok(Some((id, fiche))),
         None => Err(invalid(Fault::new("fiche.id", not_bookable_for(&command.caller)))),
     }
@@ -330,7 +332,7 @@ fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
 /// What is wrong with given customised attributes: unknown names, and required ones that are missing where the object
 /// is made. Contract 9.
 fn custom_faults(
-    root: &Root,
+    state: &GroupState,
     model: Model,
     given: &GivenCustoms,
     command: &BookAppointment,
@@ -346,11 +348,11 @@ fn custom_faults(
     let unknown = given
         .iter()
         .filter(|(name, value)| {
-            value.is_some() && root.catalogue.customfield(model, *name).is_none()
+            value.is_some() && state.catalogue.customfield(model, *name).is_none()
         })
         .map(|(name, _)| fault(name.to_string(), "the group has not defined this attribute"));
     let pro = matches!(command.caller, Caller::Pro(_));
-    let missing = root
+    let missing = state
         .catalogue
         .demanded(model, pro)
         .filter(|demanded| {
@@ -362,17 +364,18 @@ fn custom_faults(
 
 /// Customised attributes with the given values set, where the caller may set them. Contract 9.
 fn with_customs(
-    root: &Root,
+    state: &GroupState,
     model: Model,
     mut customs: Customs,
     given: &GivenCustoms,
     caller: &Caller,
 ) -> Customs {
     for (name, value) in given {
-        let settable = root.catalogue.customfield(model, *name).is_some_and(|field| match caller {
-            Caller::Pro(_) => true,
-            Caller::Application | Caller::Account(_) => field.user_visible,
-        });
+        let settable =
+            state.catalogue.customfield(model, *name).is_some_and(|field| match caller {
+                Caller::Pro(_) => true,
+                Caller::Application | Caller::Account(_) => field.user_visible,
+            });
         if settable {
             customs.set(*name, value.clone());
         }
@@ -383,7 +386,7 @@ fn with_customs(
 /// The calendars that offer the chain: the named one whatever it offers, else every one that shows it and has an
 /// availability ahead for each leg. Contract 2, 4.
 fn offering(
-    root: &Root,
+    state: &GroupState,
     named: Option<CalendarId>,
     chain: &Chain,
     channel: Channel,
@@ -392,14 +395,14 @@ fn offering(
     if let Some(id) = named {
         return vec![id];
     }
-    let zone = root.catalogue.zone();
+    let zone = state.catalogue.zone();
     let offers = |id: &CalendarId| {
-        let view = root.calendars.get(id).expect("every calendar has a view");
-        root.catalogue.not_offered(*id, chain, channel).next().is_none()
+        let view = state.calendars.get(id).expect("every calendar has a view");
+        state.catalogue.not_offered(*id, chain, channel).next().is_none()
             && (!channel.follows_module_rules()
                 || chain.legs().iter().all(|leg| view.rules.offers(zone, leg.intervention_id, now)))
     };
-    root.catalogue.calendars.keys().copied().filter(offers).collect()
+    state.catalogue.calendars.keys().copied().filter(offers).collect()
 }
 
 /// Too soon or too far only where that holds on every calendar in question. Contract 2.
@@ -433,16 +436,16 @@ fn lead_times_allow(
 /// SameTimeRdv, MintimeBetween, MaxRdvNumber: all that fail, together. The legs of one chain are not held against one
 /// another, and count one each. Contract 2, 6.
 fn client_rules(
-    root: &Root,
+    state: &GroupState,
     client: FicheId,
     interval: Interval,
     legs: usize,
     channel: Channel,
     now: Instant,
 ) -> Result<(), Refusals> {
-    let group = &root.catalogue.group;
+    let group = &state.catalogue.group;
     let upcoming =
-        || root.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
+        || state.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
     let mut refusals: Refusals = Vec::new();
     if let Some(other) = upcoming().find(|other| other.meets(interval)) {
         refusals.push(Refusal::SameTimeRdv { other });

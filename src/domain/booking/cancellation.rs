@@ -2,7 +2,7 @@
 
 use crate::domain::state::command::{CancelAppointment, CancelRight};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 
@@ -21,11 +21,11 @@ pub enum Cancellation {
 /// NoResult where there is no such appointment, it is not the account's or the secret is not its own; MintimeAnnulation where a client comes
 /// later than the calendar allows (exactly `mintime_annulation` minutes before is in time).
 pub fn decide(
-    root: &Root,
+    state: &GroupState,
     command: &CancelAppointment,
     now: Instant,
 ) -> Result<Cancellation, Refusal> {
-    let row = root.rows.get(&command.id).ok_or(Refusal::NoResult)?;
+    let row = state.rows.get(&command.id).ok_or(Refusal::NoResult)?;
     let appointment = row.appointment().ok_or(Refusal::NoResult)?;
     let entitled = match &command.right {
         CancelRight::Pro => true,
@@ -40,14 +40,14 @@ pub fn decide(
     }
     if matches!(command.right, CancelRight::Account(_) | CancelRight::Secret(_)) {
         let calendar =
-            root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+            state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
         let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
         if now > until {
             return Err(Refusal::MintimeAnnulation { until });
         }
     }
     Ok(Cancellation::Cancelled(Event::AppointmentCancelled {
-        at: root.stamp_for(now),
+        at: state.stamp_for(now),
         id: command.id,
     }))
 }

@@ -6,7 +6,7 @@ use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
@@ -59,15 +59,15 @@ pub fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
 /// # Errors
 /// NoResult, InvalidParameter, NotAvailable, in this order.
 pub fn decide(
-    root: &Root,
+    state: &GroupState,
     command: &PutVevent,
     draws: &VeventDraws,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
-    let Some(placing) = open(root, command, draws, now)? else { return Ok(None) };
+    let Some(placing) = open(state, command, draws, now)? else { return Ok(None) };
     if let Some(room) = &placing.room {
-        let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel)
+        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
+        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
             .map_err(not_available)?;
     }
     Ok(Some(placing.placed()))
@@ -79,18 +79,18 @@ pub fn decide(
 /// # Errors
 /// As [`decide`], save NotAvailable.
 pub fn open(
-    root: &Root,
+    state: &GroupState,
     command: &PutVevent,
     draws: &VeventDraws,
     now: Instant,
 ) -> Result<Option<Placing>, Refusals> {
-    let at = root.stamp_for(now);
-    let find = |id| root.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
+    let at = state.stamp_for(now);
+    let find = |id| state.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
     let (before, mut row) = match command {
-        PutVevent::Make(draft) => (None, draft.draw_up(root, None, draws, at).map_err(faulty)?),
+        PutVevent::Make(draft) => (None, draft.draw_up(state, None, draws, at).map_err(faulty)?),
         PutVevent::Change(id, draft) => {
             let before = find(id)?;
-            (Some(before), draft.draw_up(root, Some(before), draws, at).map_err(faulty)?)
+            (Some(before), draft.draw_up(state, Some(before), draws, at).map_err(faulty)?)
         }
         PutVevent::Delete(id) => {
             let before = find(id)?;
@@ -105,8 +105,8 @@ pub fn open(
             return Ok(None);
         }
     }
-    client_is_live(root, before, &row).map_err(|fault| faulty(vec![fault]))?;
-    demanded_customs(root, before, &row).map_err(faulty)?;
+    client_is_live(state, before, &row).map_err(|fault| faulty(vec![fault]))?;
+    demanded_customs(state, before, &row).map_err(faulty)?;
     row.updated_at = at;
     let room = newly_taken(before, &row);
     Ok(Some(Placing { at, row: Box::new(row), room }))
@@ -134,26 +134,30 @@ fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
 }
 
 /// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Contract 6.
-fn client_is_live(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
+fn client_is_live(state: &GroupState, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
     let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else {
         return Ok(());
     };
     let same = before
         .and_then(|before| before.appointment())
         .is_some_and(|before| before.fiche_id == client);
-    if same || root.fiches.get(&client).is_none_or(|fiche| !fiche.deleted) {
+    if same || state.fiches.get(&client).is_none_or(|fiche| !fiche.deleted) {
         return Ok(());
     }
     Err(Fault::new("fiche_id", format!("fiche {client} is deleted: restore it first")))
 }
 
 /// An event that becomes an appointment must have what the group demands of one. Contract 9.
-fn demanded_customs(root: &Root, before: Option<&Vevent>, row: &Vevent) -> Result<(), Vec<Fault>> {
+fn demanded_customs(
+    state: &GroupState,
+    before: Option<&Vevent>,
+    row: &Vevent,
+) -> Result<(), Vec<Fault>> {
     if row.appointment().is_none() || before.is_some_and(|before| before.appointment().is_some()) {
         return Ok(());
     }
     let customs = row.rare.as_ref().map(|rare| &rare.customs);
-    let missing = root.catalogue.demanded(Model::Vevent, true);
+    let missing = state.catalogue.demanded(Model::Vevent, true);
     let missing =
         missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
     let faults: Vec<Fault> =
@@ -175,12 +179,12 @@ fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
 ///
 /// # Errors
 /// ClocksOverlap for the first that meets another.
-pub(crate) fn all_stand_free(root: &Root, now: Instant) -> Result<(), Refusals> {
-    for row in root.rows.values().filter(|row| !row.deleted) {
+pub(crate) fn all_stand_free(state: &GroupState, now: Instant) -> Result<(), Refusals> {
+    for row in state.rows.values().filter(|row| !row.deleted) {
         let Some(appointment) = row.appointment() else { continue };
         let room = room_of(row, appointment);
-        let view = root.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&root.catalogue, view, &room.chain, room.start, now, room.channel)
+        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
+        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
             .map_err(|obstacles| clocks_overlap(row.id, obstacles))?;
     }
     Ok(())

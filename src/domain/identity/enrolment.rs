@@ -9,7 +9,7 @@ use crate::domain::records::record_change;
 use crate::domain::records::text::{Email, Name};
 use crate::domain::state::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
@@ -19,31 +19,31 @@ use crate::domain::time::Instant;
 /// # Errors
 /// NoResult and InvalidParameter of the fiche that is changed along with it.
 pub fn ask(
-    root: &Root,
+    state: &GroupState,
     command: &AskLink,
     draws: &LinkDraws,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let at = root.stamp_for(now);
+    let at = state.stamp_for(now);
     let folded = command.email.folded();
     let (asker, email, aim, purpose, change) = match &command.wish {
         LinkWish::Account { pending_rdv } => {
-            let Some((asker, purpose)) = wanted(root, &folded) else {
+            let Some((asker, purpose)) = wanted(state, &folded) else {
                 return Ok(Event::nothing(at));
             };
-            let email = on_record(root, &folded).unwrap_or(&command.email);
+            let email = on_record(state, &folded).unwrap_or(&command.email);
             (asker, email, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
         LinkWish::Email { account, put } => {
             let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
-            let change = record_change::decide(root, &RecordChange::Fiche(put.clone()), 0, now)?;
+            let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
             let aim = Aim::Email { account: account.clone(), fiche_id };
             (Asker::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
         }
     };
     // Its owner could do nothing with it: an address that has an account is nobody else's.
-    let is_anothers = matches!(asker, Asker::Account(own) if *folded != *own && root.accounts.contains_key(&folded));
-    if is_anothers || !root.links.has_room(&folded, asker, now) {
+    let is_anothers = matches!(asker, Asker::Account(own) if *folded != *own && state.accounts.contains_key(&folded));
+    if is_anothers || !state.links.has_room(&folded, asker, now) {
         return Ok(change.unwrap_or_else(|| Event::nothing(at)));
     }
     let expires = at.plus_seconds(LINK_SECONDS);
@@ -51,18 +51,18 @@ pub fn ask(
     let before =
         if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
     let place = u64::try_from(before).expect("a change announces few messages");
-    let message = Box::new(root.outbox.draft(place, at, content, email.as_str()));
+    let message = Box::new(state.outbox.draft(place, at, content, email.as_str()));
     let link = AccountLink { hash: draws.hash, email: email.clone(), aim, asked: at, expires };
     Ok(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message })
 }
 
 /// Who wants a link that sets the password of a folded address, and what for, if there is to be one: an account that is
 /// there has its password set anew; where only known clients may book, nobody else gets one.
-fn wanted(root: &Root, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
-    let live = |id: FicheId| root.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
-    let account = root.accounts.get(folded);
-    let has_fiche = root.fiche_of_email(folded).is_some();
-    let may = root.catalogue.group.open
+fn wanted(state: &GroupState, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
+    let live = |id: FicheId| state.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
+    let account = state.accounts.get(folded);
+    let has_fiche = state.fiche_of_email(folded).is_some();
+    let may = state.catalogue.group.open
         || has_fiche
         || account.is_some_and(|account| live(account.fiche_id));
     let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
@@ -72,9 +72,9 @@ fn wanted(root: &Root, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
 
 /// A folded address as its account spells it, else its live fiche with the lowest id: there its mailbox is known to be. Who
 /// asks for a link may spell it so that it is another's.
-fn on_record<'r>(root: &'r Root, folded: &str) -> Option<&'r Email> {
-    let of_fiche = || root.fiche_of_email(folded)?.email.as_ref();
-    root.accounts.get(folded).map(|account| &account.email).or_else(of_fiche)
+fn on_record<'r>(state: &'r GroupState, folded: &str) -> Option<&'r Email> {
+    let of_fiche = || state.fiche_of_email(folded)?.email.as_ref();
+    state.accounts.get(folded).map(|account| &account.email).or_else(of_fiche)
 }
 
 /// Decides what following a link does.
@@ -84,19 +84,19 @@ fn on_record<'r>(root: &'r Root, folded: &str) -> Option<&'r Email> {
 /// EmailNotFound where the address is no client's any more and only clients may have accounts; EmailAlreadyExists where the
 /// address has become another account's.
 pub fn follow(
-    root: &Root,
+    state: &GroupState,
     command: &FollowLink,
     new_fiche: FicheId,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let Some(link) = root.links.find(&command.hash, now) else {
+    let Some(link) = state.links.find(&command.hash, now) else {
         return Err(invalid("token", NO_SUCH_LINK));
     };
-    let at = root.stamp_for(now);
+    let at = state.stamp_for(now);
     match &link.aim {
-        Aim::Account { .. } => confirm(root, &link.email, command, (new_fiche, at), now),
+        Aim::Account { .. } => confirm(state, &link.email, command, (new_fiche, at), now),
         Aim::Email { account, fiche_id } => {
-            change_email(root, &link.email, (account, *fiche_id), (command.hash, at), now)
+            change_email(state, &link.email, (account, *fiche_id), (command.hash, at), now)
         }
     }
 }
@@ -112,7 +112,7 @@ fn invalid(field: &str, rule: &str) -> Refusals {
 /// The account of an address, new or with another password. It keeps its fiche while that is live; a new one's is the
 /// live fiche of the address with the lowest id, else a new fiche.
 fn confirm(
-    root: &Root,
+    state: &GroupState,
     email: &Email,
     command: &FollowLink,
     (new_fiche, at): (FicheId, Instant),
@@ -122,12 +122,12 @@ fn confirm(
         return Err(invalid("password", "is required"));
     };
     let folded = email.folded();
-    let before = root.accounts.get(&folded);
+    let before = state.accounts.get(&folded);
     let kept = before
         .map(|account| account.fiche_id)
-        .filter(|id| root.fiches.get(id).is_some_and(|f| !f.deleted));
-    let found = kept.or_else(|| root.fiche_of_email(&folded).map(|fiche| fiche.id));
-    if found.is_none() && !root.catalogue.group.open {
+        .filter(|id| state.fiches.get(id).is_some_and(|f| !f.deleted));
+    let found = kept.or_else(|| state.fiche_of_email(&folded).map(|fiche| fiche.id));
+    if found.is_none() && !state.catalogue.group.open {
         return Err(vec![Refusal::EmailNotFound]);
     }
     let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at, now)));
@@ -157,19 +157,19 @@ fn newcomer(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
 
 /// Another address for a fiche, and for the account whose fiche it is.
 fn change_email(
-    root: &Root,
+    state: &GroupState,
     email: &Email,
     (was, fiche_id): (&str, FicheId),
     (hash, at): ([u8; 32], Instant),
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let account = root.accounts.get(was).filter(|account| account.owns(fiche_id));
-    let (Some(account), Some(fiche)) = (account, root.fiches.get(&fiche_id)) else {
+    let account = state.accounts.get(was).filter(|account| account.owns(fiche_id));
+    let (Some(account), Some(fiche)) = (account, state.fiches.get(&fiche_id)) else {
         return Err(invalid("token", NO_SUCH_LINK));
     };
     let mut account = Account::clone(account);
     if account.fiche_id == fiche_id {
-        if root.accounts.get(&email.folded()).is_some_and(|_| *email.folded() != *was) {
+        if state.accounts.get(&email.folded()).is_some_and(|_| *email.folded() != *was) {
             return Err(vec![Refusal::EmailAlreadyExists]);
         }
         account.email = email.clone();

@@ -8,7 +8,7 @@ use crate::domain::messaging::planning::standing;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
 /// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an
@@ -16,7 +16,12 @@ use crate::domain::time::Instant;
 /// confirmed to the new one and cancelled to the old. Nobody is written to about what has begun, nor about an appointment
 /// that a professional makes by hand. `next` is the state after the event.
 #[must_use]
-pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Message> {
+pub fn messages(
+    state: &GroupState,
+    next: &GroupState,
+    event: &Event,
+    now: Instant,
+) -> Vec<Message> {
     if !next.catalogue.group.sendmail {
         return Vec::new();
     }
@@ -24,8 +29,8 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         Event::AppointmentsBooked { at, legs, .. } => {
             (*at, confirmation(next, legs, now).into_iter().collect())
         }
-        Event::AppointmentCancelled { at, id } => (*at, changed(root, next, *id, now)),
-        Event::VeventPut { at, row } => (*at, changed(root, next, row.id, now)),
+        Event::AppointmentCancelled { at, id } => (*at, changed(state, next, *id, now)),
+        Event::VeventPut { at, row } => (*at, changed(state, next, row.id, now)),
         Event::FichePut { .. }
         | Event::CalendarPut { .. }
         | Event::CalendarsetPut { .. }
@@ -44,7 +49,7 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let draft = |(place, (content, recipient)): (u64, Told)| {
-        root.outbox.draft(place, at, content, &recipient)
+        state.outbox.draft(place, at, content, &recipient)
     };
     (0..).zip(told).map(draft).collect()
 }
@@ -52,7 +57,7 @@ pub fn messages(root: &Root, next: &Root, event: &Event, now: Instant) -> Vec<Me
 /// What is to be told, and to whom.
 type Told = (Content, String);
 
-fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Option<Told> {
+fn confirmation(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Told> {
     let first = legs.first()?;
     let upcoming: Vec<Standing> =
         legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
@@ -63,8 +68,8 @@ fn confirmation(next: &Root, legs: &[Vevent], now: Instant) -> Option<Told> {
 }
 
 /// What a change of an event by hand, or its cancellation, tells its clients.
-fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Vec<Told> {
-    let (Some(before), Some(after)) = (root.rows.get(&id), next.rows.get(&id)) else {
+fn changed(state: &GroupState, next: &GroupState, id: VeventId, now: Instant) -> Vec<Told> {
+    let (Some(before), Some(after)) = (state.rows.get(&id), next.rows.get(&id)) else {
         return Vec::new();
     };
     let Some(is) = after.appointment() else { return Vec::new() };
@@ -81,13 +86,13 @@ fn changed(root: &Root, next: &Root, id: VeventId, now: Instant) -> Vec<Told> {
 }
 
 /// A confirmation to the client who has an appointment now, where it is to come.
-fn told_to_new(after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
+fn told_to_new(after: &Vevent, next: &GroupState, now: Instant) -> Option<Told> {
     let standing = standing(after).filter(|it| !after.deleted && it.start > now)?;
     Some((Content::Confirmation(vec![standing]), recipient_of(next, after, Channel::Mail)?))
 }
 
 /// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
-fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> Option<Told> {
+fn withdrawal(before: &Vevent, was: &Appointment, next: &GroupState, now: Instant) -> Option<Told> {
     let is_cancellation = |message: &Arc<Message>| {
         matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_))
     };
@@ -105,7 +110,7 @@ fn withdrawal(before: &Vevent, was: &Appointment, next: &Root, now: Instant) -> 
 }
 
 /// What the client is told whose appointment it was and is.
-fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> Option<Told> {
+fn told_to_same(before: &Vevent, after: &Vevent, next: &GroupState, now: Instant) -> Option<Told> {
     let (was, is) = (standing(before)?, standing(after)?);
     let recipient = recipient_of(next, after, Channel::Mail)?;
     match (before.deleted, after.deleted) {
@@ -125,7 +130,7 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &Root, now: Instant) -> O
 }
 
 /// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
-fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
+fn is_to_be_confirmed(next: &GroupState, id: VeventId) -> bool {
     next.outbox.open_about(id).any(|message| {
         let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content
         else {
@@ -139,7 +144,7 @@ fn is_to_be_confirmed(next: &Root, id: VeventId) -> bool {
 }
 
 /// Whether a client has still to be told that an appointment is not cancelled any more.
-fn is_to_be_restored(next: &Root, id: VeventId) -> bool {
+fn is_to_be_restored(next: &GroupState, id: VeventId) -> bool {
     next.outbox.open_about(id).any(|message| matches!(message.content, Content::Restoration(_)))
 }
 

@@ -14,7 +14,7 @@ use crate::domain::records::ids::{FicheId, MessageId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant};
 
@@ -83,41 +83,41 @@ pub enum Outcome {
 
 /// Decides a step; `None` where there is nothing to do: not yet, or not any more.
 #[must_use]
-pub fn decide(root: &Root, step: &Deliver, now: Instant) -> Option<Event> {
+pub fn decide(state: &GroupState, step: &Deliver, now: Instant) -> Option<Event> {
     let message = match step {
         Deliver::Claim { item, daily_max, carried } => {
-            claim(root, *item, (*daily_max, *carried), now)?
+            claim(state, *item, (*daily_max, *carried), now)?
         }
-        Deliver::Settle { id, attempt, outcome } => settle(root, *id, *attempt, outcome, now)?,
+        Deliver::Settle { id, attempt, outcome } => settle(state, *id, *attempt, outcome, now)?,
     };
-    Some(Event::MessagePut { at: root.stamp_for(now), message: Box::new(message) })
+    Some(Event::MessagePut { at: state.stamp_for(now), message: Box::new(message) })
 }
 
 /// The message that a step was about, in the state after it.
 #[must_use]
-pub fn subject(root: &Root, item: Item) -> Option<&Message> {
+pub fn subject(state: &GroupState, item: Item) -> Option<&Message> {
     match item {
-        Item::Message(id) => root.outbox.message(id).map(AsRef::as_ref),
+        Item::Message(id) => state.outbox.message(id).map(AsRef::as_ref),
         Item::Reminder(appointment, channel) => {
-            root.outbox.open_reminder(appointment, channel).map(AsRef::as_ref)
+            state.outbox.open_reminder(appointment, channel).map(AsRef::as_ref)
         }
     }
 }
 
 fn claim(
-    root: &Root,
+    state: &GroupState,
     item: Item,
     (daily_max, carried): (usize, bool),
     now: Instant,
 ) -> Option<Message> {
-    let mut message = match subject(root, item) {
+    let mut message = match subject(state, item) {
         Some(message) => message.clone(),
-        None => first_of_reminder(root, item, now)?,
+        None => first_of_reminder(state, item, now)?,
     };
     if message.is_open() {
-        bring_up_to_date(root, &mut message);
+        bring_up_to_date(state, &mut message);
     }
-    let unwanted = if message.is_open() { unwanted(root, &message, now) } else { None };
+    let unwanted = if message.is_open() { unwanted(state, &message, now) } else { None };
     let attempts = match message.progress {
         // What is not wanted any more need not be waited for: it stands in the way of what is.
         Progress::Waiting { attempts, .. } if unwanted.is_some() => attempts,
@@ -137,37 +137,37 @@ fn claim(
     };
     message.progress = match unwanted {
         Some(why) => Progress::Suppressed { at: now, why },
-        None => next_of_wanted(root, &mut message, attempts, (daily_max, carried), now),
+        None => next_of_wanted(state, &mut message, attempts, (daily_max, carried), now),
     };
     Some(message)
 }
 
 /// An appointment as what has not left yet is to tell of it: beginning when it does by now.
 #[must_use]
-pub fn newest(root: &Root, standing: Standing) -> Standing {
-    root.rows.get(&standing.id).and_then(|row| planning::standing(row)).unwrap_or(standing)
+pub fn newest(state: &GroupState, standing: Standing) -> Standing {
+    state.rows.get(&standing.id).and_then(|row| planning::standing(row)).unwrap_or(standing)
 }
 
 /// A confirmation that has not left tells of its appointments as they stand by now: nothing else may ever tell of them.
-fn bring_up_to_date(root: &Root, message: &mut Message) {
+fn bring_up_to_date(state: &GroupState, message: &mut Message) {
     if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
         &mut message.content
     {
-        appointments.iter_mut().for_each(|standing| *standing = newest(root, *standing));
+        appointments.iter_mut().for_each(|standing| *standing = newest(state, *standing));
     }
 }
 
 /// A reminder whose time has come, as a message that nobody has attempted.
-fn first_of_reminder(root: &Root, item: Item, now: Instant) -> Option<Message> {
+fn first_of_reminder(state: &GroupState, item: Item, now: Instant) -> Option<Message> {
     let Item::Reminder(appointment, channel) = item else { return None };
-    let row = root.rows.get(&appointment)?;
-    let due = planning::pending(root, root.catalogue.zone(), row, channel)?;
+    let row = state.rows.get(&appointment)?;
+    let due = planning::pending(state, state.catalogue.zone(), row, channel)?;
     if now < due {
         return None;
     }
-    let recipient = recipient_of(root, row, channel).unwrap_or_default();
+    let recipient = recipient_of(state, row, channel).unwrap_or_default();
     let content = Content::Reminder(channel, planning::standing(row)?);
-    Some(root.outbox.draft(0, root.stamp_for(now), content, &recipient)).map(|message| Message {
+    Some(state.outbox.draft(0, state.stamp_for(now), content, &recipient)).map(|message| Message {
         progress: Progress::Waiting { attempts: 0, not_before: now, reason: Text::default() },
         ..message
     })
@@ -175,14 +175,14 @@ fn first_of_reminder(root: &Root, item: Item, now: Instant) -> Option<Message> {
 
 /// How a message that is wanted goes on: too late, not at this hour, to nobody, too many, or to be attempted.
 fn next_of_wanted(
-    root: &Root,
+    state: &GroupState,
     message: &mut Message,
     attempts: u32,
     (daily_max, carried): (usize, bool),
     now: Instant,
 ) -> Progress {
-    let zone = root.catalogue.zone();
-    let recipient = recipient(root, message);
+    let zone = state.catalogue.zone();
+    let recipient = recipient(state, message);
     let reason = match &message.progress {
         Progress::Waiting { reason, .. } => reason.clone(),
         Progress::Claimed { .. } => {
@@ -214,7 +214,7 @@ fn next_of_wanted(
         return Progress::Kept { at: now };
     }
     if message.first_claimed_at.is_none() {
-        if !root.outbox.has_room_for(message, daily_max, now.plus_seconds(1 - DAY)) {
+        if !state.outbox.has_room_for(message, daily_max, now.plus_seconds(1 - DAY)) {
             return Progress::Suppressed { at: now, why: Why::TooMany };
         }
         message.first_claimed_at = Some(now);
@@ -223,13 +223,13 @@ fn next_of_wanted(
 }
 
 fn settle(
-    root: &Root,
+    state: &GroupState,
     id: MessageId,
     attempt: u32,
     outcome: &Outcome,
     now: Instant,
 ) -> Option<Message> {
-    let mut message = Message::clone(root.outbox.message(id)?);
+    let mut message = Message::clone(state.outbox.message(id)?);
     if !matches!(message.progress, Progress::Claimed { attempt: claimed, .. } if claimed == attempt)
     {
         return None;
@@ -239,8 +239,8 @@ fn settle(
         Outcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
         Outcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
         Outcome::Deferred { reason, draw } => {
-            bring_up_to_date(root, &mut message);
-            let zone = root.catalogue.zone();
+            bring_up_to_date(state, &mut message);
+            let zone = state.catalogue.zone();
             let not_before =
                 opening(zone, message.channel(), now.plus_seconds(backoff_seconds(attempt, *draw)));
             if not_before < deadline(zone, &message) {
@@ -307,47 +307,47 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
 
 /// Why a message is not wanted any more, if it is not.
 #[must_use]
-pub fn unwanted(root: &Root, message: &Message, now: Instant) -> Option<Why> {
+pub fn unwanted(state: &GroupState, message: &Message, now: Instant) -> Option<Why> {
     match &message.content {
         Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
         Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
             let mut wrongs = appointments
                 .iter()
-                .map(|standing| unwanted_live(root, message, newest(root, *standing), now));
+                .map(|standing| unwanted_live(state, message, newest(state, *standing), now));
             // What still stands is told, even where part of it does not.
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
         }
         Content::Change { appointment, .. } | Content::Restoration(appointment) => {
-            unwanted_live(root, message, *appointment, now)
+            unwanted_live(state, message, *appointment, now)
         }
         Content::Cancellation(standing) | Content::CancellationByKey(standing) => {
-            let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+            let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
             if !row.deleted {
                 return Some(Why::Restored);
             }
-            if root.outbox.is_withdrawn_since(standing.id, message.id) {
+            if state.outbox.is_withdrawn_since(standing.id, message.id) {
                 return Some(Why::GivenAway);
             }
-            unwanted_mail(root, recipient_of(root, row, Channel::Mail), *standing, now)
+            unwanted_mail(state, recipient_of(state, row, Channel::Mail), *standing, now)
         }
-        Content::Withdrawal(withdrawn) => unwanted_withdrawal(root, withdrawn, now),
-        Content::Reminder(_, standing) => unwanted_reminder(root, message, *standing, now),
+        Content::Withdrawal(withdrawn) => unwanted_withdrawal(state, withdrawn, now),
+        Content::Reminder(_, standing) => unwanted_reminder(state, message, *standing, now),
     }
 }
 
 /// Why a claimed message is to be claimed anew, if the claim took so long that it is: the hour is over in which it may
 /// leave, it goes elsewhere by now, or it would confirm an appointment as it stands no more.
 #[must_use]
-pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<255>> {
-    let reason = if opening(root.catalogue.zone(), message.channel(), now) > now {
+pub fn postponed(state: &GroupState, message: &Message, now: Instant) -> Option<Text<255>> {
+    let reason = if opening(state.catalogue.zone(), message.channel(), now) > now {
         "text messages leave from 09:00 to 19:00"
-    } else if recipient(root, message) != message.recipient {
+    } else if recipient(state, message) != message.recipient {
         "the address has changed"
     } else if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
         &message.content
-        && still_told(root, message, appointments)
-            .any(|standing| newest(root, *standing) != *standing)
+        && still_told(state, message, appointments)
+            .any(|standing| newest(state, *standing) != *standing)
     {
         "an appointment has moved"
     } else {
@@ -358,49 +358,54 @@ pub fn postponed(root: &Root, message: &Message, now: Instant) -> Option<Text<25
 
 /// Of the appointments that a message tells of, those that its client still has.
 pub fn still_told<'a>(
-    root: &'a Root,
+    state: &'a GroupState,
     message: &Message,
     appointments: &'a [Standing],
 ) -> impl Iterator<Item = &'a Standing> + use<'a> {
     let id = message.id;
-    appointments.iter().filter(move |standing| !root.outbox.is_withdrawn_since(standing.id, id))
+    appointments.iter().filter(move |standing| !state.outbox.is_withdrawn_since(standing.id, id))
 }
 
 /// Of an appointment that should stand as it did.
-fn unwanted_live(root: &Root, message: &Message, standing: Standing, now: Instant) -> Option<Why> {
+fn unwanted_live(
+    state: &GroupState,
+    message: &Message,
+    standing: Standing,
+    now: Instant,
+) -> Option<Why> {
     // What is removed for good was cancelled before.
-    let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+    let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         Some(Why::Cancelled)
-    } else if root.outbox.is_withdrawn_since(standing.id, message.id) {
+    } else if state.outbox.is_withdrawn_since(standing.id, message.id) {
         Some(Why::GivenAway)
     } else if start != standing.start {
         Some(Why::Moved)
     } else {
-        unwanted_mail(root, recipient_of(root, row, Channel::Mail), standing, now)
+        unwanted_mail(state, recipient_of(state, row, Channel::Mail), standing, now)
     }
 }
 
 /// Of an appointment that its client has no more: unless it has come back.
-fn unwanted_withdrawal(root: &Root, withdrawn: &Withdrawn, now: Instant) -> Option<Why> {
-    let row = root.rows.get(&withdrawn.appointment.id).filter(|row| !row.deleted);
+fn unwanted_withdrawal(state: &GroupState, withdrawn: &Withdrawn, now: Instant) -> Option<Why> {
+    let row = state.rows.get(&withdrawn.appointment.id).filter(|row| !row.deleted);
     if row
         .and_then(|row| row.appointment())
         .is_some_and(|appointment| appointment.fiche_id == withdrawn.client)
     {
         return Some(Why::Restored);
     }
-    unwanted_mail(root, address_of(root, withdrawn.client), withdrawn.appointment, now)
+    unwanted_mail(state, address_of(state, withdrawn.client), withdrawn.appointment, now)
 }
 
 fn unwanted_mail(
-    root: &Root,
+    state: &GroupState,
     recipient: Option<String>,
     standing: Standing,
     now: Instant,
 ) -> Option<Why> {
-    if !root.catalogue.group.sendmail {
+    if !state.catalogue.group.sendmail {
         Some(Why::Unwanted)
     } else if recipient.is_none() {
         Some(Why::NoRecipient)
@@ -410,72 +415,72 @@ fn unwanted_mail(
 }
 
 fn unwanted_reminder(
-    root: &Root,
+    state: &GroupState,
     message: &Message,
     standing: Standing,
     now: Instant,
 ) -> Option<Why> {
     let channel = message.channel();
     // What is removed for good was cancelled before.
-    let Some(row) = root.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+    let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
         return Some(Why::Cancelled);
     }
-    if root.outbox.is_withdrawn_since(standing.id, message.id) {
+    if state.outbox.is_withdrawn_since(standing.id, message.id) {
         return Some(Why::GivenAway);
     }
     if start != standing.start {
         return Some(Why::Moved);
     }
-    if recipient_of(root, row, channel).is_none() {
+    if recipient_of(state, row, channel).is_none() {
         return Some(Why::NoRecipient);
     }
-    match planning::wanted_at(root, root.catalogue.zone(), row, channel) {
+    match planning::wanted_at(state, state.catalogue.zone(), row, channel) {
         None => Some(Why::Unwanted),
         Some(due) => (now < due).then_some(Why::Moved),
     }
 }
 
 /// A client who can be written to, and is no deleted one.
-fn client(root: &Root, id: FicheId) -> Option<&Fiche> {
-    root.fiches.get(&id).filter(|fiche| !fiche.deleted).map(AsRef::as_ref)
+fn client(state: &GroupState, id: FicheId) -> Option<&Fiche> {
+    state.fiches.get(&id).filter(|fiche| !fiche.deleted).map(AsRef::as_ref)
 }
 
 /// Where mails to a client go.
 #[must_use]
-pub fn address_of(root: &Root, id: FicheId) -> Option<String> {
-    client(root, id)?.email.as_ref().map(|email| email.as_str().to_owned())
+pub fn address_of(state: &GroupState, id: FicheId) -> Option<String> {
+    client(state, id)?.email.as_ref().map(|email| email.as_str().to_owned())
 }
 
 /// Where a message about an appointment goes.
 #[must_use]
-pub fn recipient_of(root: &Root, row: &Vevent, channel: Channel) -> Option<String> {
+pub fn recipient_of(state: &GroupState, row: &Vevent, channel: Channel) -> Option<String> {
     let id = row.appointment()?.fiche_id;
     match channel {
-        Channel::Mail => address_of(root, id),
+        Channel::Mail => address_of(state, id),
         Channel::Sms => {
-            let client = client(root, id)?;
+            let client = client(state, id)?;
             let phones = [client.firstphone.as_str(), client.secondphone.as_str()];
-            phone::for_texts(phones, root.catalogue.group.country_code.as_str())
+            phone::for_texts(phones, state.catalogue.group.country_code.as_str())
         }
     }
 }
 
 /// Where a message goes by the newest state; where that has no answer, where it went before.
-fn recipient(root: &Root, message: &Message) -> Text<255> {
-    let of = |id: VeventId| recipient_of(root, root.rows.get(&id)?, message.channel());
+fn recipient(state: &GroupState, message: &Message) -> Text<255> {
+    let of = |id: VeventId| recipient_of(state, state.rows.get(&id)?, message.channel());
     let newest = match &message.content {
         Content::AccountLink { .. } => None,
         Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
-            still_told(root, message, appointments).next().and_then(|it| of(it.id))
+            still_told(state, message, appointments).next().and_then(|it| of(it.id))
         }
         Content::Change { appointment, .. }
         | Content::Cancellation(appointment)
         | Content::CancellationByKey(appointment)
         | Content::Restoration(appointment)
         | Content::Reminder(_, appointment) => of(appointment.id),
-        Content::Withdrawal(withdrawn) => address_of(root, withdrawn.client),
+        Content::Withdrawal(withdrawn) => address_of(state, withdrawn.client),
     };
     newest.and_then(|to| Text::new(&to).ok()).unwrap_or_else(|| message.recipient.clone())
 }

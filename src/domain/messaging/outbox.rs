@@ -2,10 +2,10 @@
 //!
 //! A message is part of the event that causes it, so that a crash leaves neither without the other. Whoever decides such
 //! an event makes the messages with [`Outbox::draft`] and either wraps the event, `event.announced_by(messages)`, or
-//! carries them in a variant of its own whose `apply` calls [`Root::enqueue`](crate::domain::state::group_state::Root::enqueue) for each:
+//! carries them in a variant of its own whose `apply` calls [`GroupState::enqueue`](crate::domain::state::group_state::GroupState::enqueue) for each:
 //!
 //! ```text
-//! decide:  let message = root.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
+//! decide:  let message = state.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
 //!          Ok(Event::AccountLinkAsked { at, …, message: Some(Box::new(message)) })
 //! apply:   next.stamp(*at); … next.enqueue(message);
 //! ```

@@ -12,7 +12,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Settled, Vevent};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant, MINUTE};
@@ -25,10 +25,15 @@ pub const LEAD_SECONDS_MAX: i64 = 2 * DAY + HOUR;
 pub const TOO_LATE_SECONDS: i64 = 15 * MINUTE;
 
 /// When a reminder of an appointment is due, whatever became of it; `None` where nobody wants it.
-fn due(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<(Instant, Instant)> {
+fn due(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+) -> Option<(Instant, Instant)> {
     let appointment = row.appointment().filter(|_| !row.deleted)?;
-    let group = &root.catalogue.group;
-    let fiche = root.fiches.get(&appointment.fiche_id)?;
+    let group = &state.catalogue.group;
+    let fiche = state.fiches.get(&appointment.fiche_id)?;
     if !fiche.can_be_reached(channel) {
         return None;
     }
@@ -57,8 +62,8 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
 /// When a reminder of an appointment leaves, or left; `None` when none will, or when it was too late. Spec 2.7 `mailtime`
 /// and `smstime`.
 #[must_use]
-pub fn shown(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    let (due, moved_at) = due(root, zone, row, channel)?;
+pub fn shown(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
+    let (due, moved_at) = due(state, zone, row, channel)?;
     match settled(row, channel)? {
         Settled::Sent(_) => Some(due),
         Settled::GivenUp(_) => None,
@@ -68,10 +73,10 @@ pub fn shown(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<
 
 /// When a reminder that is still to be sent is due, past moments included.
 #[must_use]
-pub fn pending(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
+pub fn pending(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     match settled(row, channel)? {
         Settled::Sent(_) | Settled::GivenUp(_) => None,
-        Settled::No => due(root, zone, row, channel)
+        Settled::No => due(state, zone, row, channel)
             .filter(|(due, moved_at)| moved_at <= due)
             .map(|(due, _)| due),
     }
@@ -89,14 +94,19 @@ fn settled(row: &Vevent, channel: Channel) -> Option<Settled> {
 
 /// The same, unless a message for it is under way already.
 #[must_use]
-pub fn unclaimed(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    let open = root.outbox.open_reminder(row.id, channel).and_then(|message| message.reminder());
+pub fn unclaimed(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+) -> Option<Instant> {
+    let open = state.outbox.open_reminder(row.id, channel).and_then(|message| message.reminder());
     if open
         .is_some_and(|(_, standing)| row.appointment().is_some_and(|it| it.start == standing.start))
     {
         return None;
     }
-    pending(root, zone, row, channel)
+    pending(state, zone, row, channel)
 }
 
 /// A reminder that is to be sent.
@@ -112,34 +122,38 @@ pub struct Planned {
 
 /// The reminders of one appointment that are to be sent.
 pub fn of_row<'a>(
-    root: &'a Root,
+    state: &'a GroupState,
     zone: Zone,
     row: &'a Vevent,
 ) -> impl Iterator<Item = Planned> + 'a {
     [Channel::Mail, Channel::Sms].into_iter().filter_map(move |channel| {
-        let due = unclaimed(root, zone, row, channel)?;
+        let due = unclaimed(state, zone, row, channel)?;
         Some(Planned { due, appointment: row.id, channel })
     })
 }
 
 /// Every reminder of the group due before `until` whose appointment began at most a week before `now` or has not begun, in
 /// no order: what has begun is to be told missed. Looks at the appointments of those days only.
-pub fn due_before(root: &Root, now: Instant, until: Instant) -> impl Iterator<Item = Planned> + '_ {
-    root.calendars.values().flat_map(move |view| due_of(root, view, now, until))
+pub fn due_before(
+    state: &GroupState,
+    now: Instant,
+    until: Instant,
+) -> impl Iterator<Item = Planned> + '_ {
+    state.calendars.values().flat_map(move |view| due_of(state, view, now, until))
 }
 
 /// The same of one of the group's calendars.
 pub fn due_of<'a>(
-    root: &'a Root,
+    state: &'a GroupState,
     view: &'a CalendarView,
     now: Instant,
     until: Instant,
 ) -> impl Iterator<Item = Planned> + 'a {
-    let zone = root.catalogue.zone();
+    let zone = state.catalogue.zone();
     let window =
         Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
-    let rows = view.taken.meeting(window).filter_map(|taken| root.rows.get(&taken.id));
-    rows.flat_map(move |row| of_row(root, zone, row)).filter(move |planned| planned.due < until)
+    let rows = view.taken.meeting(window).filter_map(|taken| state.rows.get(&taken.id));
+    rows.flat_map(move |row| of_row(state, zone, row)).filter(move |planned| planned.due < until)
 }
 
 /// The appointment as it stands.
@@ -150,6 +164,11 @@ pub fn standing(row: &Vevent) -> Option<Standing> {
 
 /// When the reminder of a live appointment is wanted, whatever has moved that time and whatever became of it.
 #[must_use]
-pub fn wanted_at(root: &Root, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    due(root, zone, row, channel).map(|(due, _)| due)
+pub fn wanted_at(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+) -> Option<Instant> {
+    due(state, zone, row, channel).map(|(due, _)| due)
 }

@@ -16,7 +16,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Patch, Put, RecordChange};
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
@@ -33,13 +33,13 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn id(number: u64) -> Option<Self::Id>;
 
     /// The row of an id, deleted or not.
-    fn find(root: &Root, id: Self::Id) -> Option<&Self>;
+    fn find(state: &GroupState, id: Self::Id) -> Option<&Self>;
 
     /// A new row, with the defaults.
-    fn blank(root: &Root, id: Self::Id, at: Instant) -> Self;
+    fn blank(state: &GroupState, id: Self::Id, at: Instant) -> Self;
 
     /// What is wrong with the row, which stood as `before` if it is not new, in the group as it is.
-    fn faults(&self, before: Option<&Self>, root: &Root) -> Vec<Fault>;
+    fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault>;
 
     /// Notes its change at `now`, stamped `at`, from how it stood `before` if it is not new.
     fn touch(&mut self, before: Option<&Self>, at: Instant, now: Instant);
@@ -56,26 +56,26 @@ pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 /// # Panics
 /// Where `new_id` is no id and a row is made.
 pub fn decide(
-    root: &Root,
+    state: &GroupState,
     change: &RecordChange,
     new_id: u64,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
     match change {
-        RecordChange::Group(fields) => change_group(root, fields, now),
-        RecordChange::Fiche(put) => decide_put(root, put, new_id, now),
-        RecordChange::Calendar(put) => decide_put(root, put, new_id, now),
-        RecordChange::Calendarset(put) => decide_put(root, put, new_id, now),
-        RecordChange::Intervention(put) => decide_put(root, put, new_id, now),
-        RecordChange::Interventionset(put) => decide_put(root, put, new_id, now),
-        RecordChange::Customfield(put) => decide_put(root, put, new_id, now),
+        RecordChange::Group(fields) => change_group(state, fields, now),
+        RecordChange::Fiche(put) => decide_put(state, put, new_id, now),
+        RecordChange::Calendar(put) => decide_put(state, put, new_id, now),
+        RecordChange::Calendarset(put) => decide_put(state, put, new_id, now),
+        RecordChange::Intervention(put) => decide_put(state, put, new_id, now),
+        RecordChange::Interventionset(put) => decide_put(state, put, new_id, now),
+        RecordChange::Customfield(put) => decide_put(state, put, new_id, now),
         RecordChange::RemoveCalendarset(id) => {
-            Calendarset::find(root, *id).ok_or_else(|| vec![Refusal::NoResult])?;
-            Ok(Some(Event::CalendarsetRemoved { at: root.stamp_for(now), id: *id }))
+            Calendarset::find(state, *id).ok_or_else(|| vec![Refusal::NoResult])?;
+            Ok(Some(Event::CalendarsetRemoved { at: state.stamp_for(now), id: *id }))
         }
         RecordChange::RemoveInterventionset(id) => {
-            Interventionset::find(root, *id).ok_or_else(|| vec![Refusal::NoResult])?;
-            Ok(Some(Event::InterventionsetRemoved { at: root.stamp_for(now), id: *id }))
+            Interventionset::find(state, *id).ok_or_else(|| vec![Refusal::NoResult])?;
+            Ok(Some(Event::InterventionsetRemoved { at: state.stamp_for(now), id: *id }))
         }
     }
 }
@@ -115,23 +115,23 @@ pub fn id(change: &RecordChange) -> Option<u64> {
 }
 
 fn decide_put<R: Record>(
-    root: &Root,
+    state: &GroupState,
     put: &Put<R>,
     new_id: u64,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
-    let at = root.stamp_for(now);
+    let at = state.stamp_for(now);
     let before = match put.id {
-        Some(id) => Some(R::find(root, id).ok_or_else(|| vec![Refusal::NoResult])?),
+        Some(id) => Some(R::find(state, id).ok_or_else(|| vec![Refusal::NoResult])?),
         None => None,
     };
-    let blank = || R::blank(root, R::id(new_id).expect("granted ids are ids"), at);
+    let blank = || R::blank(state, R::id(new_id).expect("granted ids are ids"), at);
     let mut row = before.cloned().unwrap_or_else(blank);
     put.fields.apply_to(&mut row);
     if before == Some(&row) {
         return Ok(None);
     }
-    let faults = row.faults(before, root);
+    let faults = row.faults(before, state);
     if !faults.is_empty() {
         return Err(faults.into_iter().map(Refusal::InvalidParameter).collect());
     }
@@ -143,12 +143,12 @@ fn decide_put<R: Record>(
 /// series the one that its UNTIL means. Every live appointment is then asked of the calendar that would be, as a move would
 /// be; one that overlaps another refuses the change.
 fn change_group(
-    root: &Root,
+    state: &GroupState,
     fields: &Patch<Group>,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
-    let at = root.stamp_for(now);
-    let before = &root.catalogue.group;
+    let at = state.stamp_for(now);
+    let before = &state.catalogue.group;
     let mut group = before.clone();
     fields.apply_to(&mut group);
     if group == *before {
@@ -164,7 +164,7 @@ fn change_group(
     }
     let zones = (before.timezone.zone(), group.timezone.zone());
     let mut resolved = Vec::new();
-    for row in root.rows.values() {
+    for row in state.rows.values() {
         let instant = resolution(row, zones).map_err(|what| {
             let rule = format!("event {} {what} on these clocks: change it first", row.id);
             vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]
@@ -172,7 +172,7 @@ fn change_group(
         resolved.extend(instant.map(|instant| (row.id, instant)));
     }
     let event = Event::GroupChanged { at, group: Box::new(group), resolved };
-    manual_change::all_stand_free(&root.apply(&event), now)?;
+    manual_change::all_stand_free(&state.apply(&event), now)?;
     Ok(Some(event))
 }
 
@@ -214,22 +214,22 @@ impl Record for Fiche {
         FicheId::new(number)
     }
 
-    fn find(root: &Root, id: FicheId) -> Option<&Self> {
-        root.fiches.get(&id).map(AsRef::as_ref)
+    fn find(state: &GroupState, id: FicheId) -> Option<&Self> {
+        state.fiches.get(&id).map(AsRef::as_ref)
     }
 
-    fn blank(_: &Root, id: FicheId, at: Instant) -> Self {
+    fn blank(_: &GroupState, id: FicheId, at: Instant) -> Self {
         Self::new(id, at)
     }
 
-    fn faults(&self, before: Option<&Self>, root: &Root) -> Vec<Fault> {
+    fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let nameless = |fiche: &Self| fiche.lastname.is_blank() && fiche.firstname.is_blank();
         let mut faults = Vec::new();
         if nameless(self) && !before.is_some_and(nameless) {
             faults.push(Fault::new("lastname", "a client needs a last or first name"));
         }
         if before.is_none() {
-            let missing = root
+            let missing = state
                 .catalogue
                 .demanded(Model::Fiche, true)
                 .filter(|name| self.customs.value(*name).is_none());
@@ -261,18 +261,18 @@ macro_rules! of_catalogue {
                 $id::new(number)
             }
 
-            fn find(root: &Root, id: $id) -> Option<&Self> {
-                root.catalogue.$rows.get(&id).map(AsRef::as_ref)
+            fn find(state: &GroupState, id: $id) -> Option<&Self> {
+                state.catalogue.$rows.get(&id).map(AsRef::as_ref)
             }
 
-            fn blank(root: &Root, id: $id, at: Instant) -> Self {
+            fn blank(state: &GroupState, id: $id, at: Instant) -> Self {
                 let blank: fn(&Catalogue, $id, Instant) -> Self = $blank;
-                blank(&root.catalogue, id, at)
+                blank(&state.catalogue, id, at)
             }
 
-            fn faults(&self, before: Option<&Self>, root: &Root) -> Vec<Fault> {
+            fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
                 let faults: fn(&Self, Option<&Self>, &Catalogue) -> Vec<Option<Fault>> = $faults;
-                faults(self, before, &root.catalogue).into_iter().flatten().collect()
+                faults(self, before, &state.catalogue).into_iter().flatten().collect()
             }
 
             fn touch(&mut self, _: Option<&Self>, at: Instant, _: Instant) {

@@ -17,7 +17,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::record_change::Record;
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{Key, Vevent};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 
@@ -198,7 +198,7 @@ pub enum PutVevent {
 #[derive(Clone)]
 pub struct VeventDraft(Arc<DrawUp>);
 
-type DrawUp = dyn Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
+type DrawUp = dyn Fn(&GroupState, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
     + Send
     + Sync;
 
@@ -206,7 +206,12 @@ impl VeventDraft {
     /// A draft that is drawn up by `draw_up` from the state, the event as it stands if there is one, what chance decides,
     /// and the stamp. It may depend on nothing else.
     pub fn new(
-        draw_up: impl Fn(&Root, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
+        draw_up: impl Fn(
+            &GroupState,
+            Option<&Vevent>,
+            &VeventDraws,
+            Instant,
+        ) -> Result<Vevent, Vec<Fault>>
         + Send
         + Sync
         + 'static,
@@ -220,12 +225,12 @@ impl VeventDraft {
     /// Everything that is wrong with it, each by its field.
     pub fn draw_up(
         &self,
-        root: &Root,
+        state: &GroupState,
         before: Option<&Vevent>,
         draws: &VeventDraws,
         at: Instant,
     ) -> Result<Vevent, Vec<Fault>> {
-        (self.0)(root, before, draws, at)
+        (self.0)(state, before, draws, at)
     }
 }
 

@@ -28,7 +28,7 @@ use crate::domain::time::zone::tzdata_version;
 
 /// The state of a group. Each part shares with the state before whatever an event did not change.
 #[derive(Clone, Debug)]
-pub struct Root {
+pub struct GroupState {
     /// Settings, calendars, interventions, sets, customised attributes.
     pub catalogue: Arc<Catalogue>,
     /// What each calendar says of its time; one for every calendar of the catalogue.
@@ -69,7 +69,7 @@ pub struct Spent {
     pub vevent: u64,
 }
 
-impl Root {
+impl GroupState {
     /// A group without fiches and events.
     #[must_use]
     pub fn new(catalogue: Catalogue) -> Self {
@@ -105,12 +105,12 @@ impl Root {
         accounts: Vec<Arc<Account>>,
         vevents: Vec<Arc<Vevent>>,
     ) -> Self {
-        let mut root = Self::new(catalogue);
-        root.spent.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
-        root.spent.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
-        root.emails = fiches.iter().filter_map(|fiche| email_entry(fiche)).collect();
-        root.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
-        root.accounts =
+        let mut state = Self::new(catalogue);
+        state.spent.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
+        state.spent.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
+        state.emails = fiches.iter().filter_map(|fiche| email_entry(fiche)).collect();
+        state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
+        state.accounts =
             accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
         let mut taken: BTreeMap<CalendarId, Vec<Taken>> = BTreeMap::new();
         let mut clients: BTreeMap<FicheId, Vec<Taken>> = BTreeMap::new();
@@ -121,7 +121,7 @@ impl Root {
                 continue;
             };
             assert!(
-                root.fiches.contains_key(&appointment.fiche_id),
+                state.fiches.contains_key(&appointment.fiche_id),
                 "an appointment's client exists"
             );
             if !row.deleted {
@@ -131,17 +131,17 @@ impl Root {
             }
         }
         for id in taken.keys().chain(rules.keys()) {
-            assert!(root.calendars.contains_key(id), "an event's calendar exists");
+            assert!(state.calendars.contains_key(id), "an event's calendar exists");
         }
-        for (id, view) in root.calendars.clone() {
+        for (id, view) in state.calendars.clone() {
             let mut view = CalendarView::clone(&view);
             view.taken = TakenTime::of(taken.remove(&id).unwrap_or_default());
             view.rules = rules.remove(&id).unwrap_or_default().into();
-            root.calendars.insert(id, Arc::new(view));
+            state.calendars.insert(id, Arc::new(view));
         }
-        root.clients = ClientTime::of(clients);
-        root.rows = vevents.into_iter().map(|row| (row.id, row)).collect();
-        root
+        state.clients = ClientTime::of(clients);
+        state.rows = vevents.into_iter().map(|row| (row.id, row)).collect();
+        state
     }
 
     /// The state after an event. Never refuses.
@@ -155,11 +155,11 @@ impl Root {
         next
     }
 
-    /// Makes this the state after an event, as [`Root::apply`] does. What no other state shares is changed where it lies,
+    /// Makes this the state after an event, as [`GroupState::apply`] does. What no other state shares is changed where it lies,
     /// so that a state that nobody else holds costs no copy.
     ///
     /// # Panics
-    /// As [`Root::apply`]; what is left then is half of two states, and to be dropped.
+    /// As [`GroupState::apply`]; what is left then is half of two states, and to be dropped.
     pub fn apply_in_place(&mut self, event: &Event) {
         match event {
             Event::AppointmentsBooked { at, fiche, legs } => {

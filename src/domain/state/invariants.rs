@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Kind, Permits};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 
 /// A promise that a state breaks.
@@ -48,17 +48,17 @@ impl fmt::Display for Broken {
 
 /// Every promise that a state breaks; none in a state that only commands have made.
 #[must_use]
-pub fn broken(root: &Root) -> Vec<Broken> {
-    let mut broken = overlaps(root);
-    broken.extend(missing(root));
+pub fn broken(state: &GroupState) -> Vec<Broken> {
+    let mut broken = overlaps(state);
+    broken.extend(missing(state));
     broken
 }
 
 /// Live appointments that meet one before them in the same calendar.
 #[must_use]
-pub fn overlaps(root: &Root) -> Vec<Broken> {
+pub fn overlaps(state: &GroupState) -> Vec<Broken> {
     let mut found = Vec::new();
-    for (calendar, view) in &root.calendars {
+    for (calendar, view) in &state.calendars {
         let mut taken = view.taken.iter();
         let Some(mut longest) = taken.next() else { continue };
         for next in taken {
@@ -74,8 +74,8 @@ pub fn overlaps(root: &Root) -> Vec<Broken> {
     found
 }
 
-fn missing(root: &Root) -> Vec<Broken> {
-    let catalogue = &root.catalogue;
+fn missing(state: &GroupState) -> Vec<Broken> {
+    let catalogue = &state.catalogue;
     let mut found = Vec::new();
     let mut need = |there: bool, from: &dyn Fn() -> String, to: &dyn Fn() -> String| {
         if !there {
@@ -87,7 +87,7 @@ fn missing(root: &Root) -> Vec<Broken> {
             calendar.calendarset_id.is_none_or(|set| catalogue.calendarsets.contains_key(&set));
         need(there, &|| format!("calendar {}", calendar.id), &|| "a set of calendars".to_owned());
         need(
-            root.calendars.contains_key(&calendar.id),
+            state.calendars.contains_key(&calendar.id),
             &|| format!("calendar {}", calendar.id),
             &|| "its own time".to_owned(),
         );
@@ -100,7 +100,7 @@ fn missing(root: &Root) -> Vec<Broken> {
             "a set of interventions".to_owned()
         });
     }
-    for row in root.rows.values() {
+    for row in state.rows.values() {
         let from = || format!("event {}", row.id);
         need(catalogue.calendars.contains_key(&row.calendar_id), &from, &|| {
             format!("calendar {}", row.calendar_id)
@@ -108,7 +108,7 @@ fn missing(root: &Root) -> Vec<Broken> {
         match &row.kind {
             Kind::Appointment(appointment) => {
                 let (fiche, intervention) = (appointment.fiche_id, appointment.intervention_id);
-                need(root.fiches.contains_key(&fiche), &from, &|| format!("fiche {fiche}"));
+                need(state.fiches.contains_key(&fiche), &from, &|| format!("fiche {fiche}"));
                 let there = catalogue.interventions.contains_key(&intervention);
                 need(there, &from, &|| format!("intervention {intervention}"));
             }

@@ -3,7 +3,7 @@
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
@@ -18,24 +18,24 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// # use slotbook::domain::records::catalogue::Catalogue;
 /// use slotbook::domain::records::group::Group;
 /// use slotbook::domain::records::ids::GroupId;
-/// use slotbook::domain::state::group_state::Root;
+/// use slotbook::domain::state::group_state::GroupState;
 /// use slotbook::domain::time::Instant;
 /// use slotbook::domain::state::upkeep;
 /// # use slotbook::domain::time::zone_names::ZoneName;
 /// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
-/// let mut root = Root::new(Catalogue::new(group));
-/// assert!(upkeep::resolve(&root, Instant(0)).is_none());
-/// root.tzdata = "2019a".into();
-/// let root = root.apply(&upkeep::resolve(&root, Instant(0)).expect("another release"));
-/// assert!(upkeep::resolve(&root, Instant(0)).is_none());
+/// let mut state = GroupState::new(Catalogue::new(group));
+/// assert!(upkeep::resolve(&state, Instant(0)).is_none());
+/// state.tzdata = "2019a".into();
+/// let state = state.apply(&upkeep::resolve(&state, Instant(0)).expect("another release"));
+/// assert!(upkeep::resolve(&state, Instant(0)).is_none());
 /// ```
 #[must_use]
-pub fn resolve(root: &Root, now: Instant) -> Option<Event> {
-    if *root.tzdata == *tzdata_version() {
+pub fn resolve(state: &GroupState, now: Instant) -> Option<Event> {
+    if *state.tzdata == *tzdata_version() {
         return None;
     }
-    let zone = root.catalogue.zone();
-    let moved = root.rows.values().filter_map(|row| {
+    let zone = state.catalogue.zone();
+    let moved = state.rows.values().filter_map(|row| {
         let appointment = row.appointment().filter(|appointment| appointment.start >= now)?;
         if zone.civil_of(appointment.start) == appointment.civil_start {
             return None;
@@ -46,23 +46,29 @@ pub fn resolve(root: &Root, now: Instant) -> Option<Event> {
             .then_some((row.id, start))
     });
     Some(Event::InstantsResolved {
-        at: root.stamp_for(now),
+        at: state.stamp_for(now),
         tzdata: tzdata_version().into(),
         resolved: moved.collect(),
     })
 }
 
 /// Events that were deleted before a moment and not touched since, ascending by id, [`REMOVED_AT_ONCE`] at most.
-pub fn deleted_before(root: &Root, moment: Instant) -> Vec<VeventId> {
-    let gone = root.rows.values().filter(|row| row.deleted && row.updated_at < moment);
+pub fn deleted_before(state: &GroupState, moment: Instant) -> Vec<VeventId> {
+    let gone = state.rows.values().filter(|row| row.deleted && row.updated_at < moment);
     gone.map(|row| row.id).take(REMOVED_AT_ONCE).collect()
 }
 
 /// What removes those of some events for good that still are deleted, and were before a moment; `None` where none is.
 #[must_use]
-pub fn remove(root: &Root, ids: &[VeventId], moment: Instant, now: Instant) -> Option<Event> {
-    let still =
-        |id: &VeventId| root.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment);
+pub fn remove(
+    state: &GroupState,
+    ids: &[VeventId],
+    moment: Instant,
+    now: Instant,
+) -> Option<Event> {
+    let still = |id: &VeventId| {
+        state.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment)
+    };
     let ids: Vec<VeventId> = ids.iter().copied().filter(still).collect();
-    (!ids.is_empty()).then(|| Event::VeventsRemoved { at: root.stamp_for(now), ids })
+    (!ids.is_empty()).then(|| Event::VeventsRemoved { at: state.stamp_for(now), ids })
 }

@@ -18,7 +18,7 @@ use crate::domain::state::command::{
     PutVevent, RecordChange,
 };
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
@@ -42,14 +42,14 @@ impl State {
             Command::PutVevent(command) => self.open_placing(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
             Command::Deliver(step) => {
-                let decided = guarded(|| Ok(delivery::decide(&self.root, &step, now)));
+                let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
             Command::Quietly(_) => unreachable!("it has been taken out"),
             Command::AskLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
-                let decided = guarded(|| Ok(upkeep::remove(&self.root, &ids, before, now)));
+                let decided = guarded(|| Ok(upkeep::remove(&self.group_state, &ids, before, now)));
                 self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
             }
         }
@@ -57,7 +57,7 @@ impl State {
 
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
-        match guarded(|| book::open(&self.root, command, &draws, now)) {
+        match guarded(|| book::open(&self.group_state, command, &draws, now)) {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(opening)) => {
@@ -94,7 +94,7 @@ impl State {
         self.questions += 1;
         let question = Question {
             number: self.questions,
-            catalogue: Arc::clone(&self.root.catalogue),
+            catalogue: Arc::clone(&self.group_state.catalogue),
             chain: room.chain,
             start: room.start,
             now: open.now,
@@ -134,15 +134,16 @@ impl State {
         now: Instant,
     ) {
         let Command::BookAppointment(command) = &envelope.command else { return };
-        let decided = self
-            .applied(&envelope, now, |root| opening.booked_on(calendar, root, command, draws, now));
+        let decided = self.applied(&envelope, now, |group_state| {
+            opening.booked_on(calendar, group_state, command, draws, now)
+        });
         let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
         let first = legs.first().map_or(0, |id| id.number());
         self.commit(envelope, decided, (first, legs), now);
     }
 
     fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
-        let decided = guarded(|| match cancellation::decide(&self.root, command, now) {
+        let decided = guarded(|| match cancellation::decide(&self.group_state, command, now) {
             Err(refusal) => Err(vec![refusal]),
             Ok(Cancellation::AlreadyCancelled) => Ok(None),
             Ok(Cancellation::Cancelled(event)) => Ok(Some(event)),
@@ -156,7 +157,7 @@ impl State {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        match guarded(|| manual_change::open(&self.root, command, &draws, now)) {
+        match guarded(|| manual_change::open(&self.group_state, command, &draws, now)) {
             Ok(Ok(Some(placing))) => match placing.room.clone() {
                 Some(room) => {
                     self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) })
@@ -178,14 +179,14 @@ impl State {
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
         let new_id = record_change::kind(change).map(|kind| self.next_id(kind));
         let decided =
-            guarded(|| record_change::decide(&self.root, change, new_id.unwrap_or(0), now));
+            guarded(|| record_change::decide(&self.group_state, change, new_id.unwrap_or(0), now));
         let object = record_change::id(change).or(new_id).unwrap_or(self.id.number());
         self.settle(envelope, decided, (object, Vec::new()), now);
     }
 
     fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
         let draws = self.draws.link(self.id);
-        let decided = guarded(|| enrolment::ask(&self.root, command, &draws, now).map(Some));
+        let decided = guarded(|| enrolment::ask(&self.group_state, command, &draws, now).map(Some));
         let object = match &command.wish {
             LinkWish::Account { .. } => None,
             LinkWish::Email { put, .. } => put.id.map(FicheId::number),
@@ -195,7 +196,8 @@ impl State {
 
     fn follow_link(&mut self, envelope: Envelope, command: &FollowLink, now: Instant) {
         let new_fiche = FicheId::new(self.next_id(IdKind::Fiche)).expect("granted ids are ids");
-        let decided = guarded(|| enrolment::follow(&self.root, command, new_fiche, now).map(Some));
+        let decided =
+            guarded(|| enrolment::follow(&self.group_state, command, new_fiche, now).map(Some));
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 
@@ -211,11 +213,12 @@ impl State {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
-                let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
+                let (before, group_state) =
+                    (Arc::clone(&self.group_state), Arc::clone(&self.group_state));
                 let (object, appointments) = about;
                 self.answer_when_durable(
                     envelope,
-                    Ok(Done { before, root, object, appointments, answer: None }),
+                    Ok(Done { before, group_state, object, appointments, answer: None }),
                 );
             }
             Ok(Ok(Some(event))) => {
@@ -230,16 +233,16 @@ impl State {
         &self,
         envelope: &Envelope,
         now: Instant,
-        decide: impl FnOnce(&Root) -> Event,
-    ) -> Result<(Event, Arc<Root>), Panicked> {
+        decide: impl FnOnce(&GroupState) -> Event,
+    ) -> Result<(Event, Arc<GroupState>), Panicked> {
         guarded(|| {
-            let event = decide(&self.root);
-            let mut next = self.root.apply(&event);
+            let event = decide(&self.group_state);
+            let mut next = self.group_state.apply(&event);
             let quiet = envelope.quiet;
             let mut messages = if quiet {
                 Vec::new()
             } else {
-                announcement::messages(&self.root, &next, &event, now)
+                announcement::messages(&self.group_state, &next, &event, now)
             };
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();

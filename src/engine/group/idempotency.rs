@@ -13,13 +13,13 @@ impl State {
     /// What a command is answered that was carried out before, or whose key came with something else.
     pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<Answer> {
         let once = envelope.once.as_ref()?;
-        let known = self.root.answers.find(&once.scope, now)?;
+        let known = self.group_state.answers.find(&once.scope, now)?;
         if known.body != once.body {
             return Some(Err(Rejection::Conflict));
         }
-        let (before, root) = (Arc::clone(&self.root), Arc::clone(&self.root));
+        let (before, group_state) = (Arc::clone(&self.group_state), Arc::clone(&self.group_state));
         let answer = Some(Arc::clone(&known.answer));
-        Some(Ok(Done { before, root, object: 0, appointments: Vec::new(), answer }))
+        Some(Ok(Done { before, group_state, object: 0, appointments: Vec::new(), answer }))
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn remember(
         if !done.before.answers.have_room_for(answer.len(), now) {
             return Err(Rejection::Overloaded);
         }
-        let at = done.root.last_stamp;
+        let at = done.group_state.last_stamp;
         let answered = Arc::new(Answered {
             scope: once.scope,
             body: once.body,
@@ -44,8 +44,8 @@ pub(super) fn remember(
             answer: Arc::clone(&answer),
         });
         let event = Event::DoneOnce { answered, event: Box::new(event) };
-        let root = Arc::new(done.before.apply(&event));
-        Ok((event, Done { root, answer: Some(answer), ..done }))
+        let group_state = Arc::new(done.before.apply(&event));
+        Ok((event, Done { group_state, answer: Some(answer), ..done }))
     })
     .unwrap_or(Err(Rejection::Failed))
 }

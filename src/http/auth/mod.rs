@@ -183,8 +183,8 @@ impl Asked<'_> {
         apikey: [u8; 32],
     ) -> Option<Candidate> {
         let covered = self.directory.apikeys.get(&apikey)?.covers(group);
-        let root = self.published.root(group).filter(|_| covered)?;
-        let account = Arc::clone(root.accounts.get(email)?);
+        let state = self.published.group_state(group).filter(|_| covered)?;
+        let account = Arc::clone(state.accounts.get(email)?);
         let password_hash = account.password_hash.clone();
         Some(Candidate { person: Person::Account(group, account), password_hash })
     }
@@ -198,8 +198,8 @@ impl Asked<'_> {
                 Some(Person::Pro(pro.id))
             }
             Person::Account(group, account) => {
-                let root = self.published.root(*group)?;
-                let account = root
+                let state = self.published.group_state(*group)?;
+                let account = state
                     .accounts
                     .get(&account.email.folded())
                     .filter(|now| now.password_hash == *kept)?;

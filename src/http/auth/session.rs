@@ -155,7 +155,7 @@ impl Holder {
             }
             Person::Account(group, account) => {
                 let email = account.email.folded();
-                published.root(*group)?.accounts.get(&email)?;
+                published.group_state(*group)?.accounts.get(&email)?;
                 Some(Self::Account {
                     group: *group,
                     email,
@@ -175,13 +175,13 @@ impl Holder {
                 Some(Person::Pro(pro.id))
             }
             Self::Account { group, email, password_hash } => {
-                let root = published.root(*group)?;
+                let state = published.group_state(*group)?;
                 let same = |account: &&Arc<Account>| account.password_hash == *password_hash;
-                let account = root
+                let account = state
                     .accounts
                     .get(email)
                     .filter(same)
-                    .or_else(|| root.accounts.values().find(same))?;
+                    .or_else(|| state.accounts.values().find(same))?;
                 *email = account.email.folded();
                 Some(Person::Account(*group, Arc::clone(account)))
             }

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::openapi::answers::sendmail;
 use crate::http::openapi::schema::{
@@ -233,7 +233,7 @@ fn vevent_field(name: &str, kind: Kind) -> RefOr<Schema> {
 
 /// What a field holds where nothing was given.
 fn default<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
-    let nowhere = Root::new(Catalogue::new(GROUP.blank.clone()));
+    let nowhere = GroupState::new(Catalogue::new(GROUP.blank.clone()));
     let scope = Scope::of(&nowhere).at(Instant(0));
     let cell = field.cell(&table.blank, &scope);
     // A stand-in for a reference that every object has.

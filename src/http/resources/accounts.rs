@@ -11,7 +11,7 @@ use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Done;
@@ -29,17 +29,17 @@ pub(crate) const ASKED_MAX: (usize, i64) = (200, 3_600);
 pub(crate) const PASSWORD_MAX: usize = 1_000;
 
 /// Has a group decide a command that no path's group was asked for.
-async fn write(call: &Call, root: &Root, command: Command) -> Result<Done, Failure> {
-    let answer = call.server.engine.write(root.catalogue.group.id, command).await;
+async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Done, Failure> {
+    let answer = call.server.engine.write(state.catalogue.group.id, command).await;
     answer.map_err(|rejection| {
-        Failure::of_rejection(rejection, root.catalogue.zone(), Audience::Application)
+        Failure::of_rejection(rejection, state.catalogue.zone(), Audience::Application)
     })
 }
 
 /// The state of a group that the key covers.
-fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<Root>> {
+fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<GroupState>> {
     let group = group.filter(|group| call.identity.key_covers(*group))?;
-    call.server.engine.published().root(group)
+    call.server.engine.published().group_state(group)
 }
 
 /// Counts a link that somebody asks for.
@@ -67,7 +67,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
             .and_then(|given| Email::new(given.trim_matches(' ')))
             .map_err(|illegal| Fault::new("email", illegal.0)),
     };
-    let root = match text("group_id") {
+    let state = match text("group_id") {
         None => covered(&call, call.identity.home())
             .ok_or_else(|| Fault::new("group_id", "is required")),
         Some(given) => {
@@ -84,22 +84,21 @@ pub(crate) async fn ask(call: Call) -> Outcome {
             .map_err(|illegal| Fault::new("pendingRdv", format!("its JSON {}", illegal.0))),
     };
     let email = email.map_err(|fault| faults.push(fault));
-    let root = root.map_err(|fault| faults.push(fault));
+    let state = state.map_err(|fault| faults.push(fault));
     let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
-    let (Ok(email), Ok(root), Ok(pending_rdv)) = (email, root, pending_rdv) else {
+    let (Ok(email), Ok(state), Ok(pending_rdv)) = (email, state, pending_rdv) else {
         return Err(faults.into());
     };
-    let once = call.once(&root)?;
-    if let Some(answer) = once.and_then(|key| key.answered_before(&root, call.now)) {
+    let once = call.once(&state)?;
+    if let Some(answer) = once.and_then(|key| key.answered_before(&state, call.now)) {
         return answer;
     }
     count_link(&call.server, call.from, call.now)?;
-    let answered =
-        json!({"account": {"email": email.as_str(), "group_id": root.catalogue.group.id.number()}});
+    let answered = json!({"account": {"email": email.as_str(), "group_id": state.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
     let command = Command::AskLink(Box::new(AskLink { email, wish }));
     let render = move |_: &Done| answered.to_string().into_bytes();
-    make(&call.server, &root, command, once, Audience::Application, render).await
+    make(&call.server, &state, command, once, Audience::Application, render).await
 }
 
 /// POST /api/v1/accounts/confirm: what the link of a token is for is done; the only place where an account's password is
@@ -109,8 +108,8 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
     let token = call.body.get("token").and_then(Value::as_str).unwrap_or_default().trim();
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
-    let root = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
-    let link = Arc::clone(root.links.find(&hash, call.now).ok_or_else(no_such_link)?);
+    let state = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
+    let link = Arc::clone(state.links.find(&hash, call.now).ok_or_else(no_such_link)?);
     let password_hash = match link.aim {
         Aim::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
@@ -120,13 +119,13 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
         Aim::Email { .. } => None,
     };
     let done =
-        write(&call, &root, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
+        write(&call, &state, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
             .await?;
     let (was, pending_rdv) = match &link.aim {
         Aim::Account { pending_rdv } => (None, pending_rdv.as_ref()),
         Aim::Email { account, .. } => (Some(account), None),
     };
-    let accounts = &done.root.accounts;
+    let accounts = &done.group_state.accounts;
     let account = accounts
         .get(&link.email.folded())
         .or_else(|| accounts.get(was?))
@@ -135,7 +134,7 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
         pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
     let account = json!({
         "email": account.email.as_str(),
-        "group_id": root.catalogue.group.id.number(),
+        "group_id": state.catalogue.group.id.number(),
         "fiche_id": account.fiche_id.number(),
         "pendingRdv": &pending,
     });

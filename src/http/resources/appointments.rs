@@ -11,7 +11,7 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Done;
 use crate::http::error::Failure;
@@ -27,13 +27,13 @@ use crate::wire::vevent::VEVENT;
 pub(crate) async fn book(call: GroupCall) -> Outcome {
     let object = wrapped(&call.body, "appointment");
     let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
-    may_book(&call.root.catalogue, call.caller(), from_web, names_fiche)
+    may_book(&call.state.catalogue, call.caller(), from_web, names_fiche)
         .map_err(|refusal| Failure::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
     let (audience, now, sent) = (call.audience(), call.now, booking.sent);
     let made = move |done: &Done| {
-        let scope = Scope::of(&done.root);
-        let rows = done.appointments.iter().filter_map(|id| done.root.rows.get(id));
+        let scope = Scope::of(&done.group_state);
+        let rows = done.appointments.iter().filter_map(|id| done.group_state.rows.get(id));
         let records: Vec<Value> =
             rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
         Map::from_iter([("records".to_owned(), records.into())])
@@ -68,24 +68,24 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let after = if include_past { INSTANT_MIN } else { now };
     match call.caller() {
         Caller::Account(account) => {
-            let rows = account.own().map(|fiche| call.root.appointments_of(fiche).len()).sum();
+            let rows = account.own().map(|fiche| call.state.appointments_of(fiche).len()).sum();
             page(&call, rows, query, own(Arc::clone(account), after), |_, _| true, render).await
         }
         Caller::Application | Caller::Pro(_) => {
-            page(&call, call.root.rows.len(), query, live(after), |_, _| true, render).await
+            page(&call, call.state.rows.len(), query, live(after), |_, _| true, render).await
         }
     }
 }
 
 /// Finds the live appointments that end after a moment, without looking at any other.
-fn live(after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
-    move |root| {
-        let ids = root
+fn live(after: Instant) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
+    move |state| {
+        let ids = state
             .calendars
             .values()
             .flat_map(|view| view.taken.ending_after(after))
             .map(|taken| taken.id);
-        ids.map(|id| &**root.rows.get(&id).expect("whoever takes time has a row")).collect()
+        ids.map(|id| &**state.rows.get(&id).expect("whoever takes time has a row")).collect()
     }
 }
 
@@ -93,18 +93,18 @@ fn live(after: Instant) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send +
 fn own(
     account: Arc<Account>,
     after: Instant,
-) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Vevent> + Send + 'static {
-    move |root| {
-        let live = account.own().flat_map(|fiche| root.appointments_of(fiche));
+) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
+    move |state| {
+        let live = account.own().flat_map(|fiche| state.appointments_of(fiche));
         let ids = live.filter(|taken| taken.interval.end > after).map(|taken| taken.id);
-        ids.map(|id| &**root.rows.get(&id).expect("whoever takes time has a row")).collect()
+        ids.map(|id| &**state.rows.get(&id).expect("whoever takes time has a row")).collect()
     }
 }
 
 /// GET /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's secret.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
+    let row = call.state.rows.get(&id).ok_or_else(Failure::no_result)?;
     let appointment = row.appointment().ok_or_else(Failure::no_result)?;
     let knows_secret =
         || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
@@ -119,7 +119,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
 /// secret.
 pub(crate) async fn cancel(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    let owned = call.root.rows.get(&id).is_some_and(|row| is_own(call.caller(), row));
+    let owned = call.state.rows.get(&id).is_some_and(|row| is_own(call.caller(), row));
     let right = match call.caller() {
         Caller::Pro(_) => CancelRight::Pro,
         Caller::Account(account) if owned => CancelRight::Account(Arc::clone(account)),
@@ -129,8 +129,8 @@ pub(crate) async fn cancel(call: GroupCall) -> Outcome {
     };
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let done = call.write(call.unless_quiet(command, "appointment")).await?;
-    let row = done.root.rows.get(&id).ok_or_else(Failure::no_result)?;
-    Ok(shown(row, &Scope::of(&done.root), &call))
+    let row = done.group_state.rows.get(&id).ok_or_else(Failure::no_result)?;
+    Ok(shown(row, &Scope::of(&done.group_state), &call))
 }
 
 /// Whether a row is the caller's without any secret.

@@ -4,7 +4,7 @@ use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::{CalendarsetId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::http::error::Failure;
 use crate::http::pipeline::{GroupCall, Outcome};
@@ -28,8 +28,8 @@ impl Resource for Calendar {
         calendar.deleted
     }
 
-    fn shown(calendar: &Self, root: &Root, audience: Audience) -> bool {
-        audience >= Audience::Pro || root.catalogue.calendar_hidden(calendar.id).is_none()
+    fn shown(calendar: &Self, state: &GroupState, audience: Audience) -> bool {
+        audience >= Audience::Pro || state.catalogue.calendar_hidden(calendar.id).is_none()
     }
 }
 
@@ -37,7 +37,7 @@ impl Resource for Calendar {
 /// `calendarset_ids[]`.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
-    let catalogue = &call.root.catalogue;
+    let catalogue = &call.state.catalogue;
     let known = |id: InterventionId| catalogue.interventions.contains_key(&id);
     let interventions = ids(&call.params, "intervention_ids", InterventionId::new, known);
     let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
@@ -46,16 +46,16 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (interventions, sets, query) = all(interventions, sets, query)?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
     let deleted_too = query.names("deleted");
-    let wanted = move |calendar: &Calendar, root: &Root| {
-        Calendar::shown(calendar, root, audience)
+    let wanted = move |calendar: &Calendar, state: &GroupState| {
+        Calendar::shown(calendar, state, audience)
             && (deleted_too || !Calendar::left_out(calendar))
             && (sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set)))
             && interventions.iter().all(|id| {
                 let seen = audience >= Audience::Pro
-                    || (!root.catalogue.group.inactive
-                        && root.catalogue.intervention_hidden(*id).is_none());
-                let view = root.calendars.get(&calendar.id).expect("every calendar has a view");
-                seen && view.rules.offers(root.catalogue.zone(), *id, now)
+                    || (!state.catalogue.group.inactive
+                        && state.catalogue.intervention_hidden(*id).is_none());
+                let view = state.calendars.get(&calendar.id).expect("every calendar has a view");
+                seen && view.rules.offers(state.catalogue.zone(), *id, now)
             })
     };
     let render =
@@ -66,16 +66,16 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/interventions/:id/calendars: those that offer the intervention of the path.
 pub(crate) async fn list_of_intervention(mut call: GroupCall) -> Outcome {
     let id = call.id(InterventionId::new)?;
-    let row = call.root.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
-    if !Intervention::shown(row, &call.root, call.audience()) {
+    let row = call.state.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
+    if !Intervention::shown(row, &call.state, call.audience()) {
         return Err(Failure::no_result());
     }
     call.params.push("intervention_ids", id.to_string());
     list(call).await
 }
 
-fn all_calendars(root: &Root) -> Vec<&Calendar> {
-    root.catalogue.calendars.values().map(AsRef::as_ref).collect()
+fn all_calendars(state: &GroupState) -> Vec<&Calendar> {
+    state.catalogue.calendars.values().map(AsRef::as_ref).collect()
 }
 
 /// All three, or everything that is wrong with any.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::record_change::{Record, deletion};
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::Done;
 use crate::http::error::Failure;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
@@ -27,7 +27,7 @@ pub(crate) trait Resource: Record + Listed {
     fn change(put: Put<Self>) -> RecordChange;
 
     /// Whether one exists for an audience: to an application, what the module shows.
-    fn shown(_row: &Self, _root: &Root, _audience: Audience) -> bool {
+    fn shown(_row: &Self, _root: &GroupState, _audience: Audience) -> bool {
         true
     }
 
@@ -49,30 +49,30 @@ pub(crate) trait Resource: Record + Listed {
 /// 404 where the group has none of that id.
 fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), Failure> {
     let id = call.id(R::id)?;
-    Ok((id, R::find(&call.root, id).ok_or_else(Failure::no_result)?))
+    Ok((id, R::find(&call.state, id).ok_or_else(Failure::no_result)?))
 }
 
 /// GET of one.
 pub(crate) fn show<R: Resource>(call: &GroupCall) -> Outcome {
     let (_, row) = row::<R>(call)?;
-    if !R::shown(row, &call.root, call.audience()) {
+    if !R::shown(row, &call.state, call.audience()) {
         return Err(Failure::no_result());
     }
-    Ok(answer(row, &call.root, call.audience()))
+    Ok(answer(row, &call.state, call.audience()))
 }
 
 /// GET of all that are `wanted` and shown to the caller, found among so many `rows`.
 pub(crate) async fn list<R: Resource>(
     call: &GroupCall,
     rows: usize,
-    all: impl for<'r> Fn(&'r Root) -> Vec<&'r R> + Send + 'static,
-    wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
+    all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
+    wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
 ) -> Outcome {
     let audience = call.audience();
     let query = Query::parse(&call.params, R::table_for(audience), &call.scope(), audience)?;
     let deleted_too = query.names("deleted");
-    let wanted = move |row: &R, root: &Root| {
-        R::shown(row, root, audience) && (deleted_too || !R::left_out(row)) && wanted(row, root)
+    let wanted = move |row: &R, state: &GroupState| {
+        R::shown(row, state, audience) && (deleted_too || !R::left_out(row)) && wanted(row, state)
     };
     let render = move |row: &R, scope: &Scope<'_>| R::render(row, scope, audience);
     page(call, rows, query, all, wanted, render).await
@@ -86,8 +86,8 @@ pub(crate) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     let fields = R::table().parse_new(&object, &call.scope(), call.audience())?;
     let audience = call.audience();
     let made = move |done: &Done| {
-        let row = R::id(done.object).and_then(|id| R::find(&done.root, id));
-        R::render(row.expect("what was made is there"), &Scope::of(&done.root), audience)
+        let row = R::id(done.object).and_then(|id| R::find(&done.group_state, id));
+        R::render(row.expect("what was made is there"), &Scope::of(&done.group_state), audience)
     };
     call.make(Command::ChangeRecord(R::change(Put { id: None, fields })), made).await
 }
@@ -119,16 +119,17 @@ pub(crate) async fn remove<R: Resource>(
 
 async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outcome {
     let done = call.write(Command::ChangeRecord(R::change(Put { id: Some(id), fields }))).await?;
-    let row =
-        R::id(done.object).and_then(|id| R::find(&done.root, id)).ok_or_else(Failure::no_result)?;
-    Ok(answer(row, &done.root, call.audience()))
+    let row = R::id(done.object)
+        .and_then(|id| R::find(&done.group_state, id))
+        .ok_or_else(Failure::no_result)?;
+    Ok(answer(row, &done.group_state, call.audience()))
 }
 
 /// The bare object.
 pub(crate) fn answer<R: Resource>(
     row: &R,
-    root: &Root,
+    state: &GroupState,
     audience: Audience,
 ) -> axum::response::Response {
-    ok(&R::render(row, &Scope::of(root), audience).into())
+    ok(&R::render(row, &Scope::of(state), audience).into())
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::crud::{self, Resource};
 use crate::wire::customfield::CUSTOMFIELD;
@@ -24,9 +24,9 @@ impl Resource for Customfield {
 
 /// GET /api/v1/groups/:group_id/customfields.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
-    crud::list(&call, call.root.catalogue.customfields.len(), all_definitions, |_, _| true).await
+    crud::list(&call, call.state.catalogue.customfields.len(), all_definitions, |_, _| true).await
 }
 
-fn all_definitions(root: &Root) -> Vec<&Customfield> {
-    root.catalogue.customfields.values().map(AsRef::as_ref).collect()
+fn all_definitions(state: &GroupState) -> Vec<&Customfield> {
+    state.catalogue.customfields.values().map(AsRef::as_ref).collect()
 }

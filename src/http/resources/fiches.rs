@@ -7,7 +7,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::http::error::Failure;
 use crate::http::pipeline::{GroupCall, Outcome, wrapped};
@@ -33,7 +33,7 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
             crud::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
         }
         Caller::Application | Caller::Pro(_) => {
-            crud::list(&call, call.root.fiches.len(), all_fiches, |_, _| true).await
+            crud::list(&call, call.state.fiches.len(), all_fiches, |_, _| true).await
         }
     }
 }
@@ -53,7 +53,7 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     };
     let asked_by = account.email.folded();
     let id = call.id(FicheId::new)?;
-    let before = call.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    let before = call.state.fiches.get(&id).ok_or_else(Failure::no_result)?;
     let mut object = wrapped(&call.body, FICHE.resource)?.clone();
     let mut whole = Fiche::clone(before);
     FICHE.parse(&object, &call.scope(), call.audience())?.apply_to(&mut whole);
@@ -77,8 +77,8 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     accounts::count_link(&call.server, call.from, call.now)?;
     let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
     let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
-    let row = done.root.fiches.get(&id).ok_or_else(Failure::no_result)?;
-    Ok(crud::answer::<Fiche>(row, &done.root, call.audience()))
+    let row = done.group_state.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    Ok(crud::answer::<Fiche>(row, &done.group_state, call.audience()))
 }
 
 /// What is not an account's own is not there for it.
@@ -90,12 +90,12 @@ fn must_be_the_callers(call: &GroupCall) -> Result<(), Failure> {
     }
 }
 
-fn own_fiches(account: Arc<Account>) -> impl for<'r> Fn(&'r Root) -> Vec<&'r Fiche> + Send {
-    move |root: &Root| {
-        account.own().filter_map(|id| root.fiches.get(&id)).map(AsRef::as_ref).collect()
+fn own_fiches(account: Arc<Account>) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Fiche> + Send {
+    move |state: &GroupState| {
+        account.own().filter_map(|id| state.fiches.get(&id)).map(AsRef::as_ref).collect()
     }
 }
 
-fn all_fiches(root: &Root) -> Vec<&Fiche> {
-    root.fiches.values().map(AsRef::as_ref).collect()
+fn all_fiches(state: &GroupState) -> Vec<&Fiche> {
+    state.fiches.values().map(AsRef::as_ref).collect()
 }

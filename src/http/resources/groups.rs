@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::http::error::Failure;
 use crate::http::pipeline::{Call, GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::{Found, found_by, write};
@@ -27,20 +27,23 @@ pub(crate) async fn list(call: Call) -> Outcome {
     let published = call.server.engine.published();
     // Fields of groups refer to nothing, so that any scope serves to read the query and to order. Datetimes of conditions
     // are read on the clocks of the first group.
-    let nowhere = || Arc::new(Root::new(Catalogue::new(GROUP.blank.clone())));
-    let first = groups.iter().find_map(|group| published.root(*group)).unwrap_or_else(nowhere);
+    let nowhere = || Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone())));
+    let first =
+        groups.iter().find_map(|group| published.group_state(*group)).unwrap_or_else(nowhere);
     let query = Query::parse(&call.params, &GROUP, &Scope::of(&first), audience)?;
     let server = Arc::clone(&call.server);
     found_by(&call.server, groups.len().saturating_mul(query.cost()), move || {
         let published = server.engine.published();
-        let own = |group: GroupId| Some((group.number(), published.root(group)?));
-        let roots: BTreeMap<u64, Arc<Root>> = groups.into_iter().filter_map(own).collect();
-        let page = query
-            .page(roots.values().map(|root| &root.catalogue.group).collect(), &Scope::of(&first));
+        let own = |group: GroupId| Some((group.number(), published.group_state(group)?));
+        let states: BTreeMap<u64, Arc<GroupState>> = groups.into_iter().filter_map(own).collect();
+        let page = query.page(
+            states.values().map(|state| &state.catalogue.group).collect(),
+            &Scope::of(&first),
+        );
         let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
         Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
-            let root = &roots[&number];
-            write(&GROUP.render(&root.catalogue.group, &Scope::of(root), audience), bytes);
+            let state = &states[&number];
+            write(&GROUP.render(&state.catalogue.group, &Scope::of(state), audience), bytes);
         })
     })
     .await
@@ -48,7 +51,11 @@ pub(crate) async fn list(call: Call) -> Outcome {
 
 /// GET /api/v1/groups/:id.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
-    Ok(ok(&Value::Object(GROUP.render(&call.root.catalogue.group, &call.scope(), call.audience()))))
+    Ok(ok(&Value::Object(GROUP.render(
+        &call.state.catalogue.group,
+        &call.scope(),
+        call.audience(),
+    ))))
 }
 
 /// PUT /api/v1/groups/:id. The slug stays what the system made it.
@@ -57,6 +64,6 @@ pub(crate) async fn change(call: GroupCall) -> Outcome {
         GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));
     let done = call.write(command).await?;
-    let root = &done.root;
-    Ok(ok(&Value::Object(GROUP.render(&root.catalogue.group, &Scope::of(root), call.audience()))))
+    let state = &done.group_state;
+    Ok(ok(&Value::Object(GROUP.render(&state.catalogue.group, &Scope::of(state), call.audience()))))
 }

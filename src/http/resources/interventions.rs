@@ -3,7 +3,7 @@
 use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::calendars::all;
 use crate::http::resources::crud::Resource;
@@ -26,8 +26,8 @@ impl Resource for Intervention {
         intervention.deleted
     }
 
-    fn shown(intervention: &Self, root: &Root, audience: Audience) -> bool {
-        audience >= Audience::Pro || root.catalogue.intervention_hidden(intervention.id).is_none()
+    fn shown(intervention: &Self, state: &GroupState, audience: Audience) -> bool {
+        audience >= Audience::Pro || state.catalogue.intervention_hidden(intervention.id).is_none()
     }
 }
 
@@ -35,7 +35,7 @@ impl Resource for Intervention {
 /// `calendar_ids[]`.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
-    let catalogue = &call.root.catalogue;
+    let catalogue = &call.state.catalogue;
     let known = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
     let set = id(&call.params, "interventionset_id", InterventionsetId::new, known);
     let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
@@ -44,15 +44,15 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (set, calendars, query) = all(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
     let deleted_too = query.names("deleted");
-    let wanted = move |intervention: &Intervention, root: &Root| {
+    let wanted = move |intervention: &Intervention, state: &GroupState| {
         let offered_on = |id: &CalendarId| {
             let seen = audience >= Audience::Pro
-                || (!root.catalogue.group.inactive
-                    && root.catalogue.calendar_hidden(*id).is_none());
-            let view = root.calendars.get(id).expect("every calendar has a view");
-            seen && view.rules.offers(root.catalogue.zone(), intervention.id, now)
+                || (!state.catalogue.group.inactive
+                    && state.catalogue.calendar_hidden(*id).is_none());
+            let view = state.calendars.get(id).expect("every calendar has a view");
+            seen && view.rules.offers(state.catalogue.zone(), intervention.id, now)
         };
-        Intervention::shown(intervention, root, audience)
+        Intervention::shown(intervention, state, audience)
             && (deleted_too || !Intervention::left_out(intervention))
             && set.is_none_or(|set| intervention.interventionset_id == Some(set))
             && (calendars.is_empty() || calendars.iter().any(offered_on))
@@ -63,6 +63,6 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     page(&call, rows, query, all_interventions, wanted, render).await
 }
 
-pub(crate) fn all_interventions(root: &Root) -> Vec<&Intervention> {
-    root.catalogue.interventions.values().map(AsRef::as_ref).collect()
+pub(crate) fn all_interventions(state: &GroupState) -> Vec<&Intervention> {
+    state.catalogue.interventions.values().map(AsRef::as_ref).collect()
 }

@@ -22,7 +22,7 @@ use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{
     CancelAppointment, CancelRight, Command, FollowLink, Patch, Put, RecordChange,
 };
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
@@ -47,22 +47,22 @@ fn link_of(token: &Token) -> Option<Link> {
 /// GET /m/:token.
 pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match link_of(&token) {
-        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |root, row, appointment| {
+        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
             if row.deleted {
                 Page::Cancelled
             } else {
-                ask_cancel(root, row, appointment, server.engine.clock().now())
+                ask_cancel(state, row, appointment, server.engine.clock().now())
             }
         }),
         Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
-            Some(root) => {
-                let group = root.catalogue.group.name.as_str().to_owned();
-                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &root)
+            Some(state) => {
+                let group = state.catalogue.group.name.as_str().to_owned();
+                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
             }
             None => gone(&server, Some(subscriber.group)),
         },
         Some(Link::Account(token)) => match found(&server, &token) {
-            Some((root, _, link)) => answer(StatusCode::OK, &ask_account(&link), &root),
+            Some((state, _, link)) => answer(StatusCode::OK, &ask_account(&link), &state),
             None => gone(&server, accounts::group_of(&token)),
         },
         None => gone(&server, None),
@@ -88,93 +88,93 @@ pub(crate) async fn act(
 fn of_holder(
     server: &Server,
     holder: &Holder,
-    page_of: impl FnOnce(&Root, &Vevent, &Appointment) -> Page,
+    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
 ) -> Response {
-    let Some(root) = server.engine.published().root(holder.group) else {
+    let Some(state) = server.engine.published().group_state(holder.group) else {
         return gone(server, None);
     };
-    let row = root.rows.get(&holder.appointment);
+    let row = state.rows.get(&holder.appointment);
     let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else {
         return gone(server, Some(holder.group));
     };
     if !appointment.key.matches(&holder.key) {
         return gone(server, Some(holder.group));
     }
-    answer(StatusCode::OK, &page_of(&root, row, appointment), &root)
+    answer(StatusCode::OK, &page_of(&state, row, appointment), &state)
 }
 
-fn ask_cancel(root: &Root, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
+fn ask_cancel(state: &GroupState, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
     let calendar =
-        root.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+        state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
     if until < now {
-        return too_late(root, until);
+        return too_late(state, until);
     }
-    let group = &root.catalogue.group;
+    let group = &state.catalogue.group;
     Page::AskCancel {
-        when: local(root, appointment.start),
+        when: local(state, appointment.start),
         preposition: group.preposition.as_str().to_owned(),
         group: group.name.as_str().to_owned(),
     }
 }
 
-fn too_late(root: &Root, until: Instant) -> Page {
+fn too_late(state: &GroupState, until: Instant) -> Page {
     Page::TooLateToCancel {
-        until: local(root, until),
-        phone: root.catalogue.group.phone.as_str().to_owned(),
+        until: local(state, until),
+        phone: state.catalogue.group.phone.as_str().to_owned(),
     }
 }
 
-fn local(root: &Root, moment: Instant) -> String {
-    when(root.catalogue.group.country.as_str(), root.catalogue.zone().civil_of(moment))
+fn local(state: &GroupState, moment: Instant) -> String {
+    when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
 }
 
 async fn cancel(server: &Server, holder: &Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let answered = server.engine.write(holder.group, command).await;
-    let Some(root) = server.engine.published().root(holder.group) else {
+    let Some(state) = server.engine.published().group_state(holder.group) else {
         return gone(server, None);
     };
     match answered {
-        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &root),
+        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &state),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
-                answer(StatusCode::BAD_REQUEST, &too_late(&root, *until), &root)
+                answer(StatusCode::BAD_REQUEST, &too_late(&state, *until), &state)
             }
             Some(_) | None => gone(server, Some(holder.group)),
         },
-        Err(rejection) => busy(&rejection, &root),
+        Err(rejection) => busy(&rejection, &state),
     }
 }
 
 /// The group of a client who was mailed the link; `None` where nobody was.
-fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<Root>> {
-    let root = server.engine.published().root(subscriber.group)?;
-    let client = root.fiches.get(&subscriber.client)?;
-    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(root)
+fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
+    let state = server.engine.published().group_state(subscriber.group)?;
+    let client = state.fiches.get(&subscriber.client)?;
+    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(state)
 }
 
 async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
-    let Some(root) = subscribing(server, subscriber) else {
+    let Some(state) = subscribing(server, subscriber) else {
         return gone(server, Some(subscriber.group));
     };
     let mut fields = Patch::default();
     fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
-        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &root),
+        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => gone(server, Some(subscriber.group)),
-        Err(rejection) => busy(&rejection, &root),
+        Err(rejection) => busy(&rejection, &state),
     }
 }
 
 /// The account link of a token, with the group it is of and the hash it is known by.
-fn found(server: &Server, token: &str) -> Option<(Arc<Root>, [u8; 32], Arc<AccountLink>)> {
-    let root = server.engine.published().root(accounts::group_of(token)?)?;
+fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
+    let state = server.engine.published().group_state(accounts::group_of(token)?)?;
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    let link = Arc::clone(root.links.find(&hash, server.engine.clock().now())?);
-    Some((root, hash, link))
+    let link = Arc::clone(state.links.find(&hash, server.engine.clock().now())?);
+    Some((state, hash, link))
 }
 
 fn ask_account(link: &AccountLink) -> Page {
@@ -186,29 +186,29 @@ fn ask_account(link: &AccountLink) -> Page {
 
 /// Does what the link of an account is for, with the password of the form where it needs one.
 async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
-    let Some((root, hash, link)) = found(server, token) else {
+    let Some((state, hash, link)) = found(server, token) else {
         return gone(server, accounts::group_of(token));
     };
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
             let Some(password) = password_in(body).await else {
-                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &root);
+                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
             let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
             let hashed = server.doorkeeper.verifying.run(from, hash).await;
             let Ok(hashed) = hashed else {
-                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &root);
+                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
             };
             (Some(hashed), Page::AccountDone)
         }
         Aim::Email { .. } => (None, Page::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
-    match server.engine.write(root.catalogue.group.id, command).await {
-        Ok(_) => answer(StatusCode::OK, &done, &root),
+    match server.engine.write(state.catalogue.group.id, command).await {
+        Ok(_) => answer(StatusCode::OK, &done, &state),
         Err(Rejection::Refused(_)) => gone(server, accounts::group_of(token)),
-        Err(rejection) => busy(&rejection, &root),
+        Err(rejection) => busy(&rejection, &state),
     }
 }
 
@@ -221,21 +221,21 @@ async fn password_in(body: Body) -> Option<String> {
     (0 < characters && characters <= accounts::PASSWORD_MAX).then_some(password)
 }
 
-fn busy(rejection: &Rejection, root: &Root) -> Response {
+fn busy(rejection: &Rejection, state: &GroupState) -> Response {
     tracing::warn!(?rejection, "a link could not be followed");
-    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, root)
+    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
 }
 
 /// The page of a link that leads nowhere, in the language of the group that its token names, if there is such a group.
 fn gone(server: &Server, group: Option<GroupId>) -> Response {
-    match group.and_then(|group| server.engine.published().root(group)) {
-        Some(root) => answer(StatusCode::NOT_FOUND, &Page::Gone, &root),
+    match group.and_then(|group| server.engine.published().group_state(group)) {
+        Some(state) => answer(StatusCode::NOT_FOUND, &Page::Gone, &state),
         None => html(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
     }
 }
 
-fn answer(status: StatusCode, shown: &Page, root: &Root) -> Response {
-    html(status, page(shown, root.catalogue.group.country.as_str()))
+fn answer(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
+    html(status, page(shown, state.catalogue.group.country.as_str()))
 }
 
 /// A page that loads nothing, is kept nowhere, and tells nobody where it was read.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::messaging::outbox::Progress;
 use crate::domain::records::ids::MessageId;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::http::error::Failure;
 use crate::http::pipeline::{GroupCall, Outcome, ok};
 use crate::http::resources::pagination::{Found, write};
@@ -19,16 +19,16 @@ use crate::wire::message::{Entry, Ledger, MESSAGE};
 /// nobody carries is to be read here.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &MESSAGE, &call.scope(), call.audience())?;
-    let (root, now, audience) = (Arc::clone(&call.root), call.now, call.audience());
+    let (state, now, audience) = (Arc::clone(&call.state), call.now, call.audience());
     let carriers = Arc::clone(&call.server.carriers);
     let find = move || {
-        let ledger = Ledger::of(root, now);
+        let ledger = Ledger::of(state, now);
         let entries = ledger.entries();
-        let page = query.page(entries.iter().collect(), &Scope::of(ledger.root()));
+        let page = query.page(entries.iter().collect(), &Scope::of(ledger.group_state()));
         let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
         Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the list is of this very ledger");
-            write(&line(&entry, ledger.root(), audience, &carriers), bytes);
+            write(&line(&entry, ledger.group_state(), audience, &carriers), bytes);
         })
     };
     Ok(call.server.computing.run(find).await?.answer(&call.server))
@@ -37,21 +37,21 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/groups/:group_id/messages/:id. A reminder that is planned has no id yet.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(MessageId::new)?;
-    let message = call.root.outbox.message(id).ok_or_else(Failure::no_result)?;
-    Ok(ok(&line(&Entry::of(message), &call.root, call.audience(), &call.server.carriers).into()))
+    let message = call.state.outbox.message(id).ok_or_else(Failure::no_result)?;
+    Ok(ok(&line(&Entry::of(message), &call.state, call.audience(), &call.server.carriers).into()))
 }
 
 /// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
 #[must_use]
 pub(crate) fn line(
     entry: &Entry,
-    root: &Root,
+    state: &GroupState,
     audience: Audience,
     carriers: &Carriers,
 ) -> Map<String, Value> {
-    let mut object = MESSAGE.render(entry, &Scope::of(root), audience);
+    let mut object = MESSAGE.render(entry, &Scope::of(state), audience);
     let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
-    let reading = kept.and_then(|message| carriers.reading(root, message));
+    let reading = kept.and_then(|message| carriers.reading(state, message));
     let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
     object.insert("subject".into(), subject.into());
     object.insert("text".into(), text.into());

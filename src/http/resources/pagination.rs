@@ -21,7 +21,7 @@ use crate::domain::records::ids::{
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::http::blocking_pool::Turn;
 use crate::http::error::Failure;
 use crate::http::pipeline::{GroupCall, Outcome, json};
@@ -41,13 +41,13 @@ const BREATH: Duration = Duration::from_millis(10);
 /// What stands in a group's state under an id.
 pub(crate) trait Listed: Sized + Sync + 'static {
     /// The object of that number.
-    fn of_number(root: &Root, number: u64) -> Option<&Self>;
+    fn of_number(state: &GroupState, number: u64) -> Option<&Self>;
 }
 
 macro_rules! listed {
-    ($($object:ty, $id:ty, |$root:ident| $map:expr;)*) => {$(
+    ($($object:ty, $id:ty, |$state:ident| $map:expr;)*) => {$(
         impl Listed for $object {
-            fn of_number($root: &Root, number: u64) -> Option<&Self> {
+            fn of_number($state: &GroupState, number: u64) -> Option<&Self> {
                 $map.get(&<$id>::new(number)?).map(AsRef::as_ref)
             }
         }
@@ -55,13 +55,13 @@ macro_rules! listed {
 }
 
 listed! {
-    Calendar, CalendarId, |root| root.catalogue.calendars;
-    Calendarset, CalendarsetId, |root| root.catalogue.calendarsets;
-    Intervention, InterventionId, |root| root.catalogue.interventions;
-    Interventionset, InterventionsetId, |root| root.catalogue.interventionsets;
-    Customfield, CustomfieldId, |root| root.catalogue.customfields;
-    Fiche, FicheId, |root| root.fiches;
-    Vevent, VeventId, |root| root.rows;
+    Calendar, CalendarId, |state| state.catalogue.calendars;
+    Calendarset, CalendarsetId, |state| state.catalogue.calendarsets;
+    Intervention, InterventionId, |state| state.catalogue.interventions;
+    Interventionset, InterventionsetId, |state| state.catalogue.interventionsets;
+    Customfield, CustomfieldId, |state| state.catalogue.customfields;
+    Fiche, FicheId, |state| state.fiches;
+    Vevent, VeventId, |state| state.rows;
 }
 
 /// The page of a list that a query asks for, of the records that are `wanted`, each shown by `render`. Finding all of
@@ -73,20 +73,20 @@ pub(crate) async fn page<R: Listed>(
     call: &GroupCall,
     rows: usize,
     query: Query<'static, R>,
-    all: impl for<'r> Fn(&'r Root) -> Vec<&'r R> + Send + 'static,
-    wanted: impl Fn(&R, &Root) -> bool + Send + 'static,
+    all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
+    wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
-    let (root, now) = (Arc::clone(&call.root), call.now);
+    let (state, now) = (Arc::clone(&call.state), call.now);
     found_by(&call.server, rows.saturating_mul(query.cost()), move || {
-        let mut records = all(&root);
-        records.retain(|record| wanted(record, &root));
-        let page = query.page(records, &Scope::of(&root).at(now));
+        let mut records = all(&state);
+        records.retain(|record| wanted(record, &state));
+        let page = query.page(records, &Scope::of(&state).at(now));
         let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
         let head = query.head(numbers.len(), page.total);
         Found::of(head, numbers, move |number, bytes| {
-            let record = R::of_number(&root, number).expect("the list is of this very state");
-            write(&render(record, &Scope::of(&root).at(now)), bytes);
+            let record = R::of_number(&state, number).expect("the list is of this very state");
+            write(&render(record, &Scope::of(&state).at(now)), bytes);
         })
     })
     .await

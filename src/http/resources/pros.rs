@@ -15,16 +15,16 @@ use crate::wire::pro::PROFESSIONAL;
 /// GET /api/v1/groups/:group_id/pros.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &PROFESSIONAL, &call.scope(), call.audience())?;
-    let (root, audience) = (Arc::clone(&call.root), call.audience());
+    let (state, audience) = (Arc::clone(&call.state), call.audience());
     let directory = Arc::clone(call.identity.directory());
     found_by(&call.server, directory.pros.len().saturating_mul(query.cost()), move || {
         let page =
-            query.page(directory.pros_of(root.catalogue.group.id).collect(), &Scope::of(&root));
+            query.page(directory.pros_of(state.catalogue.group.id).collect(), &Scope::of(&state));
         let numbers: Vec<u64> = page.records.iter().map(|pro| query.number(pro)).collect();
         Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
             let pro = ProId::new(number).and_then(|id| directory.pros.get(&id));
             let pro = pro.expect("the list is of this very directory");
-            write(&PROFESSIONAL.render(pro, &Scope::of(&root), audience), bytes);
+            write(&PROFESSIONAL.render(pro, &Scope::of(&state), audience), bytes);
         })
     })
     .await
@@ -38,7 +38,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
         .directory()
         .pros
         .get(&id)
-        .filter(|pro| pro.works_for(call.root.catalogue.group.id));
+        .filter(|pro| pro.works_for(call.state.catalogue.group.id));
     let pro = pro.ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(PROFESSIONAL.render(pro, &call.scope(), call.audience()))))
 }

@@ -121,9 +121,9 @@ fn failed(role: &str) -> Response {
 fn described(person: &Person, asked: &Asked<'_>) -> Value {
     let described = match person {
         Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
-        Person::Account(group, account) => asked.published.root(*group).and_then(|root| {
-            let scope = Scope::of(&root);
-            let fiche = root.fiches.get(&account.fiche_id)?;
+        Person::Account(group, account) => asked.published.group_state(*group).and_then(|state| {
+            let scope = Scope::of(&state);
+            let fiche = state.fiches.get(&account.fiche_id)?;
             let mut object = FICHE.render(fiche, &scope, Audience::Account);
             object.retain(|name, _| {
                 ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
@@ -139,8 +139,8 @@ fn described(person: &Person, asked: &Asked<'_>) -> Value {
 
 /// A professional, with times on the clocks of the main group.
 fn professional(pro: &Pro, asked: &Asked<'_>) -> Map<String, Value> {
-    let mut object = match asked.published.root(pro.main) {
-        Some(root) => PROFESSIONAL.render(pro, &Scope::of(&root), Audience::Pro),
+    let mut object = match asked.published.group_state(pro.main) {
+        Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
         None => Map::new(),
     };
     object.insert("group_id".into(), pro.main.number().into());

@@ -8,7 +8,7 @@ use crate::domain::booking::bookable::{bookable, lead_times};
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
 use crate::http::error::Failure;
@@ -26,15 +26,15 @@ const STRETCH: i64 = 31 * DAY;
 /// GET /api/v1/groups/:group_id/availabletimeslots.
 pub(crate) async fn search(call: GroupCall) -> Outcome {
     may_search(&call)?;
-    let search = SlotSearch::parse(&call.params, &call.root, call.caller(), call.now)?;
-    let GroupCall { server, root, now, .. } = &call;
+    let search = SlotSearch::parse(&call.params, &call.state, call.caller(), call.now)?;
+    let GroupCall { server, state, now, .. } = &call;
     match search.wanted {
         Wanted::All | Wanted::First => {
-            let bytes = if points(&search, root, *now) <= POINTS_AT_ONCE {
-                find(&search, root, *now)
+            let bytes = if points(&search, state, *now) <= POINTS_AT_ONCE {
+                find(&search, state, *now)
             } else {
-                let (root, now) = (Arc::clone(root), *now);
-                server.computing.run(move || find(&search, &root, now)).await?
+                let (state, now) = (Arc::clone(state), *now);
+                server.computing.run(move || find(&search, &state, now)).await?
             };
             Ok(json(StatusCode::OK, bytes))
         }
@@ -42,13 +42,13 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
             let audience = call.audience();
             let to_web = !matches!(call.caller(), Caller::Pro(_));
             let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
-                let verdicts = verdicts(&search, root, start, *now, to_web);
+                let verdicts = verdicts(&search, state, start, *now, to_web);
                 explanation(start, &verdicts, &call.scope(), audience)
             } else {
-                let (root, now) = (Arc::clone(root), *now);
+                let (state, now) = (Arc::clone(state), *now);
                 let explain = move || {
-                    let verdicts = verdicts(&search, &root, start, now, to_web);
-                    explanation(start, &verdicts, &Scope::of(&root), audience)
+                    let verdicts = verdicts(&search, &state, start, now, to_web);
+                    explanation(start, &verdicts, &Scope::of(&state), audience)
                 };
                 server.computing.run(explain).await?
             };
@@ -62,7 +62,7 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
 fn may_search(call: &GroupCall) -> Result<(), Failure> {
     match call.caller() {
         Caller::Pro(_) => drop(from_web(&call.params)?),
-        Caller::Application if !call.root.catalogue.group.open_data => {
+        Caller::Application if !call.state.catalogue.group.open_data => {
             return Err(Failure::unauthorized(
                 "this group shows its free times to logged-in clients only",
             ));
@@ -76,10 +76,10 @@ fn may_search(call: &GroupCall) -> Result<(), Failure> {
 }
 
 /// At most how many points of grids a search looks at.
-fn points(search: &SlotSearch, root: &Root, now: Instant) -> i64 {
+fn points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
     let of = |id: &CalendarId| {
-        let calendar = root.catalogue.calendars.get(id)?;
-        let (_, latest) = lead_times(&root.catalogue, *id, now)?;
+        let calendar = state.catalogue.calendars.get(id)?;
+        let (_, latest) = lead_times(&state.catalogue, *id, now)?;
         let end = if search.channel.follows_module_rules() {
             search.window.end.min(latest)
         } else {
@@ -94,8 +94,8 @@ fn points(search: &SlotSearch, root: &Root, now: Instant) -> i64 {
 }
 
 /// The answer of a search: the starts of all calendars merged, stretch by stretch.
-fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
-    let catalogue = &root.catalogue;
+fn find(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
+    let catalogue = &state.catalogue;
     let mut answer = SlotsAnswer::new(search, catalogue.group.id, catalogue.zone());
     let mut starts: Vec<Instant> = Vec::new();
     let mut found: Vec<(Instant, usize)> = Vec::new();
@@ -106,7 +106,7 @@ fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
         from = stretch.end;
         found.clear();
         for (place, id) in search.calendars.iter().enumerate() {
-            let view = root.calendars.get(id).expect("every calendar has a view");
+            let view = state.calendars.get(id).expect("every calendar has a view");
             starts.clear();
             free_starts(catalogue, view, &search.chain, stretch, now, search.channel, &mut starts);
             found.extend(starts.iter().map(|start| (*start, place)));
@@ -127,17 +127,17 @@ fn find(search: &SlotSearch, root: &Root, now: Instant) -> Vec<u8> {
 /// show, unless it named them.
 fn verdicts(
     search: &SlotSearch,
-    root: &Root,
+    state: &GroupState,
     start: Instant,
     now: Instant,
     to_web: bool,
 ) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::bookable::Obstacle>>)> {
-    let catalogue = &root.catalogue;
+    let catalogue = &state.catalogue;
     let hidden = |id: &&CalendarId| {
         to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()
     };
     let verdict = |id: &CalendarId| {
-        let view = root.calendars.get(id).expect("every calendar has a view");
+        let view = state.calendars.get(id).expect("every calendar has a view");
         (*id, bookable(catalogue, view, &search.chain, start, now, search.channel))
     };
     search.calendars.iter().filter(|id| !hidden(id)).map(verdict).collect()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::engine::Done;
 use crate::http::error::Failure;
@@ -22,11 +22,11 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, zone) = (call.audience(), call.zone());
     let mut faults = Vec::new();
     let mut keep = |fault: Fault| faults.push(fault);
-    let known = |id: CalendarId| call.root.catalogue.calendars.contains_key(&id);
+    let known = |id: CalendarId| call.state.catalogue.calendars.contains_key(&id);
     let calendar = id(&call.params, "calendar_id", CalendarId::new, known)
         .map_err(&mut keep)
         .unwrap_or_default();
-    let known = |id: FicheId| call.root.fiches.contains_key(&id);
+    let known = |id: FicheId| call.state.fiches.contains_key(&id);
     let fiche =
         id(&call.params, "fiche_id", FicheId::new, known).map_err(&mut keep).unwrap_or_default();
     let from = moment(&call.params, "start_from", zone).map_err(&mut keep).unwrap_or_default();
@@ -39,7 +39,7 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
             return Err(faults.into());
         }
     };
-    let wanted = move |row: &Vevent, _: &Root| {
+    let wanted = move |row: &Vevent, _: &GroupState| {
         calendar.is_none_or(|id| row.calendar_id == id)
             && fiche.is_none_or(|id| {
                 row.appointment().is_some_and(|appointment| appointment.fiche_id == id)
@@ -48,31 +48,31 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
             && to.is_none_or(|to| start(row, zone) < to)
     };
     let render = move |row: &Vevent, scope: &Scope<'_>| VEVENT.render(row, scope, audience);
-    page(&call, call.root.rows.len(), query, all_rows, wanted, render).await
+    page(&call, call.state.rows.len(), query, all_rows, wanted, render).await
 }
 
-fn all_rows(root: &Root) -> Vec<&Vevent> {
-    root.rows.values().map(AsRef::as_ref).collect()
+fn all_rows(state: &GroupState) -> Vec<&Vevent> {
+    state.rows.values().map(AsRef::as_ref).collect()
 }
 
 /// GET /api/v1/groups/:group_id/vevents/:id.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    let row = call.root.rows.get(&id).ok_or_else(Failure::no_result)?;
+    let row = call.state.rows.get(&id).ok_or_else(Failure::no_result)?;
     Ok(ok(&Value::Object(VEVENT.render(row, &call.scope(), call.audience()))))
 }
 
 /// POST /api/v1/groups/:group_id/vevents: an event of any kind.
 pub(crate) async fn make(call: GroupCall) -> Outcome {
     let object = fields(&call)?.clone();
-    let draft = VeventDraft::new(move |root, _, draws, at| {
-        parse(&object, &Scope::of(root), Audience::Pro)
+    let draft = VeventDraft::new(move |state, _, draws, at| {
+        parse(&object, &Scope::of(state), Audience::Pro)
             .map(|input| input.vevent(draws.id, draws.key, at, at))
     });
     let audience = call.audience();
     let made = move |done: &Done| {
-        let row = VeventId::new(done.object).and_then(|id| done.root.rows.get(&id));
-        VEVENT.render(row.expect("what was made is there"), &Scope::of(&done.root), audience)
+        let row = VeventId::new(done.object).and_then(|id| done.group_state.rows.get(&id));
+        VEVENT.render(row.expect("what was made is there"), &Scope::of(&done.group_state), audience)
     };
     let answer = call.make(Command::PutVevent(PutVevent::Make(draft)), made).await;
     answer.map_err(|failure| failure.calling("date", "start"))
@@ -82,9 +82,9 @@ pub(crate) async fn make(call: GroupCall) -> Outcome {
 pub(crate) async fn change(call: GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
     let object = fields(&call)?.clone();
-    let draft = VeventDraft::new(move |root, before, draws, _| {
+    let draft = VeventDraft::new(move |state, before, draws, _| {
         let before = before.expect("a change is of an event that is there");
-        let input = revise(before, &object, &Scope::of(root))?;
+        let input = revise(before, &object, &Scope::of(state))?;
         Ok(input.vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
     put(&call, PutVevent::Change(id, draft)).await
@@ -100,9 +100,9 @@ async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
     let command = call.unless_quiet(Command::PutVevent(command), VEVENT.resource);
     let done = call.write(command).await.map_err(|failure| failure.calling("date", "start"))?;
     let row = VeventId::new(done.object)
-        .and_then(|id| done.root.rows.get(&id))
+        .and_then(|id| done.group_state.rows.get(&id))
         .ok_or_else(Failure::no_result)?;
-    Ok(ok(&VEVENT.render(row, &Scope::of(&done.root), call.audience()).into()))
+    Ok(ok(&VEVENT.render(row, &Scope::of(&done.group_state), call.audience()).into()))
 }
 
 /// The fields of an event, wrapped or bare. Contract 6.

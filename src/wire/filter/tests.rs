@@ -7,12 +7,12 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CustomfieldId, FicheId, GroupId};
 use crate::domain::records::text::{Email, Name, Text};
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 use crate::wire::fiche::FICHE;
 
-fn root() -> Root {
+fn state() -> GroupState {
     let paris = ZoneName::from_name("Paris").expect("a zone");
     let mut catalogue =
         Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
@@ -22,14 +22,14 @@ fn root() -> Root {
         let field = Customfield::new(id, Model::Fiche, name, Instant(0));
         catalogue.customfields.insert(id, field.into());
     }
-    Root::new(catalogue)
+    GroupState::new(catalogue)
 }
 
 /// Three clients: the first has nothing, the last everything.
-fn fiches(root: &Root) -> Vec<Fiche> {
+fn fiches(state: &GroupState) -> Vec<Fiche> {
     let at = |text: &str| datetime::parse(text).expect("a time");
     let fiche = |id: u64, name: &str, made: &str| {
-        let made = root.catalogue.zone().instant_of(at(made));
+        let made = state.catalogue.zone().instant_of(at(made));
         let mut fiche = Fiche::new(FicheId::new(id).expect("an id"), made);
         fiche.lastname = Name::new(name).expect("a name");
         fiche
@@ -56,14 +56,14 @@ fn fiches(root: &Root) -> Vec<Fiche> {
 
 /// The ids of those that meet `field op value`, or the part that is wrong.
 fn met(field: &str, op: &str, value: &str, audience: Audience) -> Result<Vec<u64>, Vec<String>> {
-    let root = root();
-    let scope = Scope::of(&root);
+    let state = state();
+    let scope = Scope::of(&state);
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("conditions[3][field]", field).append_pair("conditions[3][op]", op);
     let params = Params::of_query(&query.append_pair("conditions[3][value]", value).finish());
     let conditions = Condition::parse_all(&params, &FICHE, &scope, audience)
         .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
-    let fiches = fiches(&root);
+    let fiches = fiches(&state);
     let met = fiches.iter().filter(|fiche| {
         conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new()))
     });
@@ -194,12 +194,12 @@ fn what_cannot_be_asked_for_is_named() {
 
 #[test]
 fn at_most_fifty_conditions_are_taken_under_numbers_of_any_size() {
-    let root = root();
+    let state = state();
     let faults = |query: &str| {
         let read = Condition::parse_all(
             &Params::of_query(query),
             &FICHE,
-            &Scope::of(&root),
+            &Scope::of(&state),
             Audience::Pro,
         );
         let faults = read.err().unwrap_or_default();

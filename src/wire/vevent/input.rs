@@ -131,7 +131,7 @@ pub fn parse(
     reader.faults.retain(|fault| !exact.contains(&Some(fault.field.as_str())));
     reader.faults.extend(foreign_group(object, scope));
     let calendar_id = reader.reference("calendar_id", "calendars", |id| {
-        CalendarId::new(id).filter(|id| scope.root.catalogue.calendars.contains_key(id))
+        CalendarId::new(id).filter(|id| scope.state.catalogue.calendars.contains_key(id))
     });
     if calendar_id.is_none() && !reader.faults.iter().any(|fault| fault.field == "calendar_id") {
         // 0 stands for no calendar, which is not enough for an event.
@@ -227,10 +227,11 @@ impl<'a> Reader<'a> {
             };
         let note = self.flag("note");
         let intervention = self.reference("intervention_id", "interventions", |id| {
-            InterventionId::new(id).filter(|id| scope.root.catalogue.interventions.contains_key(id))
+            InterventionId::new(id)
+                .filter(|id| scope.state.catalogue.interventions.contains_key(id))
         });
         let fiche = self.reference("fiche_id", "fiches", |id| {
-            FicheId::new(id).filter(|id| scope.root.fiches.contains_key(id))
+            FicheId::new(id).filter(|id| scope.state.fiches.contains_key(id))
         });
         if note && availability {
             self.fault("note", "an event is a note or an availability, not both");
@@ -415,7 +416,7 @@ impl<'a> Reader<'a> {
         const NAME: &str = "availableInterventions";
         let Some(given) = self.given(NAME) else { return Some(Permits::All) };
         let numbers = self.keep(NAME, value::ids(given))?;
-        let interventions = &self.scope.root.catalogue.interventions;
+        let interventions = &self.scope.state.catalogue.interventions;
         let known =
             |number| InterventionId::new(number).filter(|id| interventions.contains_key(id));
         let ids: Option<Vec<InterventionId>> = numbers.into_iter().map(known).collect();

@@ -119,7 +119,7 @@ fn common() -> Vec<Field<Vevent>> {
 fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> Cell<'a> {
     match row.appointment() {
         Some(appointment) => {
-            let fiche = scope.root.fiches.get(&appointment.fiche_id);
+            let fiche = scope.state.fiches.get(&appointment.fiche_id);
             Cell::Text(fiche.map_or_else(String::new, |fiche| fiche.names()).into())
         }
         None => rare(row, |rare| rare.text.as_str()),
@@ -200,7 +200,7 @@ fn permits(row: &Vevent) -> String {
 
 /// When a reminder leaves or left.
 fn shown(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
-    planning::shown(scope.root, scope.zone, row, channel)
+    planning::shown(scope.state, scope.zone, row, channel)
 }
 
 /// Whether a reminder has left for the start that the appointment has; null for all else.

@@ -7,11 +7,11 @@ use crate::domain::records::ids::{FicheId, GroupId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::text::{Email, Name, ReminderLead};
 use crate::domain::records::vevent::Key;
-use crate::domain::state::group_state::Root;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use serde_json::{Map, Value, json};
 
-fn root() -> Root {
+fn state() -> GroupState {
     let paris = ZoneName::from_name("Paris").expect("a zone");
     let mut group = Group::new(GroupId::new(4).expect("an id"), paris, Instant(0));
     group.mailreminder = ReminderLead::new(60).expect("a lead");
@@ -25,23 +25,23 @@ fn root() -> Root {
     let mut fiche = Fiche::new(FicheId::new(7).expect("an id"), Instant(0));
     fiche.lastname = Name::new("Durand").expect("a name");
     fiche.email = Some(Email::new("a@example.org").expect("an address"));
-    Root::assembled(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
+    GroupState::assembled(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
 }
 
 fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<String>> {
-    let root = root();
+    let state = state();
     let mut object: Map<String, Value> = serde_json::from_value(given).expect("an object");
     for (name, value) in
         [("calendar_id", "2"), ("start", "2025-06-12 10:00:00"), ("end", "2025-06-12 11:00:00")]
     {
         object.entry(name).or_insert(value.into());
     }
-    let input = parse(&object, &Scope::of(&root), audience);
+    let input = parse(&object, &Scope::of(&state), audience);
     let input =
         input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
-    Ok(VEVENT.render(&row, &Scope::of(&root), Audience::Pro))
+    Ok(VEVENT.render(&row, &Scope::of(&state), Audience::Pro))
 }
 
 fn shown(given: Value) -> Map<String, Value> {
@@ -139,8 +139,8 @@ fn instants_and_secrets_are_read_from_an_import_only() {
 
 #[test]
 fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
-    let root = root();
-    let scope = Scope::of(&root);
+    let state = state();
+    let scope = Scope::of(&state);
     // From the first pass of the hour into its second: shown, it ends before it begins.
     let object = json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "mail_sent": true,
         "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
@@ -176,8 +176,8 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
 
 #[test]
 fn what_no_change_does_is_named_by_its_own_field() {
-    let root = root();
-    let scope = Scope::of(&root);
+    let state = state();
+    let scope = Scope::of(&state);
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = |given: Value| {
         let input =
@@ -210,8 +210,8 @@ fn what_no_change_does_is_named_by_its_own_field() {
 
 #[test]
 fn an_end_that_lies_before_its_start_only_by_the_clocks_says_which_way_they_are_put() {
-    let root = root();
-    let scope = Scope::of(&root);
+    let state = state();
+    let scope = Scope::of(&state);
     let rule = |given: Value| {
         let faults = parse(given.as_object().expect("an object"), &scope, Audience::Store)
             .expect_err("it is wrong");
