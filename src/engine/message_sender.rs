@@ -54,7 +54,7 @@ pub(super) async fn attempt(
     channel: Channel,
 ) {
     let carried = post.carriers.carry_by(channel);
-    let claim = Deliver::Claim { item, daily_max: post.daily_max, carried };
+    let claim = Deliver::LoginAttempt { item, daily_max: post.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
     post.notes(group, &done, false);
     let Some(message) = delivery::subject(&done.group_state, item) else { return };

@@ -22,7 +22,7 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Done, Once};
-use crate::http::auth::{Asked, Identity};
+use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::docs;
 use crate::http::error::Failure;
@@ -235,7 +235,7 @@ async fn checked(
     let from = parts.extensions.get::<Source>().expect("every request is given its source").0;
     let group = id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new);
     let (published, method) = (server.engine.published(), &parts.method);
-    let asked = Asked {
+    let asked = AuthRequest {
         published,
         directory: &published.directory(),
         method,
@@ -251,7 +251,7 @@ async fn checked(
         Keyed::LogIn => return sessions::login(&server, asked, body).await,
         Keyed::LogOut => return sessions::logout(&server, asked).await,
         Keyed::AtLarge(operation) => {
-            let identity = server.doorkeeper.identify(&asked).await?;
+            let identity = server.authenticator.identify(&asked).await?;
             let body = if row.takes_body() { body.object().await? } else { Map::new() };
             may(row, &identity, &params)?;
             let call =
@@ -261,7 +261,7 @@ async fn checked(
         Keyed::InGroup(operation) => (operation, None),
         Keyed::Older(operation, sort) => (operation, Some(sort)),
     };
-    let identity = server.doorkeeper.identify(&asked).await?;
+    let identity = server.authenticator.identify(&asked).await?;
     let state = match sort {
         Some(sort) if row.is_of_one() => Ok(legacy_paths::root_of(sort, id, &identity, published)?),
         Some(sort) => {

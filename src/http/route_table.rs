@@ -23,7 +23,7 @@ use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
 
 use crate::engine::Engine;
-use crate::http::auth::Doorkeeper;
+use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::Guesses;
 use crate::http::auth::session::tokens_of;
 use crate::http::auth::sliding_window::Window;
@@ -299,7 +299,7 @@ pub struct Server {
     /// Decides writes and publishes states.
     pub(crate) engine: Engine,
     /// Knows who asks.
-    pub(crate) doorkeeper: Doorkeeper,
+    pub(crate) authenticator: Authenticator,
     /// Who has been told too much of clients.
     pub(crate) guesses: Guesses,
     /// Links about accounts that were asked for, by source.
@@ -320,7 +320,7 @@ impl Server {
     pub fn new(engine: Engine, cores: usize) -> Self {
         Self {
             engine,
-            doorkeeper: Doorkeeper::new(cores),
+            authenticator: Authenticator::new(cores),
             guesses: Guesses::default(),
             links_asked: Window::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
@@ -333,7 +333,7 @@ impl Server {
     /// The same, where messages say what these carriers make them say.
     #[must_use]
     pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
-        self.doorkeeper.public_url.clone_from(&carriers.public_url);
+        self.authenticator.public_url.clone_from(&carriers.public_url);
         self.carriers = carriers;
         self
     }
@@ -353,7 +353,7 @@ impl Server {
     /// The same behind TLS: browsers are told to keep sessions to it.
     #[must_use]
     pub fn behind_tls(mut self, behind_tls: bool) -> Self {
-        self.doorkeeper.sessions.behind_tls = behind_tls;
+        self.authenticator.sessions.behind_tls = behind_tls;
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Engine;
-use crate::http::auth::{Asked, Identity};
+use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::Failure;
 use crate::http::idempotency::is_answered_before;
@@ -20,7 +20,7 @@ pub(crate) fn let_in<'h>(
     engine: &Engine,
     row: &Row,
     (identity, state): (&Identity, Option<&GroupState>),
-    asked: &Asked<'_>,
+    asked: &AuthRequest<'_>,
 ) -> Result<Incoming<'h>, Failure> {
     let Some(state) = state.filter(|_| row.changes() && may(row, identity, asked.params).is_ok())
     else {

@@ -70,7 +70,7 @@ fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send 
 
 /// Claims a reminder; the message as it then is, if anything happened.
 fn claim(shop: &mut Shop, item: Item) -> Option<Message> {
-    step(shop, &Deliver::Claim { item, daily_max: 10, carried: true })
+    step(shop, &Deliver::LoginAttempt { item, daily_max: 10, carried: true })
 }
 
 fn step(shop: &mut Shop, step: &Deliver) -> Option<Message> {
@@ -363,7 +363,7 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
     let claim_of = |shop: &mut Shop, daily_max, item| {
-        step(shop, &Deliver::Claim { item, daily_max, carried: true }).expect("due").progress
+        step(shop, &Deliver::LoginAttempt { item, daily_max, carried: true }).expect("due").progress
     };
     let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
     let waiting = |shop: &mut Shop, content| {
@@ -410,8 +410,9 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
 fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let claim_of_four =
-        |shop: &mut Shop, item| step(shop, &Deliver::Claim { item, daily_max: 4, carried: true });
+    let claim_of_four = |shop: &mut Shop, item| {
+        step(shop, &Deliver::LoginAttempt { item, daily_max: 4, carried: true })
+    };
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
             fiche.email =

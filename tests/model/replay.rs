@@ -216,7 +216,11 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
         return;
     }
     let id = open[which.index(open.len())];
-    if shop.delivers(&Deliver::Claim { item: Item::Message(id), daily_max: 100, carried: true }) {
+    if shop.delivers(&Deliver::LoginAttempt {
+        item: Item::Message(id),
+        daily_max: 100,
+        carried: true,
+    }) {
         let refused = || Outcome::Refused(Text::new("no such mailbox").expect("a text"));
         let outcome = if taken { Outcome::Taken } else { refused() };
         shop.delivers(&Deliver::Settle { id, attempt: 1, outcome });

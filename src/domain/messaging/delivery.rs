@@ -43,7 +43,7 @@ impl Item {
 #[derive(Clone, Debug)]
 pub enum Deliver {
     /// An attempt is to begin.
-    Claim {
+    LoginAttempt {
         /// At what.
         item: Item,
         /// Most messages to one recipient within 24 hours, half of them at most such as anybody can cause; 0 lets none
@@ -85,7 +85,7 @@ pub enum Outcome {
 #[must_use]
 pub fn decide(state: &GroupState, step: &Deliver, now: Instant) -> Option<Event> {
     let message = match step {
-        Deliver::Claim { item, daily_max, carried } => {
+        Deliver::LoginAttempt { item, daily_max, carried } => {
             claim(state, *item, (*daily_max, *carried), now)?
         }
         Deliver::Settle { id, attempt, outcome } => settle(state, *id, *attempt, outcome, now)?,

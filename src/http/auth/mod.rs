@@ -126,7 +126,7 @@ pub(crate) enum Person {
 
 /// What a request says of who sent it, and what it is held against.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'r> {
+pub(crate) struct AuthRequest<'r> {
     pub(crate) published: &'r Published,
     pub(crate) directory: &'r Arc<Directory>,
     pub(crate) method: &'r Method,
@@ -143,7 +143,7 @@ pub(crate) struct Asked<'r> {
     pub(crate) now: Instant,
 }
 
-impl Asked<'_> {
+impl AuthRequest<'_> {
     /// The key that counts: the one given, else that of the session.
     ///
     /// # Errors
@@ -285,7 +285,7 @@ impl Asked<'_> {
 }
 
 /// Finds out who asks.
-pub(crate) struct Doorkeeper {
+pub(crate) struct Authenticator {
     /// The address by which people know the server; empty where nobody has said.
     pub(crate) public_url: String,
     /// Keys the hashes under which credentials are remembered; drawn at start, never kept.
@@ -330,7 +330,7 @@ struct Verified {
 }
 
 /// A credential, and whom it may be of.
-pub(crate) struct Claim {
+pub(crate) struct LoginAttempt {
     /// What it is remembered under.
     pub(crate) memo: Memo,
     pub(crate) credential: Credential,
@@ -341,8 +341,8 @@ pub(crate) struct Claim {
     pub(crate) tries: usize,
 }
 
-impl Doorkeeper {
-    /// A doorkeeper who remembers nobody.
+impl Authenticator {
+    /// A authenticator who remembers nobody.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
             public_url: String::new(),
@@ -360,7 +360,7 @@ impl Doorkeeper {
     /// # Errors
     /// 403 without a known key, and for a change by cookie that a foreign page asks for; 401 for credentials that are not
     /// right, 429 after too many of them; 503 when too many are being verified.
-    pub(crate) async fn identify(&self, asked: &Asked<'_>) -> Result<Identity, Failure> {
+    pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, Failure> {
         let session = self.session(asked);
         let given = asked.params.one("apikey");
         let apikey = asked.key(given, session.as_ref())?;
@@ -385,12 +385,12 @@ impl Doorkeeper {
     /// Whose credential an Authorization header carries. One that is remembered is neither decoded nor looked for.
     ///
     /// # Errors
-    /// 401 where it is nobody's; else as [`Doorkeeper::verified`].
+    /// 401 where it is nobody's; else as [`Authenticator::verified`].
     async fn of_basic(
         &self,
         header: &[u8],
         apikey: [u8; 32],
-        asked: &Asked<'_>,
+        asked: &AuthRequest<'_>,
     ) -> Result<Person, Failure> {
         let wrong = || Failure::from(login_failed());
         let encoded = encoded(header).ok_or_else(wrong)?;
@@ -409,12 +409,12 @@ impl Doorkeeper {
         // A group without an account of the address is as good as none: that it is there must not be felt either.
         let memo = memo(asked.meant.filter(|_| meant.is_some()));
         let (candidates, tries) = asked.claimants(&credential.email, meant, apikey);
-        let claim = Claim { memo, credential, candidates, tries };
+        let claim = LoginAttempt { memo, credential, candidates, tries };
         self.verified(claim, asked).await?.ok_or_else(wrong)
     }
 
     /// The session that a request's cookies name, if it stands.
-    pub(crate) fn session(&self, asked: &Asked<'_>) -> Option<Standing> {
+    pub(crate) fn session(&self, asked: &AuthRequest<'_>) -> Option<Standing> {
         self.sessions.find(asked.headers, (asked.published, asked.directory), asked.now)
     }
 
@@ -422,7 +422,7 @@ impl Doorkeeper {
     ///
     /// # Errors
     /// 403 for any other.
-    pub(crate) fn refuse_foreign(&self, asked: &Asked<'_>) -> Result<(), Failure> {
+    pub(crate) fn refuse_foreign(&self, asked: &AuthRequest<'_>) -> Result<(), Failure> {
         if asked.method != Method::GET
             && asked.method != Method::HEAD
             && asked.is_foreign(self.sessions.behind_tls, &self.public_url)
@@ -440,10 +440,10 @@ impl Doorkeeper {
     /// 429 after too many wrong ones; 503 when too many are being verified.
     pub(crate) async fn verified(
         &self,
-        claim: Claim,
-        asked: &Asked<'_>,
+        claim: LoginAttempt,
+        asked: &AuthRequest<'_>,
     ) -> Result<Option<Person>, Failure> {
-        let Claim { memo, credential, mut candidates, tries } = claim;
+        let LoginAttempt { memo, credential, mut candidates, tries } = claim;
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
         }
@@ -477,7 +477,7 @@ impl Doorkeeper {
 
     /// # Errors
     /// 429 after too many wrong credentials of an address from where this one comes.
-    fn throttled(&self, credential: &Credential, asked: &Asked<'_>) -> Result<(), Failure> {
+    fn throttled(&self, credential: &Credential, asked: &AuthRequest<'_>) -> Result<(), Failure> {
         match self.throttle.wait(credential.email_hash, asked.from, asked.now) {
             Some(seconds) => {
                 Err(Failure::too_many("logins of this e-mail address failed", seconds))
@@ -497,7 +497,7 @@ impl Doorkeeper {
     }
 
     /// Whose a remembered credential is, as long as their password is the one it was held against.
-    fn remembered(&self, memo: &Memo, asked: &Asked<'_>) -> Option<Person> {
+    fn remembered(&self, memo: &Memo, asked: &AuthRequest<'_>) -> Option<Person> {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let verified = remembered.get(memo).filter(|verified| fresh(verified.at, asked.now))?;
         asked.still(&verified.candidate)
@@ -531,8 +531,12 @@ impl Credential {
     }
 
     /// What a login is remembered under; `role` says whom it may be of.
-    pub(crate) fn memo(&self, doorkeeper: &Doorkeeper, [role, apikey, group]: [&[u8]; 3]) -> Memo {
-        doorkeeper.memo([
+    pub(crate) fn memo(
+        &self,
+        authenticator: &Authenticator,
+        [role, apikey, group]: [&[u8]; 3],
+    ) -> Memo {
+        authenticator.memo([
             b"login",
             role,
             apikey,
@@ -589,7 +593,7 @@ mod tests {
 
     #[test]
     fn a_memo_tells_its_parts_and_secrets_apart() {
-        let [one, other] = [Doorkeeper::new(1), Doorkeeper::new(1)];
+        let [one, other] = [Authenticator::new(1), Authenticator::new(1)];
         let memo = one.memo([b"ann", b"a"]);
         assert_eq!(one.memo([b"ann", b"a"]), memo);
         assert_ne!(one.memo([b"an", b"na"]), memo);

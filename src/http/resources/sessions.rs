@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::GroupId;
-use crate::http::auth::{Asked, Claim, Credential, Doorkeeper, Person, login_failed};
+use crate::http::auth::{
+    AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
+};
 use crate::http::body::{Form, Incoming};
 use crate::http::error::Failure;
 use crate::http::pipeline::{Outcome, json as answer, ok};
@@ -21,9 +23,9 @@ use crate::wire::pro::PROFESSIONAL;
 /// `account[group_id]`, in the query, a form or a JSON object; the form may carry the apikey too. Where both are given,
 /// the professional's count. Whatever session the request's cookie named ends with a success; so where it names one that
 /// stands, under whichever key, a foreign page is refused.
-pub(crate) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>) -> Outcome {
-    let doorkeeper = &server.doorkeeper;
-    let session = doorkeeper.session(&asked);
+pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incoming<'_>) -> Outcome {
+    let authenticator = &server.authenticator;
+    let session = authenticator.session(&asked);
     let in_query = asked.params.one("apikey");
     if in_query.is_some() {
         asked.key(in_query, None)?;
@@ -37,18 +39,20 @@ pub(crate) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
     let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
     let apikey = asked.key(given, session.as_ref())?;
     if session.is_some() {
-        doorkeeper.refuse_foreign(&asked)?;
+        authenticator.refuse_foreign(&asked)?;
     }
     // What a body may hold is not held on to while the credential waits for its turn.
     let (role, claim) =
-        claim(doorkeeper, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
-    let Some(person) = doorkeeper.verified(claim, &asked).await? else { return Ok(failed(role)) };
+        claim(authenticator, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
+    let Some(person) = authenticator.verified(claim, &asked).await? else {
+        return Ok(failed(role));
+    };
     let states = (asked.published, asked.directory.as_ref());
-    let Some(cookie) = doorkeeper.sessions.open(apikey, &person, states, asked.now) else {
+    let Some(cookie) = authenticator.sessions.open(apikey, &person, states, asked.now) else {
         return Ok(failed(role));
     };
     if session.is_some() {
-        doorkeeper.sessions.end(session.as_ref());
+        authenticator.sessions.end(session.as_ref());
     }
     let mut response = ok(&json!({ role: described(&person, &asked), "error": null }));
     response.headers_mut().insert(SET_COOKIE, cookie);
@@ -57,16 +61,16 @@ pub(crate) async fn login(server: &Server, asked: Asked<'_>, body: Incoming<'_>)
 
 /// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one, and takes the cookie from the browser:
 /// where it names a session that stands, under whichever key, a foreign page is refused.
-pub(crate) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
-    let identity = server.doorkeeper.identify(&asked).await?;
-    let session = server.doorkeeper.session(&asked);
+pub(crate) async fn logout(server: &Server, asked: AuthRequest<'_>) -> Outcome {
+    let identity = server.authenticator.identify(&asked).await?;
+    let session = server.authenticator.session(&asked);
     if session.is_some() {
-        server.doorkeeper.refuse_foreign(&asked)?;
+        server.authenticator.refuse_foreign(&asked)?;
     }
     // A session counts for nothing under another key.
     let session = session.filter(|session| session.apikey == identity.apikey);
     let mut response = ok(&json!({ "error": null }));
-    response.headers_mut().insert(SET_COOKIE, server.doorkeeper.sessions.end(session.as_ref()));
+    response.headers_mut().insert(SET_COOKIE, server.authenticator.sessions.end(session.as_ref()));
     Ok(response)
 }
 
@@ -75,11 +79,11 @@ pub(crate) async fn logout(server: &Server, asked: Asked<'_>) -> Outcome {
 /// # Errors
 /// 403 for parameters that claim nothing.
 fn claim(
-    doorkeeper: &Doorkeeper,
+    authenticator: &Authenticator,
     params: &Params,
-    asked: &Asked<'_>,
+    asked: &AuthRequest<'_>,
     apikey: [u8; 32],
-) -> Result<(&'static str, Claim), Failure> {
+) -> Result<(&'static str, LoginAttempt), Failure> {
     let given = |role: &str| {
         let [email, password] =
             ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
@@ -88,8 +92,8 @@ fn claim(
     };
     if let Some(credential) = given("pro") {
         let candidates = asked.pro_of(&credential.email).into_iter().collect();
-        let memo = credential.memo(doorkeeper, [b"pro", b"", b""]);
-        return Ok(("pro", Claim { memo, credential, candidates, tries: 1 }));
+        let memo = credential.memo(authenticator, [b"pro", b"", b""]);
+        return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
     }
     let Some(credential) = given("account") else {
         return Err(Failure::unauthorized(
@@ -98,7 +102,7 @@ fn claim(
     };
     let group = params.one("account[group_id]");
     let memo =
-        credential.memo(doorkeeper, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+        credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
@@ -106,7 +110,10 @@ fn claim(
         }
         None => asked.only_account(&credential.email, apikey),
     };
-    Ok(("account", Claim { memo, credential, candidates: account.into_iter().collect(), tries: 1 }))
+    Ok((
+        "account",
+        LoginAttempt { memo, credential, candidates: account.into_iter().collect(), tries: 1 },
+    ))
 }
 
 /// 401, in the shape of a login's answer.
@@ -118,7 +125,7 @@ fn failed(role: &str) -> Response {
 }
 
 /// What a login answers of a person.
-fn described(person: &Person, asked: &Asked<'_>) -> Value {
+fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
     let described = match person {
         Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
         Person::Account(group, account) => asked.published.group_state(*group).and_then(|state| {
@@ -138,7 +145,7 @@ fn described(person: &Person, asked: &Asked<'_>) -> Value {
 }
 
 /// A professional, with times on the clocks of the main group.
-fn professional(pro: &Pro, asked: &Asked<'_>) -> Map<String, Value> {
+fn professional(pro: &Pro, asked: &AuthRequest<'_>) -> Map<String, Value> {
     let mut object = match asked.published.group_state(pro.main) {
         Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
         None => Map::new(),
