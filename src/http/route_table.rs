@@ -24,9 +24,9 @@ use ipnet::IpNet;
 
 use crate::engine::Engine;
 use crate::http::auth::Authenticator;
-use crate::http::auth::enumeration_limit::Guesses;
+use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::session::tokens_of;
-use crate::http::auth::sliding_window::Window;
+use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::Computing;
 use crate::http::connection::forwarded::Proxies;
 use crate::http::error::Failure;
@@ -301,9 +301,9 @@ pub struct Server {
     /// Knows who asks.
     pub(crate) authenticator: Authenticator,
     /// Who has been told too much of clients.
-    pub(crate) guesses: Guesses,
+    pub(crate) guesses: EnumerationLimit,
     /// Links about accounts that were asked for, by source.
-    pub(crate) links_asked: Window<IpAddr>,
+    pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Where long computations go.
     pub(crate) computing: Computing,
     /// What messages say, for those who may read them.
@@ -321,8 +321,8 @@ impl Server {
         Self {
             engine,
             authenticator: Authenticator::new(cores),
-            guesses: Guesses::default(),
-            links_asked: Window::new(ASKED_MAX.0, ASKED_MAX.1),
+            guesses: EnumerationLimit::default(),
+            links_asked: SlidingWindow::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
             proxies: Proxies::default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::domain::time::Instant;
-use crate::http::auth::sliding_window::{Window, source};
+use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::Failure;
 
 /// How long a refusal counts.
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The refusals of the last hour, and who is about to be told.
 #[derive(Debug)]
-pub(crate) struct Guesses {
-    emails: Window<Box<str>>,
-    sources: Window<IpAddr>,
+pub(crate) struct EnumerationLimit {
+    emails: SlidingWindow<Box<str>>,
+    sources: SlidingWindow<IpAddr>,
     /// Bookings under way, by e-mail address: each may come to be a refusal, so that no burst learns more than its
     /// number allows.
     under_way: Mutex<BTreeMap<Box<str>, usize>>,
@@ -33,11 +33,11 @@ pub(crate) struct Guesses {
     freed: Notify,
 }
 
-impl Default for Guesses {
+impl Default for EnumerationLimit {
     fn default() -> Self {
         Self {
-            emails: Window::new(PER_EMAIL, SECONDS),
-            sources: Window::new(PER_SOURCE, SECONDS),
+            emails: SlidingWindow::new(PER_EMAIL, SECONDS),
+            sources: SlidingWindow::new(PER_SOURCE, SECONDS),
             under_way: Mutex::default(),
             freed: Notify::new(),
         }
@@ -47,12 +47,12 @@ impl Default for Guesses {
 /// The right to ask once.
 #[derive(Debug)]
 pub(crate) struct Turn<'g> {
-    guesses: &'g Guesses,
+    guesses: &'g EnumerationLimit,
     email: Option<Box<str>>,
     from: IpAddr,
 }
 
-impl Guesses {
+impl EnumerationLimit {
     /// The right to book for an address, folded, where one is given. Waits while so many bookings of it are under way
     /// that it is not known whether it may.
     ///

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::domain::time::Instant;
-use crate::http::auth::sliding_window::{Window, source};
+use crate::http::auth::sliding_window::{SlidingWindow, source};
 
 /// Failures within [`SECONDS`] after which a pair has to wait.
 const FAILURES_MAX: usize = 10;
@@ -13,15 +13,15 @@ const SECONDS: i64 = 600;
 /// The failures of the last ten minutes, by the SHA-256 of the e-mail address as it was given, folded, and where from:
 /// of whatever length of text was given for an address, as much is kept.
 #[derive(Debug)]
-pub(crate) struct Throttle(Window<([u8; 32], IpAddr)>);
+pub(crate) struct LoginLimit(SlidingWindow<([u8; 32], IpAddr)>);
 
-impl Default for Throttle {
+impl Default for LoginLimit {
     fn default() -> Self {
-        Self(Window::new(FAILURES_MAX, SECONDS))
+        Self(SlidingWindow::new(FAILURES_MAX, SECONDS))
     }
 }
 
-impl Throttle {
+impl LoginLimit {
     /// Seconds that a pair has to wait before its next try, if it has to.
     pub(crate) fn wait(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) -> Option<i64> {
         self.0.wait(&(email_hash, source(from)), now)
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_eleventh_try_of_a_pair_waits_and_nobody_else_does() {
-        let throttle = Throttle::default();
+        let throttle = LoginLimit::default();
         let [here, there] =
             ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().expect("an address"));
         let [one, other] = [[1; 32], [2; 32]];

@@ -24,8 +24,8 @@ use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::engine::published::Published;
 use crate::engine::randomness::Draws;
-use crate::http::auth::login_limit::Throttle;
-use crate::http::auth::password_pool::Verifying;
+use crate::http::auth::login_limit::LoginLimit;
+use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::session::{Sessions, Standing};
 use crate::http::error::Failure;
 use crate::password;
@@ -293,9 +293,9 @@ pub(crate) struct Authenticator {
     /// Credentials that were verified within the last minute, by their memo.
     remembered: Mutex<BTreeMap<Memo, Verified>>,
     /// Turns to work on a password.
-    pub(crate) verifying: Verifying,
+    pub(crate) verifying: PasswordPool,
     /// Who has failed too often.
-    throttle: Throttle,
+    throttle: LoginLimit,
     /// Who has logged in.
     pub(crate) sessions: Sessions,
 }
@@ -348,8 +348,8 @@ impl Authenticator {
             public_url: String::new(),
             secret: Draws::from_os().bytes(),
             remembered: Mutex::default(),
-            verifying: Verifying::new(cores),
-            throttle: Throttle::default(),
+            verifying: PasswordPool::new(cores),
+            throttle: LoginLimit::default(),
             sessions: Sessions::new(),
         }
     }

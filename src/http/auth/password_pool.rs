@@ -19,7 +19,7 @@ const SHARES: usize = 4;
 
 /// As many turns as there are cores, given source by source: whoever waits waits for one turn of each other source that
 /// does, however many requests those have waiting.
-pub(crate) struct Verifying {
+pub(crate) struct PasswordPool {
     line: Arc<Line>,
     /// Requests of one source that may wait.
     waiting_of_one: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Turn {
     memory: Option<Memory>,
 }
 
-impl Verifying {
+impl PasswordPool {
     /// So many at a time.
     pub(crate) fn new(cores: usize) -> Self {
         let free = (0..cores).map(|_| Memory::default()).collect();
@@ -168,7 +168,7 @@ mod tests {
 
     /// Somebody in the line, who tells who they are when their turn comes, and gives it up.
     async fn stands(
-        verifying: &Arc<Verifying>,
+        verifying: &Arc<PasswordPool>,
         from: &'static str,
         told: &Arc<Mutex<Vec<&'static str>>>,
     ) -> JoinHandle<bool> {
@@ -182,13 +182,13 @@ mod tests {
         standing
     }
 
-    fn in_line(verifying: &Verifying) -> usize {
+    fn in_line(verifying: &PasswordPool) -> usize {
         verifying.line.state().waiting.iter().map(|(_, waiting)| waiting.len()).sum()
     }
 
     #[tokio::test]
     async fn one_source_leaves_places_to_others_and_takes_turns_with_them() {
-        let verifying = Arc::new(Verifying::new(1));
+        let verifying = Arc::new(PasswordPool::new(1));
         let told = Arc::default();
         let first = verifying.turn(address("10.0.0.1")).await.expect("a free turn");
         let mut standing = Vec::new();
@@ -214,7 +214,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_sources_together_have_a_bound_and_who_goes_away_leaves_the_place() {
-        let verifying = Arc::new(Verifying::new(1));
+        let verifying = Arc::new(PasswordPool::new(1));
         let told = Arc::default();
         let first = verifying.turn(address("10.0.0.1")).await.expect("a free turn");
         let mut standing = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_outlives_a_panic() {
-        let verifying = Verifying::new(1);
+        let verifying = PasswordPool::new(1);
         let from = address("10.0.0.1");
         assert!(verifying.run::<()>(from, |_| panic!("on purpose")).await.is_err());
         assert_eq!(verifying.run(from, |_| 1).await.ok(), Some(1));

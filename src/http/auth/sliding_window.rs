@@ -11,7 +11,7 @@ const KEYS_MAX: usize = 100_000;
 
 /// Counts by key.
 #[derive(Debug)]
-pub(crate) struct Window<K> {
+pub(crate) struct SlidingWindow<K> {
     /// How many count as too many.
     most: usize,
     /// How long each counts.
@@ -27,7 +27,7 @@ struct Counted<K> {
     swept: Instant,
 }
 
-impl<K: Ord> Window<K> {
+impl<K: Ord> SlidingWindow<K> {
     /// A window in which `most` within so many seconds are too many for more.
     pub(crate) const fn new(most: usize, seconds: i64) -> Self {
         let counted = Counted { moments: BTreeMap::new(), swept: Instant(0) };
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_key_waits_until_the_oldest_that_counts_does_no_more() {
-        let window = Window::new(3, 100);
+        let window = SlidingWindow::new(3, 100);
         for second in [0, 10, 20] {
             assert_eq!(window.wait(&"a", Instant(second)), None);
             window.add("a", Instant(second));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_whoever_comes() {
-        let window = Window::new(1, 100);
+        let window = SlidingWindow::new(1, 100);
         (0..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(0)));
         assert_eq!(window.counted.lock().expect("no panic").moments.len(), KEYS_MAX);
         assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is known");
