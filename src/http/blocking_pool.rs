@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 
 /// Computations that may wait for their turn, for each that runs.
 const WAITING_PER_CORE: usize = 64;
@@ -37,9 +37,9 @@ impl Computing {
     ///
     /// # Errors
     /// 503 when too many are waiting.
-    pub(crate) async fn turn(&self) -> Result<Turn, Failure> {
+    pub(crate) async fn turn(&self) -> Result<Turn, ApiError> {
         let waiting =
-            Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Failure::overloaded())?;
+            Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| ApiError::overloaded())?;
         let running =
             Arc::clone(&self.running).acquire_owned().await.expect("the semaphore is never closed");
         Ok(Turn { running, waiting })
@@ -52,7 +52,7 @@ impl Computing {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ApiError> {
         self.turn().await?.run(compute).await
     }
 }
@@ -66,13 +66,13 @@ impl Turn {
     pub(crate) async fn run<T: Send + 'static>(
         self,
         compute: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ApiError> {
         let computed = tokio::task::spawn_blocking(move || {
             let Self { running, waiting } = self;
             let computed = compute();
             drop((running, waiting));
             computed
         });
-        computed.await.map_err(|_| Failure::ours())
+        computed.await.map_err(|_| ApiError::ours())
     }
 }

@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
 
@@ -30,7 +30,7 @@ pub(crate) struct Incoming<'h> {
 
 enum State {
     Unread(Body),
-    Read(Result<Map<String, Value>, Failure>),
+    Read(Result<Map<String, Value>, ApiError>),
 }
 
 impl<'h> Incoming<'h> {
@@ -55,7 +55,7 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// 413 over the limit, 415 for a declared type that is not JSON, 400 for what is no JSON object.
-    pub(crate) async fn object(self) -> Result<Map<String, Value>, Failure> {
+    pub(crate) async fn object(self) -> Result<Map<String, Value>, ApiError> {
         match self.state {
             State::Unread(body) => object(self.headers, body).await,
             State::Read(read) => read,
@@ -69,7 +69,7 @@ impl<'h> Incoming<'h> {
     pub(crate) async fn read_of_delete(
         self,
         method: &Method,
-    ) -> Result<Map<String, Value>, Failure> {
+    ) -> Result<Map<String, Value>, ApiError> {
         if method != Method::DELETE {
             return Ok(Map::new());
         }
@@ -100,7 +100,7 @@ impl<'h> Incoming<'h> {
     ///
     /// # Errors
     /// 413 over the limit, 415 for a declared type that is neither, 400 for what is no JSON object.
-    pub(crate) async fn form(self) -> Result<Form, Failure> {
+    pub(crate) async fn form(self) -> Result<Form, ApiError> {
         match self.state {
             State::Unread(body) => form(self.headers, body).await,
             State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
@@ -109,7 +109,7 @@ impl<'h> Incoming<'h> {
 }
 
 /// All bytes of a body are taken from it, and those up to the limit handed on; how many there were.
-async fn take(mut body: Body, mut hand_on: impl FnMut(&[u8])) -> Result<usize, Failure> {
+async fn take(mut body: Body, mut hand_on: impl FnMut(&[u8])) -> Result<usize, ApiError> {
     let mut seen = 0;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame.map_err(|_| malformed("it broke off").closing())?;
@@ -124,7 +124,7 @@ async fn take(mut body: Body, mut hand_on: impl FnMut(&[u8])) -> Result<usize, F
     Ok(seen)
 }
 
-async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, Failure> {
+async fn object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
     let bytes = in_time(body).await?;
     if declared_json(headers) { parse(&bytes) } else { Err(not_json()) }
 }
@@ -138,7 +138,7 @@ pub(crate) struct Form {
     pub(crate) is_json: bool,
 }
 
-async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
+async fn form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
     let bytes = in_time(body).await?;
     if declared(headers).as_deref() == Some("application/x-www-form-urlencoded") {
         return Ok(Form {
@@ -147,7 +147,7 @@ async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
         });
     }
     if !declared_json(headers) {
-        return Err(Failure::new(
+        return Err(ApiError::new(
             Problem::UnsupportedMediaType,
             "the body must be a form or JSON: declare it with the header Content-Type: application/x-www-form-urlencoded",
         ));
@@ -157,7 +157,7 @@ async fn form(headers: &HeaderMap, body: Body) -> Result<Form, Failure> {
 }
 
 /// All bytes of a body.
-async fn in_time(body: Body) -> Result<Vec<u8>, Failure> {
+async fn in_time(body: Body) -> Result<Vec<u8>, ApiError> {
     match tokio::time::timeout(PATIENCE, bytes(body)).await {
         Ok(read) => read,
         Err(_) => {
@@ -167,7 +167,7 @@ async fn in_time(body: Body) -> Result<Vec<u8>, Failure> {
     }
 }
 
-async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
+async fn bytes(body: Body) -> Result<Vec<u8>, ApiError> {
     let mut kept = Vec::new();
     let seen = take(body, |data| kept.extend_from_slice(data)).await?;
     if seen > BYTES_MAX { Err(too_large()) } else { Ok(kept) }
@@ -187,14 +187,14 @@ fn declared(headers: &HeaderMap) -> Option<String> {
     (!essence.is_empty()).then_some(essence)
 }
 
-fn not_json() -> Failure {
-    Failure::new(
+fn not_json() -> ApiError {
+    ApiError::new(
         Problem::UnsupportedMediaType,
         "the body must be JSON: declare it with the header Content-Type: application/json",
     )
 }
 
-fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
+fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if depth(bytes) > DEPTH_MAX {
         return Err(malformed(&format!("it may be nested {DEPTH_MAX} deep at most")));
     }
@@ -228,12 +228,12 @@ fn depth(bytes: &[u8]) -> usize {
     most
 }
 
-fn malformed(why: &str) -> Failure {
-    Failure::new(Problem::InvalidParameter, format!("the body cannot be used: {why}"))
+fn malformed(why: &str) -> ApiError {
+    ApiError::new(Problem::InvalidParameter, format!("the body cannot be used: {why}"))
 }
 
-fn too_large() -> Failure {
-    Failure::new(Problem::ContentTooLarge, format!("the body may have at most {BYTES_MAX} bytes"))
+fn too_large() -> ApiError {
+    ApiError::new(Problem::ContentTooLarge, format!("the body may have at most {BYTES_MAX} bytes"))
 }
 
 #[cfg(test)]

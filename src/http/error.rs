@@ -25,7 +25,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// Why a request is not answered as asked.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct ApiError {
     /// All that is refused; the first gives the status.
     entries: Vec<Entry>,
     /// Seconds after which trying again makes sense.
@@ -34,7 +34,7 @@ pub(crate) struct Failure {
     closing: bool,
 }
 
-impl Failure {
+impl ApiError {
     /// One problem in words.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
         Self::all(vec![Entry::new(problem, message)])
@@ -157,25 +157,25 @@ impl Failure {
     }
 }
 
-impl From<Entry> for Failure {
+impl From<Entry> for ApiError {
     fn from(entry: Entry) -> Self {
         Self::all(vec![entry])
     }
 }
 
-impl From<Vec<Fault>> for Failure {
+impl From<Vec<Fault>> for ApiError {
     fn from(faults: Vec<Fault>) -> Self {
         Self::all(faults.into_iter().map(Entry::from).collect())
     }
 }
 
-impl From<Fault> for Failure {
+impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         vec![fault].into()
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if self.entries.is_empty() {
             // Nothing can be refused for nothing: that is a bug of ours.

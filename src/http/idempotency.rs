@@ -9,7 +9,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
-use crate::http::error::{Failure, IDEMPOTENCY_KEY};
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::pipeline::{Outcome, json};
 
 /// Characters of a key at most.
@@ -54,7 +54,7 @@ impl Key {
         Some(if same {
             Ok(json(StatusCode::CREATED, known.answer.to_vec()))
         } else {
-            Err(Failure::conflict())
+            Err(ApiError::conflict())
         })
     }
 }

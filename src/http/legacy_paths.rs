@@ -13,7 +13,7 @@ use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::visible;
 use crate::wire::params::Params;
 use crate::wire::value;
@@ -90,9 +90,9 @@ pub(crate) fn root_of(
     id: Option<u64>,
     identity: &Identity,
     published: &Published,
-) -> Result<Arc<GroupState>, Failure> {
+) -> Result<Arc<GroupState>, ApiError> {
     let state = holder(sort, id, published, |group| identity.sees(group));
-    state.ok_or_else(Failure::no_result)
+    state.ok_or_else(ApiError::no_result)
 }
 
 /// The group that has the object of the path, whoever asks.
@@ -149,7 +149,7 @@ pub(crate) async fn root_named(
     body: &mut Incoming<'_>,
     identity: &Identity,
     published: &Published,
-) -> Result<Result<Arc<GroupState>, Fault>, Failure> {
+) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
     let group = match group_id(sort, params, body).await.as_ref().map(value::id) {
         Some(Ok(number)) => number.and_then(GroupId::new),
         Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),

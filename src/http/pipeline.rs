@@ -25,7 +25,7 @@ use crate::engine::{Done, Once};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::docs;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::health;
 use crate::http::idempotency::Key;
 use crate::http::legacy_paths;
@@ -52,7 +52,7 @@ use crate::wire::params::Params;
 use crate::wire::value;
 
 /// What a handler answers with.
-pub(crate) type Outcome = Result<Response, Failure>;
+pub(crate) type Outcome = Result<Response, ApiError>;
 
 /// A request of somebody known, about no group in particular.
 pub(crate) struct Call {
@@ -104,8 +104,8 @@ impl GroupCall {
     ///
     /// # Errors
     /// 404 for what is no id.
-    pub(crate) fn id<T>(&self, of: impl FnOnce(u64) -> Option<T>) -> Result<T, Failure> {
-        self.id.and_then(of).ok_or_else(Failure::no_result)
+    pub(crate) fn id<T>(&self, of: impl FnOnce(u64) -> Option<T>) -> Result<T, ApiError> {
+        self.id.and_then(of).ok_or_else(ApiError::no_result)
     }
 
     /// Who asks.
@@ -122,9 +122,9 @@ impl GroupCall {
     ///
     /// # Errors
     /// What refuses it, in words for the caller.
-    pub(crate) async fn write(&self, command: Command) -> Result<Done, Failure> {
+    pub(crate) async fn write(&self, command: Command) -> Result<Done, ApiError> {
         let answer = self.server.engine.write(self.state.catalogue.group.id, command).await;
-        answer.map_err(|rejection| Failure::of_rejection(rejection, self.zone(), self.audience()))
+        answer.map_err(|rejection| ApiError::of_rejection(rejection, self.zone(), self.audience()))
     }
 
     /// Has the group carry out a POST: 201 with what `render` makes of it, once for every Idempotency-Key.
@@ -185,7 +185,7 @@ pub(crate) async fn make(
         key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
     let answer = server.engine.write_once(state.catalogue.group.id, command, once).await;
     let done = answer
-        .map_err(|rejection| Failure::of_rejection(rejection, state.catalogue.zone(), audience))?;
+        .map_err(|rejection| ApiError::of_rejection(rejection, state.catalogue.zone(), audience))?;
     let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
     Ok(json(StatusCode::CREATED, bytes))
 }
@@ -216,7 +216,7 @@ async fn checked(
     let mut body = Incoming::new(&parts.headers, body);
     let json = params.one("format").is_none_or(|format| format.eq_ignore_ascii_case("json"));
     if !json || parts.extensions.get::<XmlAsked>().is_some() {
-        return Err(Failure::new(
+        return Err(ApiError::new(
             Problem::NotAcceptable,
             "answers are JSON only: ask for .json or for no format at all",
         ));
@@ -326,12 +326,12 @@ pub(crate) fn visible(
     group: Option<GroupId>,
     identity: &Identity,
     published: &Published,
-) -> Result<Arc<GroupState>, Failure> {
+) -> Result<Arc<GroupState>, ApiError> {
     let group = group.filter(|group| identity.sees(*group));
     let aside = group.is_some_and(|group| published.aside().contains_key(&group));
     group
         .and_then(|group| published.group_state(group))
-        .ok_or_else(|| if aside { Failure::set_aside() } else { Failure::no_result() })
+        .ok_or_else(|| if aside { ApiError::set_aside() } else { ApiError::no_result() })
 }
 
 fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
@@ -341,9 +341,9 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 }
 
 /// Whether the caller's role may use a line of the table. Contract 3.
-pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), Failure> {
+pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), ApiError> {
     let Some(right) = permissions::of(row.operation) else { return Ok(()) };
-    right.judge(&identity.caller, params.one("key").is_some()).map_err(Failure::unauthorized)
+    right.judge(&identity.caller, params.one("key").is_some()).map_err(ApiError::unauthorized)
 }
 
 async fn at_large(operation: AtLarge, call: Call) -> Outcome {
@@ -436,7 +436,7 @@ pub(crate) fn ok(value: &Value) -> Response {
 pub(crate) fn wrapped<'b>(
     body: &'b Map<String, Value>,
     resource: &str,
-) -> Result<&'b Map<String, Value>, Failure> {
+) -> Result<&'b Map<String, Value>, ApiError> {
     let rule = || {
         Fault::new(
             resource,

@@ -28,8 +28,8 @@ use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::session::tokens_of;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::Computing;
-use crate::http::connection::forwarded::Proxies;
-use crate::http::error::Failure;
+use crate::http::connection::forwarded::TrustedProxies;
+use crate::http::error::ApiError;
 use crate::http::legacy_paths::Sort;
 use crate::http::metrics::Meters;
 use crate::http::pipeline;
@@ -309,7 +309,7 @@ pub struct Server {
     /// What messages say, for those who may read them.
     pub(crate) carriers: Arc<Carriers>,
     /// Who is believed about where requests come from.
-    proxies: Proxies,
+    proxies: TrustedProxies,
     /// Where figures go.
     meters: Arc<Meters>,
 }
@@ -325,7 +325,7 @@ impl Server {
             links_asked: SlidingWindow::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
             carriers: Arc::new(Carriers::nobody("")),
-            proxies: Proxies::default(),
+            proxies: TrustedProxies::default(),
             meters: Arc::default(),
         }
     }
@@ -347,7 +347,7 @@ impl Server {
     /// The same behind proxies, which are believed about whom they serve.
     #[must_use]
     pub fn behind(self, proxies: Vec<IpNet>) -> Self {
-        Self { proxies: Proxies(proxies), ..self }
+        Self { proxies: TrustedProxies(proxies), ..self }
     }
 
     /// The same behind TLS: browsers are told to keep sessions to it.
@@ -418,7 +418,7 @@ impl Routes {
         let mut response = match Guarded(Box::pin(self.service.call(request))).await {
             Ok(Ok(response)) => response,
             Ok(Err(impossible)) => match impossible {},
-            Err(_) => Failure::ours().into_response(),
+            Err(_) => ApiError::ours().into_response(),
         };
         // No line of the table takes OPTIONS: what is refused for that alone is a path that there is.
         if asks_first && response.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -474,15 +474,15 @@ fn without_suffix(mut request: Request) -> Request {
     request
 }
 
-async fn not_found() -> Failure {
-    Failure::new(
+async fn not_found() -> ApiError {
+    ApiError::new(
         Problem::NoResult,
         "there is no such path: see the documentation for those there are",
     )
 }
 
-async fn method_not_allowed() -> Failure {
-    Failure::new(
+async fn method_not_allowed() -> ApiError {
+    ApiError::new(
         Problem::MethodNotAllowed,
         "the path does not take this method: the header Allow names those it takes",
     )

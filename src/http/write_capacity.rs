@@ -4,7 +4,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::engine::Engine;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::idempotency::is_answered_before;
 use crate::http::pipeline::may;
 use crate::http::route_table::Row;
@@ -21,7 +21,7 @@ pub(crate) fn let_in<'h>(
     row: &Row,
     (identity, state): (&Identity, Option<&GroupState>),
     asked: &AuthRequest<'_>,
-) -> Result<Incoming<'h>, Failure> {
+) -> Result<Incoming<'h>, ApiError> {
     let Some(state) = state.filter(|_| row.changes() && may(row, identity, asked.params).is_ok())
     else {
         return Ok(body);
@@ -31,5 +31,5 @@ pub(crate) fn let_in<'h>(
         return Ok(body);
     }
     body.leave();
-    Err(Failure::of_rejection(rejection, state.catalogue.zone(), identity.audience()))
+    Err(ApiError::of_rejection(rejection, state.catalogue.zone(), identity.audience()))
 }

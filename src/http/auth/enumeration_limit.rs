@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::domain::time::Instant;
 use crate::http::auth::sliding_window::{SlidingWindow, source};
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 
 /// How long a refusal counts.
 const SECONDS: i64 = 3_600;
@@ -63,7 +63,7 @@ impl EnumerationLimit {
         email: Option<Box<str>>,
         from: IpAddr,
         now: Instant,
-    ) -> Result<Turn<'_>, Failure> {
+    ) -> Result<Turn<'_>, ApiError> {
         let from = source(from);
         let waiting = async {
             loop {
@@ -71,7 +71,7 @@ impl EnumerationLimit {
                 let freed = self.freed.notified();
                 let by_email = email.as_ref().and_then(|email| self.emails.wait(email, now));
                 if let Some(seconds) = by_email.max(self.sources.wait(&from, now)) {
-                    return Err(Failure::too_many(
+                    return Err(ApiError::too_many(
                         "bookings were refused for reasons that tell of a client",
                         seconds,
                     ));
@@ -82,7 +82,9 @@ impl EnumerationLimit {
                 freed.await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| Err(Failure::overloaded()))
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .unwrap_or_else(|_| Err(ApiError::overloaded()))
     }
 
     fn enter(&self, email: Option<&str>, now: Instant) -> bool {

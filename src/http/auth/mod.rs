@@ -27,7 +27,7 @@ use crate::engine::randomness::Draws;
 use crate::http::auth::login_limit::LoginLimit;
 use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::session::{Sessions, Standing};
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::password;
 use crate::wire::errors::{Entry, Problem};
 use crate::wire::field::Audience;
@@ -152,10 +152,10 @@ impl AuthRequest<'_> {
         &self,
         given: Option<&str>,
         session: Option<&Standing>,
-    ) -> Result<[u8; 32], Failure> {
+    ) -> Result<[u8; 32], ApiError> {
         let Some(key) = given else {
             let none = || {
-                Failure::unauthorized(
+                ApiError::unauthorized(
                     "every request needs the parameter apikey in its query, or a session",
                 )
             };
@@ -165,7 +165,7 @@ impl AuthRequest<'_> {
         if self.directory.apikeys.contains_key(&hash) {
             Ok(hash)
         } else {
-            Err(Failure::unauthorized("the apikey is not known: ask the operator for a valid one"))
+            Err(ApiError::unauthorized("the apikey is not known: ask the operator for a valid one"))
         }
     }
 
@@ -360,7 +360,7 @@ impl Authenticator {
     /// # Errors
     /// 403 without a known key, and for a change by cookie that a foreign page asks for; 401 for credentials that are not
     /// right, 429 after too many of them; 503 when too many are being verified.
-    pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, Failure> {
+    pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
         let session = self.session(asked);
         let given = asked.params.one("apikey");
         let apikey = asked.key(given, session.as_ref())?;
@@ -391,8 +391,8 @@ impl Authenticator {
         header: &[u8],
         apikey: [u8; 32],
         asked: &AuthRequest<'_>,
-    ) -> Result<Person, Failure> {
-        let wrong = || Failure::from(login_failed());
+    ) -> Result<Person, ApiError> {
+        let wrong = || ApiError::from(login_failed());
         let encoded = encoded(header).ok_or_else(wrong)?;
         let memo = |meant: Option<GroupId>| {
             let [group, meant] =
@@ -422,12 +422,12 @@ impl Authenticator {
     ///
     /// # Errors
     /// 403 for any other.
-    pub(crate) fn refuse_foreign(&self, asked: &AuthRequest<'_>) -> Result<(), Failure> {
+    pub(crate) fn refuse_foreign(&self, asked: &AuthRequest<'_>) -> Result<(), ApiError> {
         if asked.method != Method::GET
             && asked.method != Method::HEAD
             && asked.is_foreign(self.sessions.behind_tls, &self.public_url)
         {
-            return Err(Failure::unauthorized(
+            return Err(ApiError::unauthorized(
                 "a session changes something only from a page of this very address: Origin and Host differ",
             ));
         }
@@ -442,7 +442,7 @@ impl Authenticator {
         &self,
         claim: LoginAttempt,
         asked: &AuthRequest<'_>,
-    ) -> Result<Option<Person>, Failure> {
+    ) -> Result<Option<Person>, ApiError> {
         let LoginAttempt { memo, credential, mut candidates, tries } = claim;
         if let Some(person) = self.remembered(&memo, asked) {
             return Ok(Some(person));
@@ -477,10 +477,10 @@ impl Authenticator {
 
     /// # Errors
     /// 429 after too many wrong credentials of an address from where this one comes.
-    fn throttled(&self, credential: &Credential, asked: &AuthRequest<'_>) -> Result<(), Failure> {
+    fn throttled(&self, credential: &Credential, asked: &AuthRequest<'_>) -> Result<(), ApiError> {
         match self.throttle.wait(credential.email_hash, asked.from, asked.now) {
             Some(seconds) => {
-                Err(Failure::too_many("logins of this e-mail address failed", seconds))
+                Err(ApiError::too_many("logins of this e-mail address failed", seconds))
             }
             None => Ok(()),
         }

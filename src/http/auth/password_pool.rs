@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::http::auth::sliding_window::source;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::password::Memory;
 
 /// Requests of one source that may wait, for each turn there is. Behind a proxy that nobody told us of all requests come
@@ -56,13 +56,13 @@ impl PasswordPool {
     ///
     /// # Errors
     /// 503 when too many of its source are waiting, or too many of all.
-    pub(crate) async fn turn(&self, from: IpAddr) -> Result<Turn, Failure> {
+    pub(crate) async fn turn(&self, from: IpAddr) -> Result<Turn, ApiError> {
         let place = {
             let mut state = self.line.state();
             if let Some(memory) = state.free.pop() {
                 return Ok(Turn { line: Arc::clone(&self.line), memory: Some(memory) });
             }
-            state.stand(source(from), self.waiting_of_one).ok_or_else(Failure::overloaded)?
+            state.stand(source(from), self.waiting_of_one).ok_or_else(ApiError::overloaded)?
         };
         Ok(place.await.expect("whoever stands in the line is given a turn"))
     }
@@ -75,7 +75,7 @@ impl PasswordPool {
         &self,
         from: IpAddr,
         compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ApiError> {
         self.turn(from).await?.run(compute).await
     }
 }
@@ -127,11 +127,11 @@ impl Turn {
     pub(crate) async fn run<T: Send + 'static>(
         mut self,
         compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ApiError> {
         let computed = tokio::task::spawn_blocking(move || {
             compute(self.memory.as_mut().expect("a turn has its memory until it passes on"))
         });
-        computed.await.map_err(|_| Failure::ours())
+        computed.await.map_err(|_| ApiError::ours())
     }
 }
 

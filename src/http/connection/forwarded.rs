@@ -10,9 +10,9 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The proxies that are believed; nobody where there are none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Proxies(pub(crate) Vec<IpNet>);
+pub(crate) struct TrustedProxies(pub(crate) Vec<IpNet>);
 
-impl Proxies {
+impl TrustedProxies {
     /// The address that a request counts under: its peer's, or that of the last stranger before a row of proxies that are
     /// believed. Whatever a stranger says of others counts for nothing. What cannot be read leaves the peer, and so do two
     /// headers that say different things: a proxy that sets one passes on whatever it is given of the other.
@@ -97,7 +97,9 @@ mod tests {
             all.append(name, value);
             all
         });
-        Proxies(networks.into()).source(peer.parse().expect("an address"), &headers).to_string()
+        TrustedProxies(networks.into())
+            .source(peer.parse().expect("an address"), &headers)
+            .to_string()
     }
 
     fn by_list(peer: &str, value: &str) -> String {
@@ -109,8 +111,8 @@ mod tests {
         assert_eq!(by_list("203.0.113.7", "198.51.100.1"), "203.0.113.7");
         assert_eq!(source("203.0.113.7", &[("forwarded", "for=198.51.100.1")]), "203.0.113.7");
         assert_eq!(by_list("11.0.0.1", "10.0.0.1"), "11.0.0.1");
-        let nobody =
-            Proxies::default().source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
+        let nobody = TrustedProxies::default()
+            .source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
         assert_eq!(nobody.to_string(), "10.0.0.1");
     }
 

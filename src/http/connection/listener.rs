@@ -13,8 +13,8 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::connection::request_target::Lenient;
-use crate::http::connection::slow_reader_timeout::Patient;
+use crate::http::connection::request_target::RequestTargetFilter;
+use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::route_table::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
@@ -84,7 +84,7 @@ fn converse(
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
     });
-    let stream = TokioIo::new(Lenient::new(Patient::new(stream)));
+    let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIMEOUT)

@@ -21,7 +21,7 @@ const LINE_BYTES_MAX: usize = 64;
 
 /// A stream whose requests' targets hold only what a URI may hold.
 #[derive(Debug)]
-pub(crate) struct Lenient<S> {
+pub(crate) struct RequestTargetFilter<S> {
     stream: S,
     requests: Requests,
     /// What was read from the first byte on that had to be replaced; empty as a rule. At most what one read gave, since
@@ -33,7 +33,7 @@ pub(crate) struct Lenient<S> {
     owed: &'static [u8],
 }
 
-impl<S> Lenient<S> {
+impl<S> RequestTargetFilter<S> {
     pub(crate) fn new(stream: S) -> Self {
         Self { stream, requests: Requests::new(), kept: Vec::new(), used: 0, owed: &[] }
     }
@@ -59,7 +59,7 @@ impl<S> Lenient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RequestTargetFilter<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lenient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Lenient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RequestTargetFilter<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

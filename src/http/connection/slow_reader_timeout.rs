@@ -15,7 +15,7 @@ const TAKEN_MIN: usize = 16 * 1_024;
 
 /// A stream that ends where its other side takes too little for too long.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct SlowReaderTimeout<S> {
     stream: S,
     /// What is known since something to be sent was first held up; `None` while all is sent.
     held_up: Option<HeldUp>,
@@ -29,7 +29,7 @@ struct HeldUp {
     taken: usize,
 }
 
-impl<S> Patient<S> {
+impl<S> SlowReaderTimeout<S> {
     pub(crate) fn new(stream: S) -> Self {
         Self { stream, held_up: None }
     }
@@ -61,7 +61,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for SlowReaderTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -71,7 +71,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SlowReaderTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -124,7 +124,7 @@ mod tests {
                 }
             }
         });
-        let mut ours = Patient::new(ours);
+        let mut ours = SlowReaderTimeout::new(ours);
         let sent = async {
             ours.write_all(&vec![0; bytes]).await?;
             ours.flush().await
@@ -154,7 +154,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rest_between_two_answers_counts_for_nothing() {
         let (ours, mut theirs) = tokio::io::duplex(1_000);
-        let mut ours = Patient::new(ours);
+        let mut ours = SlowReaderTimeout::new(ours);
         for _ in 0..5 {
             let (sent, read) = tokio::join!(
                 async {

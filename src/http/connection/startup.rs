@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::health;
 
 /// Connections at a time: enough for whoever watches the server.
@@ -57,7 +57,7 @@ fn answer(path: &str) -> Response {
     match path {
         "/healthz" => health::alive(),
         "/readyz" => health::recovering(),
-        _ => Failure::recovering().into_response(),
+        _ => ApiError::recovering().into_response(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Done;
 use crate::http::auth::sliding_window::source;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{Call, Outcome, make, ok, wrapped};
 use crate::http::route_table::Server;
 use crate::password::{self, Memory};
@@ -29,10 +29,10 @@ pub(crate) const ASKED_MAX: (usize, i64) = (200, 3_600);
 pub(crate) const PASSWORD_MAX: usize = 1_000;
 
 /// Has a group decide a command that no path's group was asked for.
-async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Done, Failure> {
+async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Done, ApiError> {
     let answer = call.server.engine.write(state.catalogue.group.id, command).await;
     answer.map_err(|rejection| {
-        Failure::of_rejection(rejection, state.catalogue.zone(), Audience::Application)
+        ApiError::of_rejection(rejection, state.catalogue.zone(), Audience::Application)
     })
 }
 
@@ -46,10 +46,10 @@ fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<GroupState>> {
 ///
 /// # Errors
 /// 429 where their source has asked for as many as it may.
-pub(crate) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), Failure> {
+pub(crate) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), ApiError> {
     let source = source(from);
     if let Some(seconds) = server.links_asked.wait(&source, now) {
-        return Err(Failure::too_many("links were asked for from this address", seconds));
+        return Err(ApiError::too_many("links were asked for from this address", seconds));
     }
     server.links_asked.add(source, now);
     Ok(())
@@ -129,7 +129,7 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
     let account = accounts
         .get(&link.email.folded())
         .or_else(|| accounts.get(was?))
-        .ok_or_else(Failure::no_result)?;
+        .ok_or_else(ApiError::no_result)?;
     let pending: Value =
         pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
     let account = json!({

@@ -14,7 +14,7 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Done;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
 use crate::wire::appointment::{claims, parse, render, table_of};
@@ -28,7 +28,7 @@ pub(crate) async fn book(call: GroupCall) -> Outcome {
     let object = wrapped(&call.body, "appointment");
     let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
     may_book(&call.state.catalogue, call.caller(), from_web, names_fiche)
-        .map_err(|refusal| Failure::of_refusals(&[refusal], call.zone(), call.audience()))?;
+        .map_err(|refusal| ApiError::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
     let (audience, now, sent) = (call.audience(), call.now, booking.sent);
     let made = move |done: &Done| {
@@ -104,14 +104,14 @@ fn own(
 /// GET /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's secret.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    let row = call.state.rows.get(&id).ok_or_else(Failure::no_result)?;
-    let appointment = row.appointment().ok_or_else(Failure::no_result)?;
+    let row = call.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let appointment = row.appointment().ok_or_else(ApiError::no_result)?;
     let knows_secret =
         || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
     if is_own(call.caller(), row) || knows_secret() {
         Ok(shown(row, &call.scope(), call))
     } else {
-        Err(Failure::no_result())
+        Err(ApiError::no_result())
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) async fn cancel(call: GroupCall) -> Outcome {
     };
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let done = call.write(call.unless_quiet(command, "appointment")).await?;
-    let row = done.group_state.rows.get(&id).ok_or_else(Failure::no_result)?;
+    let row = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(shown(row, &Scope::of(&done.group_state), &call))
 }
 

@@ -6,7 +6,7 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::crud::Resource;
 use crate::http::resources::pagination::page;
@@ -66,9 +66,9 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/interventions/:id/calendars: those that offer the intervention of the path.
 pub(crate) async fn list_of_intervention(mut call: GroupCall) -> Outcome {
     let id = call.id(InterventionId::new)?;
-    let row = call.state.catalogue.interventions.get(&id).ok_or_else(Failure::no_result)?;
+    let row = call.state.catalogue.interventions.get(&id).ok_or_else(ApiError::no_result)?;
     if !Intervention::shown(row, &call.state, call.audience()) {
-        return Err(Failure::no_result());
+        return Err(ApiError::no_result());
     }
     call.params.push("intervention_ids", id.to_string());
     list(call).await

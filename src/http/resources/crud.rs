@@ -6,7 +6,7 @@ use crate::domain::records::record_change::{Record, deletion};
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Done;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::{Listed, page};
 use crate::wire::field::{Audience, Scope, Table};
@@ -47,16 +47,16 @@ pub(crate) trait Resource: Record + Listed {
 ///
 /// # Errors
 /// 404 where the group has none of that id.
-fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), Failure> {
+fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), ApiError> {
     let id = call.id(R::id)?;
-    Ok((id, R::find(&call.state, id).ok_or_else(Failure::no_result)?))
+    Ok((id, R::find(&call.state, id).ok_or_else(ApiError::no_result)?))
 }
 
 /// GET of one.
 pub(crate) fn show<R: Resource>(call: &GroupCall) -> Outcome {
     let (_, row) = row::<R>(call)?;
     if !R::shown(row, &call.state, call.audience()) {
-        return Err(Failure::no_result());
+        return Err(ApiError::no_result());
     }
     Ok(answer(row, &call.state, call.audience()))
 }
@@ -113,7 +113,7 @@ pub(crate) async fn remove<R: Resource>(
 ) -> Outcome {
     let (id, _) = row::<R>(&call)?;
     let done = call.write(Command::ChangeRecord(change(id))).await?;
-    let row = R::find(&done.before, id).ok_or_else(Failure::no_result)?;
+    let row = R::find(&done.before, id).ok_or_else(ApiError::no_result)?;
     Ok(answer(row, &done.before, call.audience()))
 }
 
@@ -121,7 +121,7 @@ async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outc
     let done = call.write(Command::ChangeRecord(R::change(Put { id: Some(id), fields }))).await?;
     let row = R::id(done.object)
         .and_then(|id| R::find(&done.group_state, id))
-        .ok_or_else(Failure::no_result)?;
+        .ok_or_else(ApiError::no_result)?;
     Ok(answer(row, &done.group_state, call.audience()))
 }
 

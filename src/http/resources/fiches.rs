@@ -9,7 +9,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, wrapped};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, Resource};
@@ -53,7 +53,7 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     };
     let asked_by = account.email.folded();
     let id = call.id(FicheId::new)?;
-    let before = call.state.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    let before = call.state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
     let mut object = wrapped(&call.body, FICHE.resource)?.clone();
     let mut whole = Fiche::clone(before);
     FICHE.parse(&object, &call.scope(), call.audience())?.apply_to(&mut whole);
@@ -77,15 +77,15 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     accounts::count_link(&call.server, call.from, call.now)?;
     let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
     let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
-    let row = done.group_state.fiches.get(&id).ok_or_else(Failure::no_result)?;
+    let row = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(crud::answer::<Fiche>(row, &done.group_state, call.audience()))
 }
 
 /// What is not an account's own is not there for it.
-fn must_be_the_callers(call: &GroupCall) -> Result<(), Failure> {
+fn must_be_the_callers(call: &GroupCall) -> Result<(), ApiError> {
     let id = call.id(FicheId::new)?;
     match call.caller() {
-        Caller::Account(account) if !account.owns(id) => Err(Failure::no_result()),
+        Caller::Account(account) if !account.owns(id) => Err(ApiError::no_result()),
         Caller::Account(_) | Caller::Application | Caller::Pro(_) => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{Call, GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::{Found, found_by, write};
 use crate::wire::field::Scope;
@@ -19,7 +19,7 @@ use crate::wire::list::Query;
 /// GET /api/v1/groups: the professional's own, or those named on the key.
 pub(crate) async fn list(call: Call) -> Outcome {
     let Some(groups) = call.identity.groups() else {
-        return Err(Failure::unauthorized(
+        return Err(ApiError::unauthorized(
             "this key covers every group, and only professionals may list theirs: send their credentials",
         ));
     };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::messaging::outbox::Progress;
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok};
 use crate::http::resources::pagination::{Found, write};
 use crate::notify::Carriers;
@@ -37,7 +37,7 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 /// GET /api/v1/groups/:group_id/messages/:id. A reminder that is planned has no id yet.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(MessageId::new)?;
-    let message = call.state.outbox.message(id).ok_or_else(Failure::no_result)?;
+    let message = call.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
     Ok(ok(&line(&Entry::of(message), &call.state, call.audience(), &call.server.carriers).into()))
 }
 

@@ -23,7 +23,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::http::blocking_pool::Turn;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, json};
 use crate::http::route_table::Server;
 use crate::wire::field::Scope;
@@ -176,7 +176,7 @@ impl<W: Fn(u64, &mut Vec<u8>)> Rest<W> {
     }
 }
 
-type Computed<W> = Result<(Vec<u8>, Option<Rest<W>>), Failure>;
+type Computed<W> = Result<(Vec<u8>, Option<Rest<W>>), ApiError>;
 type Computing<W> = Pin<Box<dyn Future<Output = Computed<W>> + Send>>;
 
 /// A body that is made part by part, each once the client has taken the one before.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::records::ids::ProId;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok};
 use crate::http::resources::pagination::{Found, found_by, write};
 use crate::wire::field::Scope;
@@ -39,6 +39,6 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
         .pros
         .get(&id)
         .filter(|pro| pro.works_for(call.state.catalogue.group.id));
-    let pro = pro.ok_or_else(Failure::no_result)?;
+    let pro = pro.ok_or_else(ApiError::no_result)?;
     Ok(ok(&Value::Object(PROFESSIONAL.render(pro, &call.scope(), call.audience()))))
 }

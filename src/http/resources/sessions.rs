@@ -11,7 +11,7 @@ use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
 use crate::http::body::{Form, Incoming};
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{Outcome, json as answer, ok};
 use crate::http::route_table::Server;
 use crate::wire::fiche::FICHE;
@@ -83,7 +83,7 @@ fn claim(
     params: &Params,
     asked: &AuthRequest<'_>,
     apikey: [u8; 32],
-) -> Result<(&'static str, LoginAttempt), Failure> {
+) -> Result<(&'static str, LoginAttempt), ApiError> {
     let given = |role: &str| {
         let [email, password] =
             ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
@@ -96,7 +96,7 @@ fn claim(
         return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
     }
     let Some(credential) = given("account") else {
-        return Err(Failure::unauthorized(
+        return Err(ApiError::unauthorized(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };

@@ -6,7 +6,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome};
 use crate::http::resources::crud::{self, Resource};
 use crate::http::resources::interventions::all_interventions;
@@ -90,13 +90,13 @@ fn all_of_interventions(state: &GroupState) -> Vec<&Interventionset> {
 }
 
 /// The category of the path, if the caller sees it.
-fn shown_set(call: &GroupCall) -> Result<CalendarsetId, Failure> {
+fn shown_set(call: &GroupCall) -> Result<CalendarsetId, ApiError> {
     let id = call.id(CalendarsetId::new)?;
-    let set = call.state.catalogue.calendarsets.get(&id).ok_or_else(Failure::no_result)?;
+    let set = call.state.catalogue.calendarsets.get(&id).ok_or_else(ApiError::no_result)?;
     if Calendarset::shown(set, &call.state, call.audience()) {
         Ok(id)
     } else {
-        Err(Failure::no_result())
+        Err(ApiError::no_result())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, json, ok};
 use crate::wire::field::Scope;
 use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
@@ -59,16 +59,16 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
 
 /// A key alone sees slots only where the group shows them to everybody, an account always; only professionals look past
 /// the module.
-fn may_search(call: &GroupCall) -> Result<(), Failure> {
+fn may_search(call: &GroupCall) -> Result<(), ApiError> {
     match call.caller() {
         Caller::Pro(_) => drop(from_web(&call.params)?),
         Caller::Application if !call.state.catalogue.group.open_data => {
-            return Err(Failure::unauthorized(
+            return Err(ApiError::unauthorized(
                 "this group shows its free times to logged-in clients only",
             ));
         }
         Caller::Application | Caller::Account(_) if from_web(&call.params) == Ok(false) => {
-            return Err(Failure::unauthorized("from_web=0 is for professionals of the group"));
+            return Err(ApiError::unauthorized("from_web=0 is for professionals of the group"));
         }
         Caller::Application | Caller::Account(_) => drop(from_web(&call.params)?),
     }

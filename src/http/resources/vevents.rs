@@ -8,7 +8,7 @@ use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::engine::Done;
-use crate::http::error::Failure;
+use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
 use crate::wire::field::{Audience, Scope};
@@ -58,7 +58,7 @@ fn all_rows(state: &GroupState) -> Vec<&Vevent> {
 /// GET /api/v1/groups/:group_id/vevents/:id.
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(VeventId::new)?;
-    let row = call.state.rows.get(&id).ok_or_else(Failure::no_result)?;
+    let row = call.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(ok(&Value::Object(VEVENT.render(row, &call.scope(), call.audience()))))
 }
 
@@ -101,12 +101,12 @@ async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
     let done = call.write(command).await.map_err(|failure| failure.calling("date", "start"))?;
     let row = VeventId::new(done.object)
         .and_then(|id| done.group_state.rows.get(&id))
-        .ok_or_else(Failure::no_result)?;
+        .ok_or_else(ApiError::no_result)?;
     Ok(ok(&VEVENT.render(row, &Scope::of(&done.group_state), call.audience()).into()))
 }
 
 /// The fields of an event, wrapped or bare. Contract 6.
-fn fields(call: &GroupCall) -> Result<&Map<String, Value>, Failure> {
+fn fields(call: &GroupCall) -> Result<&Map<String, Value>, ApiError> {
     if call.body.contains_key(VEVENT.resource) {
         wrapped(&call.body, VEVENT.resource)
     } else {

@@ -29,7 +29,7 @@ impl AsyncRead for Pieces {
 /// What is read of these pieces, by buffers of these sizes in turn.
 fn read(pieces: Vec<Vec<u8>>, sizes: &[usize]) -> Vec<u8> {
     let moments = pieces.iter().filter(|piece| piece.is_empty()).count();
-    let mut lenient = Lenient::new(Pieces(pieces.into()));
+    let mut lenient = RequestTargetFilter::new(Pieces(pieces.into()));
     let (mut all, mut pending) = (Vec::new(), 0);
     for size in sizes.iter().cycle() {
         let mut space = vec![0; size + 1];
@@ -233,7 +233,7 @@ fn what_would_end_a_line_or_a_target_is_left_to_be_refused() {
 #[test]
 fn nothing_is_kept_once_it_has_been_read() {
     let mut lenient =
-        Lenient::new(Pieces(VecDeque::from([b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec()])));
+        RequestTargetFilter::new(Pieces(VecDeque::from([b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec()])));
     let mut space = [0; 100];
     let mut buffer = ReadBuf::new(&mut space);
     let read =
