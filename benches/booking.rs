@@ -20,7 +20,7 @@ use slotbook::domain::state::command::{
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
@@ -125,7 +125,7 @@ fn book_all<L: Log + 'static>(
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),
         };

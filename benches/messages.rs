@@ -16,7 +16,7 @@ use slotbook::domain::records::text::{Email, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::queue::Queue;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts, Sending};
@@ -136,7 +136,7 @@ fn once() -> Duration {
             group_states: vec![group_state],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             draws: Draws::seeded([1; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(10),
         };
@@ -146,7 +146,7 @@ fn once() -> Duration {
             carriers: Arc::new(Carriers::nobody("http://localhost")),
             daily_max: 2_000,
             draws: Draws::seeded([2; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             doze: Duration::from_secs(15),
             lane: 16,
         };

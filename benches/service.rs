@@ -22,7 +22,7 @@ use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
@@ -64,7 +64,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),
         };

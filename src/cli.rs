@@ -36,7 +36,7 @@ use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::Health;
 use crate::engine::journal::Journal;
-use crate::engine::mailbox::Wiring;
+use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::Aside;
 use crate::engine::randomness::Draws;
 use crate::engine::recovery::{self, Loaded};
@@ -301,7 +301,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         group_states,
         clock: Arc::new(SystemClock),
         draws,
-        wiring: Wiring::direct(),
+        transport: Transport::direct(),
         bounds: Bounds::default(),
         patience: PATIENCE,
     };

@@ -10,7 +10,7 @@ use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::journal::JournalError;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
@@ -61,7 +61,7 @@ impl Serving {
             group_states: loaded.group_states,
             clock,
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),
         };

@@ -11,7 +11,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
 use crate::domain::messaging::delivery::Outcome;
 use crate::engine::Sending;
-use crate::engine::mailbox::Wiring;
+use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Draws;
 use crate::notify::Carriers;
 use crate::notify::sms::Gateway;
@@ -85,7 +85,7 @@ pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
         carriers,
         daily_max: config.messages_daily_max,
         draws: Draws::from_os(),
-        wiring: Wiring::direct(),
+        transport: Transport::direct(),
         doze: DOZE,
         lane: LANE,
     }

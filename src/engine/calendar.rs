@@ -11,7 +11,7 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
 use crate::engine::group;
-use crate::engine::mailbox::{Link, Wiring};
+use crate::engine::mailbox::{Mailbox, Transport};
 
 /// What the group says to its calendar.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ struct State {
     /// Its time: who has which hour, and when it is open, expanded for the days ahead.
     view: Arc<CalendarView>,
     /// The only one who asks.
-    group: Link<group::Message>,
+    group: Mailbox<group::Message>,
 }
 
 impl Actor for Calendar {
@@ -103,14 +103,14 @@ impl State {
 /// Starts the actor of a calendar under its group.
 pub(super) fn start(
     view: Arc<CalendarView>,
-    group: Link<group::Message>,
-    wiring: &Wiring,
+    group: Mailbox<group::Message>,
+    transport: &Transport,
     parent: ActorCell,
-) -> (ActorRef<Message>, Link<Message>) {
+) -> (ActorRef<Message>, Mailbox<Message>) {
     let state = State { view, group };
     let (actor, _joining) =
         ractor::ActorRuntime::spawn_linked_instant(None, Calendar, state, parent)
             .expect("an actor without a name is always started");
-    let link = wiring.link(actor.clone());
+    let link = transport.link(actor.clone());
     (actor, link)
 }

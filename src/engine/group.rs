@@ -23,7 +23,7 @@ use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, Word};
 use crate::engine::journal::{Entry, Handle, Publish, Release};
-use crate::engine::mailbox::{Link, Wiring};
+use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
 use crate::engine::randomness::Draws;
 use crate::engine::supervisor;
@@ -52,8 +52,8 @@ pub(super) struct Parts {
     pub(super) journal: Handle,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draws: Draws,
-    pub(super) wiring: Wiring,
-    pub(super) supervisor: Link<supervisor::Message>,
+    pub(super) transport: Transport,
+    pub(super) supervisor: Mailbox<supervisor::Message>,
 }
 
 struct Group;
@@ -72,19 +72,19 @@ struct State {
     /// Commands received so far.
     received: u64,
     /// Calendars that have been asked something.
-    calendars: BTreeMap<CalendarId, (ActorRef<calendar::Message>, Link<calendar::Message>)>,
+    calendars: BTreeMap<CalendarId, (ActorRef<calendar::Message>, Mailbox<calendar::Message>)>,
     /// Ids that nobody has been given yet, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     /// Kinds for which more ids have been asked.
     asked: Vec<IdKind>,
-    myself: Link<Message>,
+    myself: Mailbox<Message>,
     cell: ActorCell,
     published: Arc<Published>,
     journal: Handle,
     clock: Arc<dyn Clock>,
     draws: Draws,
-    wiring: Wiring,
-    supervisor: Link<supervisor::Message>,
+    transport: Transport,
+    supervisor: Mailbox<supervisor::Message>,
 }
 
 /// A command between two questions.
@@ -123,13 +123,13 @@ impl Actor for Group {
             calendars: BTreeMap::new(),
             ids: parts.ids,
             asked: Vec::new(),
-            myself: parts.wiring.link(myself.clone()),
+            myself: parts.transport.link(myself.clone()),
             cell: myself.get_cell(),
             published: parts.published,
             journal: parts.journal,
             clock: parts.clock,
             draws: parts.draws,
-            wiring: parts.wiring,
+            transport: parts.transport,
             supervisor: parts.supervisor,
         })
     }
@@ -167,11 +167,11 @@ impl Actor for Group {
 }
 
 /// Starts a group's actor under the supervisor.
-pub(super) fn start(parts: Parts, parent: ActorCell) -> (ActorRef<Message>, Link<Message>) {
-    let wiring = parts.wiring.clone();
+pub(super) fn start(parts: Parts, parent: ActorCell) -> (ActorRef<Message>, Mailbox<Message>) {
+    let transport = parts.transport.clone();
     let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Group, parts, parent)
         .expect("an actor without a name is always started");
-    let link = wiring.link(actor.clone());
+    let link = transport.link(actor.clone());
     (actor, link)
 }
 
@@ -269,14 +269,15 @@ impl State {
         }
     }
 
-    fn calendar(&mut self, id: CalendarId) -> Link<calendar::Message> {
+    fn calendar(&mut self, id: CalendarId) -> Mailbox<calendar::Message> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
         let view = Arc::clone(
             self.group_state.calendars.get(&id).expect("a candidate is a calendar of the group"),
         );
-        let started = calendar::start(view, self.myself.clone(), &self.wiring, self.cell.clone());
+        let started =
+            calendar::start(view, self.myself.clone(), &self.transport, self.cell.clone());
         let link = started.1.clone();
         self.calendars.insert(id, started);
         link

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 /// The way to one actor. What is sent to an actor that is gone is dropped, its reply port with it.
 #[derive(Debug)]
-pub struct Link<M>(Way<M>);
+pub struct Mailbox<M>(Way<M>);
 
 #[derive(Debug)]
 enum Way<M> {
@@ -18,7 +18,7 @@ enum Way<M> {
     Delayed(mpsc::UnboundedSender<M>),
 }
 
-impl<M> Clone for Link<M> {
+impl<M> Clone for Mailbox<M> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Way::Direct(actor) => Way::Direct(actor.clone()),
@@ -27,7 +27,7 @@ impl<M> Clone for Link<M> {
     }
 }
 
-impl<M: Message> Link<M> {
+impl<M: Message> Mailbox<M> {
     /// Puts a message into the actor's mailbox, never waiting.
     pub fn send(&self, message: M) {
         match &self.0 {
@@ -39,12 +39,12 @@ impl<M: Message> Link<M> {
 
 /// Makes links, all of one sort.
 #[derive(Clone, Debug, Default)]
-pub struct Wiring {
+pub struct Transport {
     /// The source of delays; `None` where messages arrive at once.
     delays: Option<Arc<Mutex<StdRng>>>,
 }
 
-impl Wiring {
+impl Transport {
     /// Links that deliver at once.
     #[must_use]
     pub fn direct() -> Self {
@@ -58,8 +58,8 @@ impl Wiring {
     }
 
     /// A new sender's link to an actor.
-    pub fn link<M: Message>(&self, actor: ActorRef<M>) -> Link<M> {
-        let Some(delays) = self.delays.clone() else { return Link(Way::Direct(actor)) };
+    pub fn link<M: Message>(&self, actor: ActorRef<M>) -> Mailbox<M> {
+        let Some(delays) = self.delays.clone() else { return Mailbox(Way::Direct(actor)) };
         let (sender, mut receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(message) = receiver.recv().await {
@@ -69,6 +69,6 @@ impl Wiring {
                 drop(actor.send_message(message));
             }
         });
-        Link(Way::Delayed(sender))
+        Mailbox(Way::Delayed(sender))
     }
 }

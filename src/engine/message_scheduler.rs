@@ -25,7 +25,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;
 use crate::engine::fair_queue::Lane;
-use crate::engine::mailbox::{Link, Wiring};
+use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::message_sender::{Post, attempt};
 use crate::engine::queue::{Matter, Queue};
 
@@ -61,7 +61,7 @@ pub(super) enum Message {
 pub(super) struct Parts {
     pub(super) engine: Engine,
     pub(super) post: Arc<Post>,
-    pub(super) wiring: Wiring,
+    pub(super) transport: Transport,
     /// How long it sleeps at most before it reads the clock again.
     pub(super) doze: Duration,
     /// Attempts of one channel under way at most.
@@ -79,7 +79,7 @@ struct Timer;
 struct State {
     parts: Parts,
     alive: Alive,
-    myself: Link<Message>,
+    myself: Mailbox<Message>,
     /// What is due before the horizon. Holds none that is ready or under way.
     queue: Queue,
     /// What is due and waits for its lane, with what is in it.
@@ -105,7 +105,7 @@ impl Actor for Timer {
         me: ActorRef<Message>,
         (parts, alive): (Parts, Alive),
     ) -> Result<State, ActorProcessingErr> {
-        let myself = parts.wiring.link(me.clone());
+        let myself = parts.transport.link(me.clone());
         me.send_interval(REFILL, || Message::Refill);
         let now = parts.engine.clock().now();
         let mut state = State {
@@ -170,7 +170,7 @@ pub(super) async fn start(parts: Parts) {
 async fn spawn(parts: &Parts) -> Option<Running> {
     let (alive, gone) = mpsc::channel(1);
     let (actor, joining) = Actor::spawn(None, Timer, (parts.clone(), alive)).await.ok()?;
-    let timer = parts.wiring.link(actor);
+    let timer = parts.transport.link(actor);
     parts.engine.published().tell(timer.clone());
     // What was committed before anybody was told is found by looking anew.
     timer.send(Message::Refill);
@@ -466,7 +466,7 @@ fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
 
 /// Tells the timer that an attempt has ended, even where it panicked.
 struct Ending {
-    myself: Link<Message>,
+    myself: Mailbox<Message>,
     post: Arc<Post>,
     _alive: Alive,
     group: GroupId,

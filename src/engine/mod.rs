@@ -35,7 +35,7 @@ use self::admission::{Admission, Bounds, Permit};
 use self::compaction::Compactor;
 use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
-use self::mailbox::{Link, Wiring};
+use self::mailbox::{Mailbox, Transport};
 use self::message_sender::Post;
 use self::metrics::{Meters, Timing};
 use self::published::Published;
@@ -141,7 +141,7 @@ pub struct Parts {
     /// Chance.
     pub draws: Draws,
     /// How actors reach one another.
-    pub wiring: Wiring,
+    pub transport: Transport,
     /// How much may be under way.
     pub bounds: Bounds,
     /// How long a command may wait to be decided.
@@ -158,7 +158,7 @@ pub struct Sending {
     /// Chance, for when to try again.
     pub draws: Draws,
     /// How actors reach one another.
-    pub wiring: Wiring,
+    pub transport: Transport,
     /// How long the timer sleeps at most before it reads the clock again.
     pub doze: Duration,
     /// Attempts under way at once at most, of mails and of text messages each.
@@ -187,7 +187,7 @@ impl Messages {
 pub struct Engine {
     published: Arc<Published>,
     admission: Arc<Admission>,
-    supervisor: Link<supervisor::Message>,
+    supervisor: Mailbox<supervisor::Message>,
     health: Arc<Health>,
     /// Does not keep the journal from ending.
     journal: WeakHandle,
@@ -256,7 +256,7 @@ impl Engine {
             journal: handle,
             clock: Arc::clone(&parts.clock),
             draws: parts.draws,
-            wiring: parts.wiring,
+            transport: parts.transport,
             health: Arc::clone(&health),
         })
         .await;
@@ -401,7 +401,7 @@ impl Engine {
         message_scheduler::start(message_scheduler::Parts {
             engine: self.clone(),
             post,
-            wiring: sending.wiring,
+            transport: sending.transport,
             doze: sending.doze,
             lane: sending.lane,
             stopped: Arc::default(),

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
-use crate::engine::mailbox::Link;
+use crate::engine::mailbox::Mailbox;
 use crate::engine::message_scheduler;
 use crate::engine::quarantine::Aside;
 
@@ -20,7 +20,7 @@ pub struct Published {
     /// Every group of the store that has a state.
     groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
     /// Who is told of every change, once a timer runs.
-    timer: ArcSwapOption<Link<message_scheduler::Message>>,
+    timer: ArcSwapOption<Mailbox<message_scheduler::Message>>,
     /// Groups that nobody is let into.
     aside: BTreeMap<GroupId, Aside>,
 }
@@ -77,12 +77,12 @@ impl Published {
     }
 
     /// Has a timer told of every change from now on, and no other any more.
-    pub(super) fn tell(&self, timer: Link<message_scheduler::Message>) {
+    pub(super) fn tell(&self, timer: Mailbox<message_scheduler::Message>) {
         self.timer.store(Some(Arc::new(timer)));
     }
 
     /// The timer that runs.
-    pub(super) fn timer(&self) -> Option<Arc<Link<message_scheduler::Message>>> {
+    pub(super) fn timer(&self) -> Option<Arc<Mailbox<message_scheduler::Message>>> {
         self.timer.load_full()
     }
 

@@ -14,7 +14,7 @@ use crate::domain::records::ids::GroupId;
 use crate::engine::group;
 use crate::engine::health::Health;
 use crate::engine::journal::{Entry, Handle, Publish, Release};
-use crate::engine::mailbox::{Link, Wiring};
+use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
 use crate::engine::randomness::Draws;
 use crate::engine::{Envelope, Rejection};
@@ -54,7 +54,7 @@ pub(super) struct Parts {
     pub(super) journal: Handle,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draws: Draws,
-    pub(super) wiring: Wiring,
+    pub(super) transport: Transport,
     pub(super) health: Arc<Health>,
 }
 
@@ -65,7 +65,7 @@ struct State {
     parts: Parts,
     /// Groups that are not merely at rest.
     seats: BTreeMap<GroupId, Seat>,
-    myself: Link<Message>,
+    myself: Mailbox<Message>,
     me: ActorRef<Message>,
 }
 
@@ -74,7 +74,7 @@ enum Seat {
     /// An actor, and how many commands it has been sent.
     Running {
         actor: ActorRef<group::Message>,
-        link: Link<group::Message>,
+        link: Mailbox<group::Message>,
         sent: u64,
         sent_at_sweep: u64,
     },
@@ -92,7 +92,7 @@ impl Actor for Supervisor {
         me: ActorRef<Message>,
         parts: Parts,
     ) -> Result<State, ActorProcessingErr> {
-        let myself = parts.wiring.link(me.clone());
+        let myself = parts.transport.link(me.clone());
         me.send_interval(IDLE_SWEEP, || Message::Sweep);
         me.send_interval(SECOND, || Message::Second);
         Ok(State { parts, seats: BTreeMap::new(), myself, me })
@@ -141,8 +141,8 @@ impl Actor for Supervisor {
 }
 
 /// Starts the supervisor.
-pub(super) async fn start(parts: Parts) -> Link<Message> {
-    let (wiring, health) = (parts.wiring.clone(), Arc::clone(&parts.health));
+pub(super) async fn start(parts: Parts) -> Mailbox<Message> {
+    let (transport, health) = (parts.transport.clone(), Arc::clone(&parts.health));
     let (actor, joining) = Actor::spawn(None, Supervisor, parts)
         .await
         .expect("an actor without a name is always started");
@@ -151,7 +151,7 @@ pub(super) async fn start(parts: Parts) -> Link<Message> {
         drop(joining.await);
         health.supervisor_ended();
     });
-    wiring.link(actor)
+    transport.link(actor)
 }
 
 impl State {
@@ -187,7 +187,7 @@ impl State {
                 journal: parts.journal.clone(),
                 clock: Arc::clone(&parts.clock),
                 draws: parts.draws.fork(),
-                wiring: parts.wiring.clone(),
+                transport: parts.transport.clone(),
                 supervisor: self.myself.clone(),
             },
             self.me.get_cell(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use slotbook::domain::identity::link_secret::Seal;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::notify::Carriers;
 
@@ -29,7 +29,7 @@ async fn writing(
         carriers,
         daily_max: 20,
         draws: Draws::seeded([9; 32]),
-        wiring: Wiring::direct(),
+        transport: Transport::direct(),
         doze: Duration::from_millis(5),
         lane: 4,
     };

@@ -10,7 +10,7 @@ use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
@@ -130,7 +130,7 @@ impl TestServer {
             group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds,
             patience: Duration::from_secs(10),
         };

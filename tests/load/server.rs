@@ -10,7 +10,7 @@ use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
@@ -100,7 +100,7 @@ impl Loaded {
             group_states: content.group_states,
             clock: Arc::new(ManualClock::at(SystemClock.now())),
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds { whole: bound, group: bound },
             patience: Duration::from_secs(10),
         };

@@ -22,7 +22,7 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::engine::admission::Bounds;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts, Sending};
 use slotbook::notify::Carriers;
@@ -245,7 +245,7 @@ impl House {
                 group_states: vec![group_state],
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
                 draws: Draws::seeded([7; 32]),
-                wiring: Wiring::direct(),
+                transport: Transport::direct(),
                 bounds: Bounds::default(),
                 patience: Duration::from_secs(10),
             };
@@ -255,7 +255,7 @@ impl House {
                 carriers: Arc::new(self.carriers()),
                 daily_max: 100,
                 draws: Draws::seeded([8; 32]),
-                wiring: Wiring::direct(),
+                transport: Transport::direct(),
                 doze: Duration::from_millis(5),
                 lane: 16,
             };

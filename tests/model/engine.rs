@@ -12,7 +12,7 @@ use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::health::{Closed, Fatal};
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::{Engine, Parts, Rejection};
 use slotbook::store::codec;
@@ -32,7 +32,7 @@ fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -
         group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
         draws: Draws::seeded([seed; 32]),
-        wiring: Wiring::delayed(u64::from(seed)),
+        transport: Transport::delayed(u64::from(seed)),
         bounds: Bounds::default(),
         patience: Duration::from_secs(10),
     }

@@ -17,7 +17,7 @@ use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::compaction::{Compacted, Look};
 use slotbook::engine::journal::JournalError;
-use slotbook::engine::mailbox::Wiring;
+use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Draws;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
@@ -53,7 +53,7 @@ impl Running {
             group_states: loaded.group_states,
             clock: Arc::clone(&clock) as Arc<_>,
             draws: Draws::seeded([7; 32]),
-            wiring: Wiring::direct(),
+            transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),
         };
