@@ -21,7 +21,7 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
 use slotbook::store::{BatchNumber, Log, Record, StoreError};
@@ -124,7 +124,7 @@ fn book_all<L: Log + 'static>(
             directory,
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),

@@ -18,7 +18,7 @@ use slotbook::domain::time::{DAY, Instant, MINUTE};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::queue::Queue;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts, Sending};
 use slotbook::notify::Carriers;
 use slotbook::store::SimulatedDisk;
@@ -135,7 +135,7 @@ fn once() -> Duration {
             directory,
             group_states: vec![group_state],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            draws: Draws::seeded([1; 32]),
+            draws: Randomness::seeded([1; 32]),
             transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(10),
@@ -145,7 +145,7 @@ fn once() -> Duration {
         let sending = Sending {
             carriers: Arc::new(Carriers::nobody("http://localhost")),
             daily_max: 2_000,
-            draws: Draws::seeded([2; 32]),
+            draws: Randomness::seeded([2; 32]),
             transport: Transport::direct(),
             doze: Duration::from_secs(15),
             lane: 16,

@@ -23,7 +23,7 @@ use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password;
@@ -63,7 +63,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
             directory,
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),

@@ -37,8 +37,8 @@ use crate::engine::compaction::Compactor;
 use crate::engine::health::Health;
 use crate::engine::journal::Journal;
 use crate::engine::mailbox::Transport;
-use crate::engine::quarantine::Aside;
-use crate::engine::randomness::Draws;
+use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Parts};
 use crate::http::{Routes, Server, answer_while, serve};
@@ -151,7 +151,7 @@ enum Failed {
     #[error("something is wrong with the store; copy it before anything else:{}", lines(.0))]
     Check(Vec<String>),
     #[error("a document cannot hold all of this store, and nothing was changed; back it up instead:{}", lines(.0))]
-    Aside(Vec<String>),
+    QuarantinedGroup(Vec<String>),
     #[error("log: {0}; write it as in slotbook=info,warn")]
     Filter(tracing_subscriber::filter::ParseError),
     #[error("{0}")]
@@ -176,7 +176,7 @@ impl Failed {
             | Self::File { .. }
             | Self::Document(_)
             | Self::NotTaken(_) => 1,
-            Self::Refused(_) | Self::Access(_) | Self::Check(_) | Self::Aside(_) => 1,
+            Self::Refused(_) | Self::Access(_) | Self::Check(_) | Self::QuarantinedGroup(_) => 1,
             Self::Store(error) if is_refusal(error) => 1,
             Self::Store(_) => 70,
         }
@@ -292,7 +292,7 @@ fn start(config: &Config) -> Result<(), Failed> {
     }
     let mut log = store.into_log()?;
     recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
-    let mut draws = Draws::from_os();
+    let mut draws = Randomness::from_os();
     recovery::seal(&mut log, &mut directory, || Seal::new(draws.bytes()))?;
     carriers.seal.clone_from(&directory.seal);
     let generations = log.generations()?;
@@ -348,7 +348,7 @@ struct Begun {
 async fn answer_until_told_to_stop(
     config: &Config,
     parts: Parts,
-    aside: Vec<Aside>,
+    aside: Vec<QuarantinedGroup>,
     log: impl Log + 'static,
     Begun { listener, carriers, mut signals, generations, recovery }: Begun,
 ) -> Result<(), Failed> {

@@ -11,7 +11,7 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
 use slotbook::store::Generations;
@@ -60,7 +60,7 @@ impl Serving {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock,
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),

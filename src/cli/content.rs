@@ -11,7 +11,7 @@ use crate::cli::operator::{Request, ask, none_aside};
 use crate::cli::{Failed, complain};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::directory::Directory;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};
@@ -125,7 +125,7 @@ fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {
     let import = Import {
         now: began,
         hash_password: &hash_password,
-        draws: Draws::from_os(),
+        draws: Randomness::from_os(),
         taken,
         progress: &mut progress,
     };

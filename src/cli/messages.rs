@@ -12,7 +12,7 @@ use crate::config::{Config, SmtpTls};
 use crate::domain::messaging::delivery::Outcome;
 use crate::engine::Sending;
 use crate::engine::mailbox::Transport;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::notify::Carriers;
 use crate::notify::sms::Gateway;
 use crate::notify::smtp::{Secrecy, Server, Smtp};
@@ -84,7 +84,7 @@ pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
     Sending {
         carriers,
         daily_max: config.messages_daily_max,
-        draws: Draws::from_os(),
+        draws: Randomness::from_os(),
         transport: Transport::direct(),
         doze: DOZE,
         lane: LANE,

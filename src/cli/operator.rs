@@ -23,7 +23,7 @@ use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;
-use crate::engine::quarantine::Aside;
+use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
 use crate::http::resources::messages;
@@ -93,12 +93,14 @@ const PROGRESS_SECONDS: i64 = 5;
 ///
 /// # Errors
 /// Those groups, and why they are.
-pub(super) fn none_aside<'a>(aside: impl IntoIterator<Item = &'a Aside>) -> Result<(), Failed> {
+pub(super) fn none_aside<'a>(
+    aside: impl IntoIterator<Item = &'a QuarantinedGroup>,
+) -> Result<(), Failed> {
     let lines: Vec<String> = aside
         .into_iter()
         .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why))
         .collect();
-    if lines.is_empty() { Ok(()) } else { Err(Failed::Aside(lines)) }
+    if lines.is_empty() { Ok(()) } else { Err(Failed::QuarantinedGroup(lines)) }
 }
 
 /// Has a request carried out by the server that runs on `data` or, where none does, on the store itself. What it answers

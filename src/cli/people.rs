@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::operator::{Request, ask};
 use crate::cli::{Failed, complain, print};
 use crate::config::Given;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::password::{hash_password, sha1_hex};
 
 /// Characters of a password at most.
@@ -87,7 +87,7 @@ pub(super) struct NewPro {
 pub(super) fn key(command: KeyCommand) -> Result<(), Failed> {
     match command {
         KeyCommand::Add { given, label, groups } => {
-            let mut draws = Draws::from_os();
+            let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let groups = (!groups.is_empty()).then_some(groups);
             let request = Request::AddKey { sha256: Sha256::digest(&key).into(), label, groups };

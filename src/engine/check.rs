@@ -7,7 +7,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, Broken};
-use crate::engine::quarantine::Aside;
+use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};
 
@@ -21,7 +21,7 @@ pub struct Checked {
     /// Every group that has a state, by id.
     pub groups: Vec<Counts>,
     /// Groups that nobody is let into.
-    pub aside: Vec<Aside>,
+    pub aside: Vec<QuarantinedGroup>,
 }
 
 /// What a group holds.

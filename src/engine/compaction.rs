@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use crate::engine::journal::WeakHandle;
 use crate::engine::published::Published;
-use crate::engine::quarantine::Aside;
+use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{directory_position, position, write_directory, write_group};
 use crate::store::state;
 use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
@@ -228,7 +228,11 @@ fn write(
 
 /// Carries a group that nobody is let into on: its last state, or its snapshot as it is, and every event since.
 /// Where nothing is to be copied, only that of which there is no state is.
-fn carry(compaction: &mut Compaction<'_>, aside: &Aside, copying: bool) -> Result<(), StoreError> {
+fn carry(
+    compaction: &mut Compaction<'_>,
+    aside: &QuarantinedGroup,
+    copying: bool,
+) -> Result<(), StoreError> {
     let (stream, at) = (Stream::Group(aside.group), aside.position());
     if (copying || aside.base.is_none()) && compaction.copy(stream, at)? {
         return Ok(());

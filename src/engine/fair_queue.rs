@@ -10,7 +10,7 @@ use crate::engine::queue::Matter;
 /// Somebody sits before a screen and waits for an account link or a confirmation, while ten thousand reminders may be due at
 /// nine; and a shop that confirms all day has reminders to send too. So the two take turns.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct FairQueue {
     /// With when each was due.
     awaited: VecDeque<(Matter, Instant)>,
     reminders: VecDeque<(Matter, Instant)>,
@@ -20,7 +20,7 @@ pub(super) struct Lane {
     pub(super) under_way: usize,
 }
 
-impl Lane {
+impl FairQueue {
     /// Puts a matter behind those of its sort.
     pub(super) fn push(&mut self, matter: Matter, due: Instant, is_reminder: bool) {
         let waiting = if is_reminder { &mut self.reminders } else { &mut self.awaited };
@@ -53,7 +53,7 @@ mod tests {
     }
 
     /// The ids in the order in which they begin.
-    fn order(lane: &mut Lane) -> Vec<u64> {
+    fn order(lane: &mut FairQueue) -> Vec<u64> {
         let begun = std::iter::from_fn(|| lane.begin());
         let id = |(matter, _): (Matter, Instant)| {
             (1..100).find(|id| self::matter(*id) == matter).expect("ours")
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn reminders_and_what_somebody_waits_for_take_turns() {
-        let mut lane = Lane::default();
+        let mut lane = FairQueue::default();
         (1..=4).for_each(|id| lane.push(matter(id), Instant(0), true));
         (11..=12).for_each(|id| lane.push(matter(id), Instant(0), false));
         assert_eq!(order(&mut lane), [1, 11, 2, 12, 3, 4]);

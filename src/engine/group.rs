@@ -25,7 +25,7 @@ use crate::engine::calendar::{self, Word};
 use crate::engine::journal::{Entry, Handle, Publish, Release};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::engine::supervisor;
 use crate::engine::{Done, Envelope, Rejection};
 use crate::store::codec;
@@ -51,7 +51,7 @@ pub(super) struct Parts {
     pub(super) published: Arc<Published>,
     pub(super) journal: Handle,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) draws: Draws,
+    pub(super) draws: Randomness,
     pub(super) transport: Transport,
     pub(super) supervisor: Mailbox<supervisor::Message>,
 }
@@ -82,7 +82,7 @@ struct State {
     published: Arc<Published>,
     journal: Handle,
     clock: Arc<dyn Clock>,
-    draws: Draws,
+    draws: Randomness,
     transport: Transport,
     supervisor: Mailbox<supervisor::Message>,
 }

@@ -24,9 +24,9 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::Engine;
-use crate::engine::fair_queue::Lane;
+use crate::engine::fair_queue::FairQueue;
 use crate::engine::mailbox::{Mailbox, Transport};
-use crate::engine::message_sender::{Post, attempt};
+use crate::engine::message_sender::{MessageSender, attempt};
 use crate::engine::queue::{Matter, Queue};
 
 /// How far ahead the queue reaches, in seconds.
@@ -60,7 +60,7 @@ pub(super) enum Message {
 #[derive(Clone)]
 pub(super) struct Parts {
     pub(super) engine: Engine,
-    pub(super) post: Arc<Post>,
+    pub(super) sender: Arc<MessageSender>,
     pub(super) transport: Transport,
     /// How long it sleeps at most before it reads the clock again.
     pub(super) doze: Duration,
@@ -83,7 +83,7 @@ struct State {
     /// What is due before the horizon. Holds none that is ready or under way.
     queue: Queue,
     /// What is due and waits for its lane, with what is in it.
-    lanes: BTreeMap<Channel, Lane>,
+    lanes: BTreeMap<Channel, FairQueue>,
     /// What waits in a lane or is under way.
     taken: BTreeSet<Matter>,
     /// Up to when the queue knows what is due, and when that was looked up.
@@ -113,7 +113,7 @@ impl Actor for Timer {
             alive,
             myself,
             queue: Queue::default(),
-            lanes: Channel::ALL.map(|channel| (channel, Lane::default())).into(),
+            lanes: Channel::ALL.map(|channel| (channel, FairQueue::default())).into(),
             taken: BTreeSet::new(),
             horizon: now,
             looked_at: now,
@@ -177,7 +177,7 @@ async fn spawn(parts: &Parts) -> Option<Running> {
     Some(Running { joining, gone })
 }
 
-/// Waits for the end of a timer, which comes by a bug alone, and starts another: bookings go on, and so does the post.
+/// Waits for the end of a timer, which comes by a bug alone, and starts another: bookings go on, and so does the sender.
 async fn keep(parts: Parts, mut running: Option<Running>) {
     let mut rest = REST;
     loop {
@@ -190,7 +190,7 @@ async fn keep(parts: Parts, mut running: Option<Running>) {
             }
         };
         tracing::error!("a bug: the timer of messages has ended, and is started anew");
-        parts.post.meters.timer_ended();
+        parts.sender.meters.timer_ended();
         if let Some(mut gone) = gone {
             // What it has begun goes on: nobody is to attempt the same beside it.
             while gone.recv().await.is_some() {}
@@ -354,13 +354,19 @@ impl State {
         for (channel, lane) in &mut self.lanes {
             while !stopped && lane.under_way < self.parts.lane {
                 let Some(((group, item), due)) = lane.begin() else { break };
-                let (engine, post) = (self.parts.engine.clone(), Arc::clone(&self.parts.post));
-                post.meters.begins(*channel, lateness(&engine, due));
+                let (engine, sender) = (self.parts.engine.clone(), Arc::clone(&self.parts.sender));
+                sender.meters.begins(*channel, lateness(&engine, due));
                 let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
-                let ending =
-                    Ending { myself, post: Arc::clone(&post), _alive: alive, group, item, channel };
+                let ending = Ending {
+                    myself,
+                    sender: Arc::clone(&sender),
+                    _alive: alive,
+                    group,
+                    item,
+                    channel,
+                };
                 tokio::spawn(async move {
-                    attempt(&engine, &post, group, item, channel).await;
+                    attempt(&engine, &sender, group, item, channel).await;
                     drop(ending);
                 });
             }
@@ -467,7 +473,7 @@ fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
 /// Tells the timer that an attempt has ended, even where it panicked.
 struct Ending {
     myself: Mailbox<Message>,
-    post: Arc<Post>,
+    sender: Arc<MessageSender>,
     _alive: Alive,
     group: GroupId,
     item: Item,
@@ -476,7 +482,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.post.meters.ends(self.channel);
+        self.sender.meters.ends(self.channel);
         self.myself.send(Message::Ended(self.group, self.item, self.channel));
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::engine::metrics;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::engine::{Done, Engine, Rejection};
 use crate::notify::Carriers;
 
@@ -18,17 +18,17 @@ const BREATH: Duration = Duration::from_millis(200);
 const TRIES_MAX: usize = 600;
 
 /// What attempts are made with.
-pub(super) struct Post {
+pub(super) struct MessageSender {
     /// Who carries messages.
     pub(super) carriers: Arc<Carriers>,
     /// Most messages to one recipient within 24 hours.
     pub(super) daily_max: usize,
     /// Chance, for when to try again.
-    pub(super) draws: Mutex<Draws>,
-    pub(super) meters: metrics::Post,
+    pub(super) draws: Mutex<Randomness>,
+    pub(super) meters: metrics::MessageMetrics,
 }
 
-impl Post {
+impl MessageSender {
     /// Counts what a step has settled, and says what it settled without an attempt.
     fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
         let settled = done
@@ -48,18 +48,18 @@ impl Post {
 /// Makes an attempt, if the newest state still wants one. What cannot be claimed now is left to the next waking.
 pub(super) async fn attempt(
     engine: &Engine,
-    post: &Post,
+    sender: &MessageSender,
     group: GroupId,
     item: Item,
     channel: Channel,
 ) {
-    let carried = post.carriers.carry_by(channel);
-    let claim = Deliver::LoginAttempt { item, daily_max: post.daily_max, carried };
+    let carried = sender.carriers.carry_by(channel);
+    let claim = Deliver::LoginAttempt { item, daily_max: sender.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
-    post.notes(group, &done, false);
+    sender.notes(group, &done, false);
     let Some(message) = delivery::subject(&done.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
-    let outcome = make(engine, post, group, message).await;
+    let outcome = make(engine, sender, group, message).await;
     if !matches!(outcome, Outcome::Taken) {
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
@@ -73,7 +73,7 @@ pub(super) async fn attempt(
                 tries += 1;
                 tokio::time::sleep(BREATH).await;
             }
-            Ok(done) => return post.notes(group, &done, true),
+            Ok(done) => return sender.notes(group, &done, true),
             Err(
                 Rejection::Refused(_)
                 | Rejection::Conflict
@@ -85,7 +85,12 @@ pub(super) async fn attempt(
 }
 
 /// Looks at the newest state, which may have changed while the claim became durable, and hands the message over.
-async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -> Outcome {
+async fn make(
+    engine: &Engine,
+    sender: &MessageSender,
+    group: GroupId,
+    message: &Message,
+) -> Outcome {
     let now = engine.clock().now();
     let group_state = engine
         .published()
@@ -97,9 +102,9 @@ async fn make(engine: &Engine, post: &Post, group: GroupId, message: &Message) -
     if let Some(reason) = delivery::postponed(&group_state, message, now) {
         return Outcome::Deferred { reason, draw: 0 };
     }
-    match post.carriers.carry(&group_state, message, now).await {
+    match sender.carriers.carry(&group_state, message, now).await {
         Outcome::Deferred { reason, .. } => {
-            let draw = post.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
+            let draw = sender.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
             Outcome::Deferred { reason, draw }
         }
         outcome @ (Outcome::Taken | Outcome::Refused(_) | Outcome::Unwanted(_)) => outcome,

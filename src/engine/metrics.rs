@@ -22,12 +22,12 @@ pub struct Meters {
     /// Seconds from a batch's first byte to the end of its sync.
     batch_seconds: Histogram,
     /// Of messages.
-    pub(super) post: Post,
+    pub(super) post: MessageMetrics,
 }
 
 /// What is measured of messages.
 #[derive(Clone, Debug)]
-pub(super) struct Post {
+pub(super) struct MessageMetrics {
     /// Messages by what they are and what became of them.
     settled: BTreeMap<(Kind, &'static str), Counter>,
     lanes: BTreeMap<Channel, Lane>,
@@ -59,7 +59,7 @@ impl Default for Meters {
     fn default() -> Self {
         let noop = Histogram::noop;
         let write = || Write { queue: noop(), decide: noop(), whole: noop() };
-        let post = Post {
+        let post = MessageMetrics {
             settled: BTreeMap::new(),
             lanes: BTreeMap::new(),
             timers_ended: Counter::noop(),
@@ -118,7 +118,7 @@ impl Meters {
                 "Writing and syncing a batch of the journal.",
                 Vec::new(),
             ),
-            post: Post::of(recorder),
+            post: MessageMetrics::of(recorder),
         }
     }
 
@@ -136,7 +136,7 @@ impl Meters {
 /// What can become of a message.
 const ENDS: [&str; 5] = ["sent", "kept", "failed", "missed", "suppressed"];
 
-impl Post {
+impl MessageMetrics {
     fn of(recorder: &dyn Recorder) -> Self {
         const UNDER_WAY: &str = "slotbook_messages_under_way";
         const LATENESS: &str = "slotbook_message_lateness_seconds";

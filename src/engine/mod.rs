@@ -36,11 +36,11 @@ use self::compaction::Compactor;
 use self::health::{Closed, Health};
 use self::journal::{Journal, WeakHandle};
 use self::mailbox::{Mailbox, Transport};
-use self::message_sender::Post;
+use self::message_sender::MessageSender;
 use self::metrics::{Meters, Timing};
 use self::published::Published;
-use self::quarantine::Aside;
-use self::randomness::Draws;
+use self::quarantine::QuarantinedGroup;
+use self::randomness::Randomness;
 use crate::clock::Clock;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
@@ -139,7 +139,7 @@ pub struct Parts {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
-    pub draws: Draws,
+    pub draws: Randomness,
     /// How actors reach one another.
     pub transport: Transport,
     /// How much may be under way.
@@ -156,7 +156,7 @@ pub struct Sending {
     /// Links to accounts always go, and count.
     pub daily_max: usize,
     /// Chance, for when to try again.
-    pub draws: Draws,
+    pub draws: Randomness,
     /// How actors reach one another.
     pub transport: Transport,
     /// How long the timer sleeps at most before it reads the clock again.
@@ -219,7 +219,7 @@ impl Engine {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start_beside<L: Log>(
-        aside: Vec<Aside>,
+        aside: Vec<QuarantinedGroup>,
         parts: Parts,
         log: L,
         meters: Meters,
@@ -392,7 +392,7 @@ impl Engine {
 
     /// Sends messages from now on: what waits, and what comes to be due. To be called once.
     pub async fn send_messages(&self, sending: Sending) -> Messages {
-        let post = Arc::new(Post {
+        let sender = Arc::new(MessageSender {
             carriers: sending.carriers,
             daily_max: sending.daily_max,
             draws: std::sync::Mutex::new(sending.draws),
@@ -400,7 +400,7 @@ impl Engine {
         });
         message_scheduler::start(message_scheduler::Parts {
             engine: self.clone(),
-            post,
+            sender,
             transport: sending.transport,
             doze: sending.doze,
             lane: sending.lane,

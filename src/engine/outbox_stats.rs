@@ -10,7 +10,7 @@ use crate::engine::Engine;
 
 /// What is still to be sent, in all groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unsent {
+pub struct OutboxStats {
     /// Messages that wait, and reminders that will be messages.
     pub planned: BTreeMap<Kind, u64>,
     /// Since when the oldest waits whose time has come. Text messages wait by night.
@@ -21,9 +21,9 @@ impl Engine {
     /// What is still to be sent within so many seconds. Looks at every group's appointments of that time: not for a thread
     /// that serves connections.
     #[must_use]
-    pub fn unsent(&self, within_seconds: i64) -> Unsent {
+    pub fn unsent(&self, within_seconds: i64) -> OutboxStats {
         let now = self.clock().now();
-        let mut unsent = Unsent::default();
+        let mut unsent = OutboxStats::default();
         for group_state in
             self.published().groups().filter_map(|group| self.published().group_state(group))
         {
@@ -33,7 +33,7 @@ impl Engine {
     }
 }
 
-impl Unsent {
+impl OutboxStats {
     fn add(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
         for planned in planning::due_before(group_state, now, until) {
             *self.planned.entry(Kind::of_reminder(planned.channel)).or_default() += 1;

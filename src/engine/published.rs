@@ -10,7 +10,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::message_scheduler;
-use crate::engine::quarantine::Aside;
+use crate::engine::quarantine::QuarantinedGroup;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Published {
     /// Who is told of every change, once a timer runs.
     timer: ArcSwapOption<Mailbox<message_scheduler::Message>>,
     /// Groups that nobody is let into.
-    aside: BTreeMap<GroupId, Aside>,
+    aside: BTreeMap<GroupId, QuarantinedGroup>,
 }
 
 impl Published {
@@ -31,7 +31,7 @@ impl Published {
     pub fn new(
         directory: Directory,
         group_states: impl IntoIterator<Item = GroupState>,
-        aside: impl IntoIterator<Item = Aside>,
+        aside: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
         let slot = |group_state: GroupState| {
             (group_state.catalogue.group.id, ArcSwap::from_pointee(group_state))
@@ -58,7 +58,7 @@ impl Published {
 
     /// Groups that nobody is let into, by id.
     #[must_use]
-    pub fn aside(&self) -> &BTreeMap<GroupId, Aside> {
+    pub fn aside(&self) -> &BTreeMap<GroupId, QuarantinedGroup> {
         &self.aside
     }
 

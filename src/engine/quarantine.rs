@@ -8,7 +8,7 @@ use crate::store::{Position, Record, StoreError};
 
 /// A group that nobody is let into.
 #[derive(Clone, Debug)]
-pub struct Aside {
+pub struct QuarantinedGroup {
     /// Which.
     pub group: GroupId,
     /// What could not be carried out.
@@ -21,7 +21,7 @@ pub struct Aside {
     pub waiting: Vec<Waiting>,
 }
 
-impl Aside {
+impl QuarantinedGroup {
     /// Puts an event behind those that wait.
     pub(super) fn push(&mut self, record: Record) {
         let Record { sequence, format, bytes, .. } = record;

@@ -12,9 +12,9 @@ use crate::domain::state::command::LinkDraws;
 
 /// A source of draws.
 #[derive(Debug)]
-pub struct Draws(StdRng);
+pub struct Randomness(StdRng);
 
-impl Draws {
+impl Randomness {
     /// The source of a seed: the same seed, the same draws.
     #[must_use]
     pub fn seeded(seed: [u8; 32]) -> Self {

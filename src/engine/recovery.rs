@@ -12,7 +12,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::quarantine::Aside;
+use crate::engine::quarantine::QuarantinedGroup;
 use crate::store::codec;
 use crate::store::state::{self, GroupReader, Waiting};
 use crate::store::{
@@ -28,7 +28,7 @@ pub struct Loaded {
     /// Every group, by id, but for those set aside.
     pub group_states: Vec<GroupState>,
     /// Groups whose history cannot be carried out by this release.
-    pub aside: Vec<Aside>,
+    pub aside: Vec<QuarantinedGroup>,
     /// The store, to be turned into a log or replaced.
     pub store: Recovered,
 }
@@ -38,7 +38,7 @@ pub struct Loaded {
 struct States {
     directory: Directory,
     group_states: BTreeMap<GroupId, GroupState>,
-    aside: BTreeMap<GroupId, Aside>,
+    aside: BTreeMap<GroupId, QuarantinedGroup>,
     /// Where each group's snapshot stands.
     snapshots: BTreeMap<GroupId, Position>,
     retrace: Retrace,
@@ -164,7 +164,13 @@ impl States {
             Err(message) => {
                 let why = format!("its snapshot makes no state: {message}");
                 // What waits stands in the snapshot already.
-                self.set_aside(Aside { group, why, base: None, snapshot: at, waiting: Vec::new() });
+                self.set_aside(QuarantinedGroup {
+                    group,
+                    why,
+                    base: None,
+                    snapshot: at,
+                    waiting: Vec::new(),
+                });
             }
         }
         Ok(())
@@ -188,7 +194,8 @@ impl States {
                 let base = Some(self.retrace.back(group)?);
                 let why = format!("its event {} cannot be carried out: {message}", record.sequence);
                 let snapshot = self.snapshots.get(&group).copied().unwrap_or_default();
-                let mut aside = Aside { group, why, base, snapshot, waiting: Vec::new() };
+                let mut aside =
+                    QuarantinedGroup { group, why, base, snapshot, waiting: Vec::new() };
                 aside.push(record);
                 self.set_aside(aside);
             }
@@ -196,7 +203,7 @@ impl States {
         Ok(())
     }
 
-    fn set_aside(&mut self, aside: Aside) {
+    fn set_aside(&mut self, aside: QuarantinedGroup) {
         tracing::error!(group = %aside.group, why = aside.why, "a group is set aside: nobody is let in, nothing is lost");
         self.aside.insert(aside.group, aside);
     }

@@ -16,7 +16,7 @@ use crate::engine::health::Health;
 use crate::engine::journal::{Entry, Handle, Publish, Release};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::engine::{Envelope, Rejection};
 use crate::store::codec;
 use crate::store::{Record, Stream};
@@ -53,7 +53,7 @@ pub(super) struct Parts {
     pub(super) directory: Arc<Directory>,
     pub(super) journal: Handle,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) draws: Draws,
+    pub(super) draws: Randomness,
     pub(super) transport: Transport,
     pub(super) health: Arc<Health>,
 }

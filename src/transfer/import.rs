@@ -21,7 +21,7 @@ use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::transfer::document::{Piece, Section, walk};
 use crate::transfer::faults::Faults;
 use crate::transfer::ids::Ids;
@@ -46,7 +46,7 @@ pub struct Import<'a> {
     /// Makes the hash at rest of a password's SHA-1 in lower-case hex.
     pub hash_password: HashPassword<'a>,
     /// Where the secrets of appointments come from that bring none.
-    pub draws: Draws,
+    pub draws: Randomness,
     /// What the store already uses.
     pub taken: Taken,
     /// Is told how many rows of how many have been read.
@@ -62,7 +62,7 @@ pub fn read(
     now: Instant,
     hash_password: &dyn Fn(&str) -> Text<255>,
 ) -> Result<Content, Vec<ImportFault>> {
-    let (draws, taken) = (Draws::from_os(), Taken::default());
+    let (draws, taken) = (Randomness::from_os(), Taken::default());
     Import { now, hash_password, draws, taken, progress: &mut |_, _| {} }.read(document)
 }
 

@@ -11,7 +11,7 @@ use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{Kind, Settled};
 use crate::domain::time::{Civil, Instant};
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::wire::datetime;
 
 /// Thursday, 12 June 2025, 12:00 in Paris.
@@ -335,7 +335,7 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
 /// A document merged into a content.
 fn merged(existing: Content, document: &Value) -> Result<Content, Vec<ImportFault>> {
     let (document, taken) = (serde_json::to_vec(document).expect("JSON"), Taken::of(&existing));
-    let draws = Draws::seeded([0; 32]);
+    let draws = Randomness::seeded([0; 32]);
     let import =
         Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
     merge(existing, import.read(&document)?, &document)

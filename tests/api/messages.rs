@@ -9,7 +9,7 @@ use slotbook::domain::identity::link_secret::Seal;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::notify::Carriers;
 
 use super::server::{TestServer, answer};
@@ -28,7 +28,7 @@ async fn writing(
     let sending = Sending {
         carriers,
         daily_max: 20,
-        draws: Draws::seeded([9; 32]),
+        draws: Randomness::seeded([9; 32]),
         transport: Transport::direct(),
         doze: Duration::from_millis(5),
         lane: 4,

@@ -11,7 +11,7 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError};
@@ -129,7 +129,7 @@ impl TestServer {
             directory: shop::directory(),
             group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds,
             patience: Duration::from_secs(10),

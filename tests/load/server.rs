@@ -11,7 +11,7 @@ use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
@@ -59,7 +59,7 @@ fn practice(clients: u64) -> Content {
     let import = Import {
         now: SystemClock.now(),
         hash_password: &hash_password,
-        draws: Draws::seeded([1; 32]),
+        draws: Randomness::seeded([1; 32]),
         taken: Taken::default(),
         progress: &mut |_, _| {},
     };
@@ -99,7 +99,7 @@ impl Loaded {
             directory: content.directory,
             group_states: content.group_states,
             clock: Arc::new(ManualClock::at(SystemClock.now())),
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds: Bounds { whole: bound, group: bound },
             patience: Duration::from_secs(10),

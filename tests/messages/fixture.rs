@@ -23,7 +23,7 @@ use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts, Sending};
 use slotbook::notify::Carriers;
 use slotbook::notify::sms::Gateway;
@@ -244,7 +244,7 @@ impl House {
                 directory,
                 group_states: vec![group_state],
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
-                draws: Draws::seeded([7; 32]),
+                draws: Randomness::seeded([7; 32]),
                 transport: Transport::direct(),
                 bounds: Bounds::default(),
                 patience: Duration::from_secs(10),
@@ -254,7 +254,7 @@ impl House {
             let sending = Sending {
                 carriers: Arc::new(self.carriers()),
                 daily_max: 100,
-                draws: Draws::seeded([8; 32]),
+                draws: Randomness::seeded([8; 32]),
                 transport: Transport::direct(),
                 doze: Duration::from_millis(5),
                 lane: 16,

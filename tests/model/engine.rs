@@ -13,7 +13,7 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::Bounds;
 use slotbook::engine::health::{Closed, Fatal};
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::state;
@@ -31,7 +31,7 @@ fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -
         directory,
         group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
-        draws: Draws::seeded([seed; 32]),
+        draws: Randomness::seeded([seed; 32]),
         transport: Transport::delayed(u64::from(seed)),
         bounds: Bounds::default(),
         patience: Duration::from_secs(10),

@@ -18,7 +18,7 @@ use slotbook::engine::admission::Bounds;
 use slotbook::engine::compaction::{Compacted, Look};
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Draws;
+use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
 use slotbook::store::state;
@@ -52,7 +52,7 @@ impl Running {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock: Arc::clone(&clock) as Arc<_>,
-            draws: Draws::seeded([7; 32]),
+            draws: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             bounds: Bounds::default(),
             patience: Duration::from_secs(60),

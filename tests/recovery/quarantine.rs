@@ -12,7 +12,7 @@ use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, HOUR, Instant};
-use slotbook::engine::quarantine::Aside;
+use slotbook::engine::quarantine::QuarantinedGroup;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::state;
@@ -37,7 +37,7 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     log.close().expect("it closes");
 }
 
-fn aside(data: &Path) -> Aside {
+fn aside(data: &Path) -> QuarantinedGroup {
     let mut loaded = recovery::load(data).expect("a store");
     assert_eq!(loaded.aside.len(), 1);
     loaded.aside.remove(0)

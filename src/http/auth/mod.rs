@@ -23,7 +23,7 @@ use crate::domain::records::text::{self, Text};
 use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::engine::published::Published;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::http::auth::login_limit::LoginLimit;
 use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::session::{Sessions, Standing};
@@ -346,7 +346,7 @@ impl Authenticator {
     pub(crate) fn new(cores: usize) -> Self {
         Self {
             public_url: String::new(),
-            secret: Draws::from_os().bytes(),
+            secret: Randomness::from_os().bytes(),
             remembered: Mutex::default(),
             verifying: PasswordPool::new(cores),
             throttle: LoginLimit::default(),

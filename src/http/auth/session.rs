@@ -13,7 +13,7 @@ use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::time::Instant;
 use crate::engine::published::Published;
-use crate::engine::randomness::Draws;
+use crate::engine::randomness::Randomness;
 use crate::http::auth::Person;
 
 /// Seconds of inactivity that end a session. Spec 5.6.
@@ -34,7 +34,7 @@ pub(crate) struct Sessions {
 
 struct Open {
     by_hash: BTreeMap<[u8; 32], Session>,
-    draws: Draws,
+    draws: Randomness,
 }
 
 /// Somebody logged in.
@@ -66,7 +66,7 @@ pub(crate) struct Standing {
 impl Sessions {
     /// Nobody has logged in.
     pub(crate) fn new() -> Self {
-        let open = Open { by_hash: BTreeMap::new(), draws: Draws::from_os() };
+        let open = Open { by_hash: BTreeMap::new(), draws: Randomness::from_os() };
         Self { open: Mutex::new(open), behind_tls: false }
     }
 
