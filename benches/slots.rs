@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
-use slotbook::domain::booking::bookable::{Chain, Channel, bookable};
+use slotbook::domain::booking::bookable::{BookingMode, Chain, bookable};
 use slotbook::domain::booking::slots::{free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
@@ -42,7 +42,7 @@ fn searches(c: &mut Criterion) {
     ] {
         let group_state = practice(calendars, 92, 12);
         let chain: Chain =
-            group_state.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
+            group_state.catalogue.chain(&[intervention()], BookingMode::Module).expect("a chain");
         let window =
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let mut starts = Vec::new();
@@ -58,7 +58,7 @@ fn searches(c: &mut Criterion) {
                         &chain,
                         window,
                         morning(),
-                        Channel::Module,
+                        BookingMode::Module,
                         &mut starts,
                     );
                 }
@@ -72,7 +72,8 @@ fn searches(c: &mut Criterion) {
 fn one_point(c: &mut Criterion) {
     let group_state = practice(1, 92, 12);
     let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
-    let chain = group_state.catalogue.chain(&[intervention()], Channel::Module).expect("a chain");
+    let chain =
+        group_state.catalogue.chain(&[intervention()], BookingMode::Module).expect("a chain");
     let free = morning().plus_seconds(3_600);
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
@@ -82,7 +83,7 @@ fn one_point(c: &mut Criterion) {
                 &chain,
                 black_box(free),
                 morning(),
-                Channel::Module,
+                BookingMode::Module,
             );
             assert!(word.is_ok());
         });

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::booking::bookable::{Chain, Channel, Leg, bookable};
+use slotbook::domain::booking::bookable::{BookingMode, Chain, Leg, bookable};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
@@ -347,7 +347,7 @@ fn slots_are_as_the_vectors_say() {
             &chain,
             window,
             now,
-            Channel::Module,
+            BookingMode::Module,
             &mut starts,
         );
         let shown: Vec<_> = starts.iter().map(|start| written(zone.civil_of(*start))).collect();
@@ -359,7 +359,8 @@ fn slots_are_as_the_vectors_say() {
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
             .filter(|start| {
-                bookable(&group_state.catalogue, view, &chain, *start, now, Channel::Module).is_ok()
+                bookable(&group_state.catalogue, view, &chain, *start, now, BookingMode::Module)
+                    .is_ok()
             })
             .map(|start| written(zone.civil_of(start)))
             .collect();

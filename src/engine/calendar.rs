@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable};
+use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable};
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
@@ -31,7 +31,7 @@ pub(super) struct Question {
     pub(super) chain: Chain,
     pub(super) start: Instant,
     pub(super) now: Instant,
-    pub(super) channel: Channel,
+    pub(super) channel: BookingMode,
 }
 
 /// The calendar's word.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 
 use crate::domain::booking::book::channel;
-use crate::domain::booking::bookable::{Chain, Channel, Obstacle};
+use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
@@ -32,7 +32,7 @@ pub struct SlotSearch {
     /// What is to be done, in order.
     pub chain: Chain,
     /// By which door the caller comes.
-    pub channel: Channel,
+    pub channel: BookingMode,
     /// The calendars that could do, ascending.
     pub calendars: Vec<CalendarId>,
     /// Where starts are looked for.
@@ -117,10 +117,10 @@ impl SlotSearch {
             .collect();
         let reach = |id: &CalendarId| catalogue.calendars.get(id).map(|c| c.maxrdv_period.number());
         let horizon = first.then(|| match channel {
-            Channel::Module | Channel::ModuleByPro => {
+            BookingMode::Module | BookingMode::ModuleByPro => {
                 Horizon::At(now.plus_minutes(calendars.iter().filter_map(reach).max().unwrap_or(0)))
             }
-            Channel::BackOffice | Channel::Agenda(_) => Horizon::DaysMax,
+            BookingMode::BackOffice | BookingMode::Agenda(_) => Horizon::DaysMax,
         });
         let window = window(params, catalogue.zone(), now, horizon)
             .map_err(|found| found.into_iter().for_each(keep));

@@ -1,6 +1,6 @@
 //! What a professional does by hand: moves, restores, plages over everything. Contract 6.
 
-use slotbook::domain::booking::bookable::{Channel, Obstacle};
+use slotbook::domain::booking::bookable::{BookingMode, Obstacle};
 use slotbook::domain::records::vevent::{Permits, Vevent};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 use slotbook::domain::state::refusal::Refusal;
@@ -22,7 +22,7 @@ fn two_bookings() -> (Shop, Vevent, Vevent) {
 fn a_move_gives_the_old_time_back_and_takes_the_new_on_either_calendar() {
     let (mut shop, ada, _) = two_bookings();
     let starts = |shop: &Shop, on| {
-        shop.offers(on, &[1], Channel::Module, "2026-03-03 00:00", "2026-03-04 00:00").len()
+        shop.offers(on, &[1], BookingMode::Module, "2026-03-03 00:00", "2026-03-04 00:00").len()
     };
     assert_eq!((starts(&shop, 1), starts(&shop, 2)), (4, 6));
     assert_eq!(shop.moves(ada.id, 2, "2026-03-03 09:30"), Ok(true));

@@ -2,7 +2,7 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::Channel;
+use slotbook::domain::booking::bookable::BookingMode;
 use slotbook::domain::booking::taken_time::Taken;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::account_link::Asker;
@@ -240,8 +240,9 @@ struct Said {
 fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let mut shop = shop.clone();
     shop.group_state = group_state.clone();
-    let offers =
-        |on| shop.offers(on, &[1], Channel::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00");
+    let offers = |on| {
+        shop.offers(on, &[1], BookingMode::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00")
+    };
     let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use slotbook::domain::booking::book;
-use slotbook::domain::booking::bookable::Channel;
+use slotbook::domain::booking::bookable::BookingMode;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::booking::slots::free_starts;
@@ -317,7 +317,7 @@ impl Shop {
         &self,
         on: u64,
         interventions: &[u64],
-        channel: Channel,
+        channel: BookingMode,
         from: &str,
         to: &str,
     ) -> Vec<Civil> {

@@ -1,7 +1,7 @@
 //! Offered = bookable = what a naive search finds, minute by minute. Contract 4.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::{Channel, Obstacle, bookable};
+use slotbook::domain::booking::bookable::{BookingMode, Obstacle, bookable};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
@@ -32,7 +32,7 @@ struct Story {
     maxrdv_period: i64,
     now: i64,
     window: Span,
-    channel: Channel,
+    channel: BookingMode,
 }
 
 fn a_story() -> impl Strategy<Value = Story> {
@@ -44,8 +44,11 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("Newfoundland", "2026-03-07 00:00")),
         Just(("UTC", "2026-06-01 00:00")),
     ];
-    let channel =
-        prop_oneof![Just(Channel::Module), Just(Channel::ModuleByPro), Just(Channel::BackOffice)];
+    let channel = prop_oneof![
+        Just(BookingMode::Module),
+        Just(BookingMode::ModuleByPro),
+        Just(BookingMode::BackOffice)
+    ];
     let opened = (span(), prop_oneof![Just(None), (1..4_u64).prop_map(Some)], any::<bool>());
     (
         (place, channel, proptest::collection::vec(1..4_u64, 1..4)),
@@ -191,7 +194,7 @@ impl Naive {
         let holds = |interval: &Interval, moment: Instant| {
             interval.start <= moment && moment < interval.end
         };
-        if story.channel != Channel::BackOffice {
+        if story.channel != BookingMode::BackOffice {
             if start < self.now.plus_minutes(story.mintime_rdv) {
                 found.push("MintimeRdv");
             } else if start > self.now.plus_minutes(story.maxrdv_period) {
@@ -266,7 +269,7 @@ proptest! {
         for minute in 0..story.window.1 {
             let start = window.start.plus_minutes(minute);
             let obstacles = naive.obstacles(start);
-            if obstacles.is_empty() && (story.channel != Channel::BackOffice || naive.on_midnight_grid(start)) {
+            if obstacles.is_empty() && (story.channel != BookingMode::BackOffice || naive.on_midnight_grid(start)) {
                 expected.push(start);
             }
             let found = bookable(&shop.group_state.catalogue, view, &chain, start, shop.now, story.channel);
@@ -295,8 +298,8 @@ fn books_as_offered(
         return Ok(());
     }
     command.intervention_ids = story.chain.iter().map(|id| intervention(*id)).collect();
-    if story.channel != Channel::Module {
-        command = by_pro(command, story.channel == Channel::ModuleByPro);
+    if story.channel != BookingMode::Module {
+        command = by_pro(command, story.channel == BookingMode::ModuleByPro);
     }
     let names = naive.obstacles(start);
     match shop.clone().book(&command) {
@@ -330,8 +333,11 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
     // 03:00 summer time on the 25th, shown as 02:00 for the second time.
     let second_pass = shop.now.plus_minutes(27 * 60);
     assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
-    let chain =
-        shop.group_state.catalogue.chain(&[intervention(1)], Channel::BackOffice).expect("a chain");
+    let chain = shop
+        .group_state
+        .catalogue
+        .chain(&[intervention(1)], BookingMode::BackOffice)
+        .expect("a chain");
     let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
     for (begins, offered) in [
         (0, vec![60, 90]),
@@ -350,7 +356,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
             &chain,
             window,
             shop.now,
-            Channel::BackOffice,
+            BookingMode::BackOffice,
             &mut starts,
         );
         let offered: Vec<Instant> =

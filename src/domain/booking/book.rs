@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{Chain, Channel, Obstacle, bookable, too_soon_or_far};
+use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable, too_soon_or_far};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
@@ -25,7 +25,7 @@ pub struct Opening {
     /// What would be done.
     pub chain: Chain,
     /// Which rules hold.
-    pub channel: Channel,
+    pub channel: BookingMode,
     /// Calendars still to be asked, in the drawn order.
     candidates: VecDeque<CalendarId>,
     /// Whether the caller named the calendar.
@@ -36,11 +36,11 @@ pub struct Opening {
 
 /// By which door a booking or a search of this caller comes in.
 #[must_use]
-pub const fn channel(caller: &Caller, from_web: bool) -> Channel {
+pub const fn channel(caller: &Caller, from_web: bool) -> BookingMode {
     match (caller, from_web) {
-        (Caller::Pro(_), false) => Channel::BackOffice,
-        (Caller::Pro(_), true) => Channel::ModuleByPro,
-        (Caller::Application | Caller::Account(_), _) => Channel::Module,
+        (Caller::Pro(_), false) => BookingMode::BackOffice,
+        (Caller::Pro(_), true) => BookingMode::ModuleByPro,
+        (Caller::Application | Caller::Account(_), _) => BookingMode::Module,
     }
 }
 
@@ -389,7 +389,7 @@ fn offering(
     state: &GroupState,
     named: Option<CalendarId>,
     chain: &Chain,
-    channel: Channel,
+    channel: BookingMode,
     now: Instant,
 ) -> Vec<CalendarId> {
     if let Some(id) = named {
@@ -440,7 +440,7 @@ fn client_rules(
     client: FicheId,
     interval: Interval,
     legs: usize,
-    channel: Channel,
+    channel: BookingMode,
     now: Instant,
 ) -> Result<(), Refusals> {
     let group = &state.catalogue.group;

@@ -9,7 +9,7 @@ use crate::domain::time::interval_set::Interval;
 
 /// By which door a booking or a search comes in: it decides which rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum BookingMode {
     /// The appointment module, used by anybody.
     Module,
     /// The appointment module's rules, asked for by a professional: the module need not be active.
@@ -20,7 +20,7 @@ pub enum Channel {
     Agenda(VeventId),
 }
 
-impl Channel {
+impl BookingMode {
     /// Whether lead times, the grid, availabilities and public names count.
     #[must_use]
     pub const fn follows_module_rules(self) -> bool {
@@ -153,11 +153,11 @@ pub fn bookable(
     chain: &Chain,
     start: Instant,
     now: Instant,
-    channel: Channel,
+    channel: BookingMode,
 ) -> Result<(), Vec<Obstacle>> {
     let mut obstacles: Vec<Obstacle> =
         catalogue.not_offered(view.id, chain, channel).map(Obstacle::NotOffered).collect();
-    if channel == Channel::Module && !obstacles.is_empty() {
+    if channel == BookingMode::Module && !obstacles.is_empty() {
         return Err(obstacles);
     }
     let interval = chain.interval_from(start);
@@ -168,16 +168,16 @@ pub fn bookable(
         obstacles.extend(outside_availability(&open, chain, start));
     }
     match channel {
-        Channel::Agenda(own) => obstacles
+        BookingMode::Agenda(own) => obstacles
             .extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client)),
-        Channel::Module | Channel::ModuleByPro | Channel::BackOffice => {
+        BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
             obstacles.extend(taken(catalogue, view, interval, now));
             if !catalogue.zone().names_itself(start) {
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
     }
-    if channel == Channel::Module {
+    if channel == BookingMode::Module {
         obstacles
             .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }

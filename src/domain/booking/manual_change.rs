@@ -1,6 +1,6 @@
 //! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
 
-use crate::domain::booking::bookable::{Chain, Channel, Leg, Obstacle, bookable};
+use crate::domain::booking::bookable::{BookingMode, Chain, Leg, Obstacle, bookable};
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
@@ -31,7 +31,7 @@ pub struct Room {
     /// When it would start.
     pub start: Instant,
     /// Which rules hold: those of a professional's own hand.
-    pub channel: Channel,
+    pub channel: BookingMode,
 }
 
 impl Placing {
@@ -205,6 +205,6 @@ fn room_of(row: &Vevent, appointment: &Appointment) -> Room {
         calendar: row.calendar_id,
         chain: Chain::new(vec![leg]).expect("one leg is a chain"),
         start: appointment.start,
-        channel: Channel::Agenda(row.id),
+        channel: BookingMode::Agenda(row.id),
     }
 }

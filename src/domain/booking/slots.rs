@@ -3,7 +3,7 @@
 //! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
 //! the two together.
 
-use crate::domain::booking::bookable::{Chain, Channel, lead_times};
+use crate::domain::booking::bookable::{BookingMode, Chain, lead_times};
 use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::catalogue::Catalogue;
@@ -19,7 +19,7 @@ pub fn free_starts(
     chain: &Chain,
     window: Interval,
     now: Instant,
-    channel: Channel,
+    channel: BookingMode,
     starts: &mut Vec<Instant>,
 ) {
     let Some(calendar) = catalogue.calendars.get(&view.id) else { return };

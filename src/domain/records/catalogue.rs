@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{Chain, Channel, Leg, NotOffered};
+use crate::domain::booking::bookable::{BookingMode, Chain, Leg, NotOffered};
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
@@ -127,11 +127,11 @@ impl Catalogue {
     /// # Errors
     /// No intervention at all, one that the group does not have, or, through the module, more than the group's
     /// `max_multirdvs`; the fault names `intervention_ids`.
-    pub fn chain(&self, ids: &[InterventionId], channel: Channel) -> Result<Chain, Fault> {
+    pub fn chain(&self, ids: &[InterventionId], channel: BookingMode) -> Result<Chain, Fault> {
         let fault = |rule: String| Fault::new("intervention_ids", rule);
         let most = self.group.max_multirdvs.number();
         match channel {
-            Channel::Module | Channel::ModuleByPro
+            BookingMode::Module | BookingMode::ModuleByPro
                 if i64::try_from(ids.len()).is_ok_and(|n| n > most) =>
             {
                 return Err(fault(format!(
@@ -139,13 +139,16 @@ impl Catalogue {
                     ids.len()
                 )));
             }
-            Channel::BackOffice if ids.len() > 100 => {
+            BookingMode::BackOffice if ids.len() > 100 => {
                 return Err(fault(format!(
                     "at most 100 can be booked in a row, not {}",
                     ids.len()
                 )));
             }
-            Channel::Module | Channel::ModuleByPro | Channel::BackOffice | Channel::Agenda(_) => {}
+            BookingMode::Module
+            | BookingMode::ModuleByPro
+            | BookingMode::BackOffice
+            | BookingMode::Agenda(_) => {}
         }
         let leg = |id: &InterventionId| match self.interventions.get(id) {
             Some(intervention) => Ok(Leg {
@@ -196,9 +199,9 @@ impl Catalogue {
         &self,
         calendar: CalendarId,
         chain: &Chain,
-        channel: Channel,
+        channel: BookingMode,
     ) -> impl Iterator<Item = NotOffered> + '_ {
-        let inactive = (channel == Channel::Module && self.group.inactive)
+        let inactive = (channel == BookingMode::Module && self.group.inactive)
             .then_some(NotOffered::ModuleInactive);
         let hidden = self.calendar_hidden(calendar);
         let legs: Vec<NotOffered> = chain
@@ -207,11 +210,11 @@ impl Catalogue {
             .filter_map(|leg| self.intervention_hidden(leg.intervention_id))
             .collect();
         let counts = move |why: &NotOffered| match channel {
-            Channel::Module | Channel::ModuleByPro => true,
-            Channel::BackOffice => {
+            BookingMode::Module | BookingMode::ModuleByPro => true,
+            BookingMode::BackOffice => {
                 matches!(why, NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_))
             }
-            Channel::Agenda(_) => false,
+            BookingMode::Agenda(_) => false,
         };
         inactive.into_iter().chain(hidden).chain(legs).filter(counts)
     }
