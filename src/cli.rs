@@ -31,7 +31,7 @@ use self::people::{KeyCommand, ProCommand};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
 use crate::domain::identity::access::AccessRefusal;
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::engine::admission::Bounds;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::Health;
@@ -293,7 +293,7 @@ fn start(config: &Config) -> Result<(), Failed> {
     let mut log = store.into_log()?;
     recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut draws = Randomness::from_os();
-    recovery::seal(&mut log, &mut directory, || Seal::new(draws.bytes()))?;
+    recovery::seal(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
     carriers.seal.clone_from(&directory.seal);
     let generations = log.generations()?;
     let parts = Parts {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::invariants::{self, Broken};
+use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
 use crate::store::{Report, StoreError, copy_to_read};
@@ -42,7 +42,7 @@ pub struct Counts {
     /// Live appointments among them.
     pub appointments: usize,
     /// Promises it breaks.
-    pub broken: Vec<Broken>,
+    pub broken: Vec<BrokenInvariant>,
 }
 
 /// Reads the store in `data` to its end, from a copy beside it: opening a damaged database can change it.

@@ -251,7 +251,7 @@ impl State {
         self.answer_when_durable(envelope, Err(Rejection::Refused(refusals)));
     }
 
-    /// Answers at once where everything the decision saw is durable, else behind it in the journal.
+    /// IdempotencyRecords at once where everything the decision saw is durable, else behind it in the journal.
     fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::Answer) {
         let durable = self
             .published

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use crate::domain::identity::directory::{Directory, DirectoryEvent};
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -284,7 +284,7 @@ pub fn follow_zones(
 pub fn seal(
     log: &mut impl Log,
     directory: &mut Directory,
-    seal: impl FnOnce() -> Seal,
+    seal: impl FnOnce() -> LinkSecret,
 ) -> Result<(), StoreError> {
     if directory.seal.is_none() {
         let event = DirectoryEvent::Sealed { seal: seal() };
@@ -389,18 +389,18 @@ mod tests {
         let served = |bits: u8| {
             let Loaded { mut directory, store, .. } = load(folder.path()).unwrap();
             let mut log = store.into_log().unwrap();
-            seal(&mut log, &mut directory, || Seal::new([bits; 32])).unwrap();
+            seal(&mut log, &mut directory, || LinkSecret::new([bits; 32])).unwrap();
             log.close().unwrap();
             directory
         };
-        assert_eq!(served(1).seal, Some(Seal::new([1; 32])));
+        assert_eq!(served(1).seal, Some(LinkSecret::new([1; 32])));
         assert_eq!(
             served(2),
             served(3),
             "it is read back from the journal, and nothing is written"
         );
         let Loaded { directory, store, .. } = load(folder.path()).unwrap();
-        assert!(directory.is_blank() && directory.seal == Some(Seal::new([1; 32])));
+        assert!(directory.is_blank() && directory.seal == Some(LinkSecret::new([1; 32])));
         drop(replace(store, &directory, &[]).unwrap());
         assert_eq!(served(4), directory, "it is read back from the snapshot");
     }

@@ -190,7 +190,7 @@ pub(crate) async fn make(
     Ok(json(StatusCode::CREATED, bytes))
 }
 
-/// Answers a request that a line of the table takes.
+/// IdempotencyRecords a request that a line of the table takes.
 pub(crate) async fn answer(
     server: Arc<Server>,
     row: &'static Row,

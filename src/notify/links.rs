@@ -7,7 +7,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
@@ -52,7 +52,7 @@ pub struct Subscriber {
 impl Subscriber {
     /// Whether it was this client, at the address it has now, to whom the server has mailed the link.
     #[must_use]
-    pub fn is(&self, client: &Fiche, seal: &Seal) -> bool {
+    pub fn is(&self, client: &Fiche, seal: &LinkSecret) -> bool {
         let proves = |proof: [u8; PROOF_BYTES]| {
             mac(seal, self.group, client).verify_truncated_left(&proof).is_ok()
         };
@@ -61,7 +61,7 @@ impl Subscriber {
 }
 
 /// What a client's proof is made of. The address is part of it, so that who had it before has no say any more.
-fn mac(seal: &Seal, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
+fn mac(seal: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(seal.bits()).expect("any length makes a key");
     let address = client.email.as_ref().map(Email::folded).unwrap_or_default();
     mac.update(format!("unsubscribe.{group}.{}.{address}", client.id).as_bytes());
@@ -76,7 +76,7 @@ pub fn cancel(public_url: &str, group: GroupId, appointment: VeventId, key: &Key
 
 /// The link that ends e-mail reminders to a client.
 #[must_use]
-pub fn unsubscribe(public_url: &str, seal: &Seal, group: GroupId, client: &Fiche) -> String {
+pub fn unsubscribe(public_url: &str, seal: &LinkSecret, group: GroupId, client: &Fiche) -> String {
     let proof = mac(seal, group, client).finalize().into_bytes();
     let proof: String = proof.iter().take(PROOF_BYTES).map(|byte| format!("{byte:02x}")).collect();
     format!("{public_url}/m/u.{group}.{}.{proof}", client.id)
@@ -141,14 +141,14 @@ mod tests {
 
     #[test]
     fn only_the_server_can_make_the_link_that_ends_reminders_and_only_for_the_address_that_is() {
-        let (seal, group) = (Seal::new([7; 32]), GroupId::new(4).expect("an id"));
+        let (seal, group) = (LinkSecret::new([7; 32]), GroupId::new(4).expect("an id"));
         let mut client = Fiche::new(FicheId::new(9).expect("an id"), Instant(0));
         client.email = Some(Email::new("ada@example.org").expect("an address"));
         let link = unsubscribe("https://x", &seal, group, &client);
-        let proven = |token: &str, client: &Fiche, seal: &Seal| matches!(parse(token), Some(Link::Unsubscribe(subscriber)) if subscriber.is(client, seal));
+        let proven = |token: &str, client: &Fiche, seal: &LinkSecret| matches!(parse(token), Some(Link::Unsubscribe(subscriber)) if subscriber.is(client, seal));
         let token = link.strip_prefix("https://x/m/").expect("a link");
         assert!(proven(token, &client, &seal));
-        assert!(!proven(token, &client, &Seal::new([8; 32])), "another store's");
+        assert!(!proven(token, &client, &LinkSecret::new([8; 32])), "another store's");
         assert!(!proven(&token.replacen("u.4.", "u.5.", 1), &client, &seal), "another group's");
         let other = Fiche { id: FicheId::new(10).expect("an id"), ..client.clone() };
         assert!(

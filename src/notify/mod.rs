@@ -12,7 +12,7 @@ mod words;
 
 pub use self::page::{Page, page, when};
 
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
 use crate::domain::records::text::Text;
@@ -28,7 +28,7 @@ pub struct Carriers {
     /// What links in messages begin with, without a `/` at the end.
     pub public_url: String,
     /// What proves that a link was mailed; without one no mail offers to end such mails.
-    pub seal: Option<Seal>,
+    pub seal: Option<LinkSecret>,
 }
 
 /// What every mail says of its server.
@@ -39,7 +39,7 @@ struct Frame<'a> {
     /// The address that it comes from.
     from: &'a str,
     /// What proves its links.
-    seal: Option<&'a Seal>,
+    seal: Option<&'a LinkSecret>,
 }
 
 /// What a message says, for somebody to read.

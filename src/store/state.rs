@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::outbox::{Message, Outbox};
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::catalogue::Catalogue;
@@ -20,7 +20,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::{GroupState, Spent};
-use crate::domain::state::idempotency::Answered;
+use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
 
@@ -46,7 +46,7 @@ enum GroupFrame {
     /// The highest id that a message ever had; not there where none was.
     LastMessage(u64),
     /// What is answered again, by age.
-    Answers(Vec<Arc<Answered>>),
+    IdempotencyRecords(Vec<Arc<IdempotencyRecord>>),
     /// Links about accounts that can be followed.
     Links(Vec<Arc<AccountLink>>),
     /// Events that could not be carried out when the snapshot was written: the state stands before the first of them.
@@ -80,7 +80,7 @@ enum DirectoryFrame {
     Pros(Vec<Pro>),
     Blocks(Vec<((IdKind, u64), Block)>),
     /// Not there before the store is first served.
-    Seal(Seal),
+    LinkSecret(LinkSecret),
 }
 
 fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
@@ -120,7 +120,7 @@ pub fn write_group<E>(
     frames_of(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
     let removed: Vec<_> = group_state.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
     frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
-    frames_of(group_state.answers.iter(), GroupFrame::Answers, &mut write)?;
+    frames_of(group_state.answers.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
     frames_of(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match group_state.outbox.last_id() {
         0 => {}
@@ -155,7 +155,7 @@ pub struct GroupReader {
     removed: Vec<(IdKind, u64)>,
     messages: Vec<Arc<Message>>,
     last_message: u64,
-    answers: Vec<Arc<Answered>>,
+    answers: Vec<Arc<IdempotencyRecord>>,
     links: Vec<Arc<AccountLink>>,
     waiting: Vec<Waiting>,
 }
@@ -179,7 +179,7 @@ impl GroupReader {
             GroupFrame::Removed(rows) => self.removed.extend(rows),
             GroupFrame::Messages(rows) => self.messages.extend(rows),
             GroupFrame::LastMessage(id) => self.last_message = id,
-            GroupFrame::Answers(rows) => self.answers.extend(rows),
+            GroupFrame::IdempotencyRecords(rows) => self.answers.extend(rows),
             GroupFrame::Links(rows) => self.links.extend(rows),
             GroupFrame::Waiting(events) => self.waiting.extend(events),
         }
@@ -236,7 +236,7 @@ pub fn write_directory<E>(
     directory
         .seal
         .iter()
-        .try_for_each(|seal| write(&codec::encode(&DirectoryFrame::Seal(seal.clone()))))
+        .try_for_each(|seal| write(&codec::encode(&DirectoryFrame::LinkSecret(seal.clone()))))
 }
 
 /// Adds a frame of the directory's state to what was read before.
@@ -250,7 +250,7 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
             directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))
         }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
-        DirectoryFrame::Seal(seal) => directory.seal = Some(seal),
+        DirectoryFrame::LinkSecret(seal) => directory.seal = Some(seal),
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::identity::link_secret::Seal;
+use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::Sending;
 use slotbook::engine::mailbox::Transport;
@@ -19,7 +19,7 @@ use super::shop::{self, CALENDAR, CUT};
 async fn writing(
     change: impl FnOnce(&mut slotbook::domain::records::catalogue::Catalogue),
 ) -> TestServer {
-    let seal = Some(Seal::new([3; 32]));
+    let seal = Some(LinkSecret::new([3; 32]));
     let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
     let group_states = vec![shop::group_four(change), shop::group_five()];
     let server =

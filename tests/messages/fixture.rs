@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use slotbook::clock::{Clock, ManualClock};
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
-use slotbook::domain::identity::link_secret::Seal;
+use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::messaging::outbox::{Message, Progress};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
@@ -211,7 +211,7 @@ impl House {
     }
 
     fn carriers(&self) -> Carriers {
-        let seal = Some(Seal::new([3; 32]));
+        let seal = Some(LinkSecret::new([3; 32]));
         let mut carriers = Carriers { seal, ..Carriers::nobody("https://rdv.example.org/") };
         if self.carried {
             carriers.mail = Some(

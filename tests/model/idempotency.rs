@@ -1,9 +1,9 @@
-//! Answers that are given again, against a plain list of all that was ever answered.
+//! IdempotencyRecords that are given again, against a plain list of all that was ever answered.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use slotbook::domain::state::idempotency::{Answered, Answers, KEPT_SECONDS};
+use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyRecords, KEPT_SECONDS};
 use slotbook::domain::time::Instant;
 
 proptest! {
@@ -12,11 +12,11 @@ proptest! {
         steps in proptest::collection::vec((0..6_u8, 0..KEPT_SECONDS / 3, any::<u8>()), 1..60),
         asked in proptest::collection::vec((0..6_u8, -100..2 * KEPT_SECONDS), 1..20),
     ) {
-        let (mut answers, mut all, mut at) = (Answers::default(), Vec::new(), Instant(1_000_000));
+        let (mut answers, mut all, mut at) = (IdempotencyRecords::default(), Vec::new(), Instant(1_000_000));
         for (scope, pause, body) in steps {
             at = at.plus_seconds(pause);
             let answer = vec![body; usize::from(body)].into();
-            let answered = Arc::new(Answered { scope: [scope; 32], body: [body; 32], at, answer });
+            let answered = Arc::new(IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer });
             answers.keep(Arc::clone(&answered));
             all.push(answered);
         }
@@ -27,7 +27,7 @@ proptest! {
             prop_assert_eq!(answers.find(&[scope; 32], now), expected);
         }
         prop_assert!(answers.iter().all(|kept| at.seconds_since(kept.at) < KEPT_SECONDS), "nothing is kept too long");
-        let again: Answers = answers.iter().cloned().collect();
+        let again: IdempotencyRecords = answers.iter().cloned().collect();
         prop_assert_eq!(again.iter().collect::<Vec<_>>(), answers.iter().collect::<Vec<_>>());
     }
 }

@@ -28,7 +28,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::idempotency::Answered;
+use slotbook::domain::state::idempotency::IdempotencyRecord;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -196,7 +196,7 @@ impl Shop {
         let number = u8::try_from(self.events.len() % 250).expect("small");
         let event = if number.is_multiple_of(3) {
             let at = self.group_state.apply(&event).last_stamp;
-            let answered = Answered {
+            let answered = IdempotencyRecord {
                 scope: [number % 7; 32],
                 body: [number; 32],
                 at,

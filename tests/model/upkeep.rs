@@ -5,7 +5,7 @@ use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::invariants::{self, Broken};
+use slotbook::domain::state::invariants::{self, BrokenInvariant};
 use slotbook::domain::state::upkeep;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::store::codec;
@@ -74,7 +74,7 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     }
     let clash = next.apply(&Event::VeventPut { at: next.last_stamp, row: Box::new(row) });
     let broken = invariants::broken(&clash);
-    assert!(matches!(broken[..], [Broken::Overlap { .. }]), "{broken:?}");
+    assert!(matches!(broken[..], [BrokenInvariant::Overlap { .. }]), "{broken:?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) struct Witness {
 /// Appointment ids by what is known of them.
 #[derive(Default)]
 struct Told {
-    /// Answered with 201: id, client and start.
+    /// IdempotencyRecord with 201: id, client and start.
     booked: BTreeMap<u64, (String, String)>,
     /// A cancel was sent; whether it was answered.
     cancelled: BTreeMap<u64, bool>,

@@ -4,7 +4,7 @@ use imbl::OrdMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::identity::link_secret::Seal;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -23,7 +23,7 @@ pub struct Directory {
     /// Who has which block of ids; a block filled by an import may have several owners.
     pub blocks: OrdMap<(IdKind, u64), Block>,
     /// What links in mails are proved by; `None` before the store is first served.
-    pub seal: Option<Seal>,
+    pub seal: Option<LinkSecret>,
     /// How many events have made this state.
     pub sequence: u64,
 }
@@ -147,7 +147,7 @@ pub enum DirectoryEvent {
     /// The store is served for the first time.
     Sealed {
         /// Its secret from now on.
-        seal: Seal,
+        seal: LinkSecret,
     },
 }
 

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// 256 random bits that a store is given once and never shows to anybody.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seal([u8; 32]);
+pub struct LinkSecret([u8; 32]);
 
-impl Seal {
+impl LinkSecret {
     /// The seal of these bits, which nobody may be able to guess.
     #[must_use]
     pub const fn new(bits: [u8; 32]) -> Self {
@@ -20,8 +20,8 @@ impl Seal {
     }
 }
 
-impl std::fmt::Debug for Seal {
+impl std::fmt::Debug for LinkSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seal(…)")
+        f.write_str("LinkSecret(…)")
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::idempotency::Answered;
+use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
 /// A change of one group, decided once and never judged again. The order of the variants is the format on disk: new
@@ -127,7 +127,7 @@ pub enum Event {
     /// Something was done under an Idempotency-Key; its answer is given again to whoever asks the same again.
     DoneOnce {
         /// What was answered; its stamp is that of the event.
-        answered: Arc<Answered>,
+        answered: Arc<IdempotencyRecord>,
         /// What was done.
         event: Box<Event>,
     },

@@ -22,7 +22,7 @@ use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::{Kind, Vevent};
 use crate::domain::state::event::Event;
-use crate::domain::state::idempotency::Answers;
+use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 
@@ -56,7 +56,7 @@ pub struct GroupState {
     /// Messages to clients: those that wait, and what became of the others.
     pub outbox: Outbox,
     /// What is answered again to requests that come again.
-    pub answers: Answers,
+    pub answers: IdempotencyRecords,
     /// Links about accounts that can be followed.
     pub links: AccountLinks,
 }
@@ -88,7 +88,7 @@ impl GroupState {
             spent: Spent::default(),
             removed: BTreeMap::new(),
             outbox: Outbox::default(),
-            answers: Answers::default(),
+            answers: IdempotencyRecords::default(),
             links: AccountLinks::default(),
         }
     }

@@ -10,7 +10,7 @@ use crate::domain::time::interval_set::Interval;
 
 /// A promise that a state breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum BrokenInvariant {
     /// Two live appointments of one calendar meet.
     Overlap {
         /// Whose hour it is.
@@ -31,7 +31,7 @@ pub enum Broken {
     },
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenInvariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Overlap { calendar, first, second, interval } => {
@@ -48,7 +48,7 @@ impl fmt::Display for Broken {
 
 /// Every promise that a state breaks; none in a state that only commands have made.
 #[must_use]
-pub fn broken(state: &GroupState) -> Vec<Broken> {
+pub fn broken(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut broken = overlaps(state);
     broken.extend(missing(state));
     broken
@@ -56,7 +56,7 @@ pub fn broken(state: &GroupState) -> Vec<Broken> {
 
 /// Live appointments that meet one before them in the same calendar.
 #[must_use]
-pub fn overlaps(state: &GroupState) -> Vec<Broken> {
+pub fn overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut found = Vec::new();
     for (calendar, view) in &state.calendars {
         let mut taken = view.taken.iter();
@@ -64,7 +64,12 @@ pub fn overlaps(state: &GroupState) -> Vec<Broken> {
         for next in taken {
             if next.interval.start < longest.interval.end {
                 let (first, second, interval) = (longest.id, next.id, next.interval);
-                found.push(Broken::Overlap { calendar: *calendar, first, second, interval });
+                found.push(BrokenInvariant::Overlap {
+                    calendar: *calendar,
+                    first,
+                    second,
+                    interval,
+                });
             }
             if longest.interval.end < next.interval.end {
                 longest = next;
@@ -74,12 +79,12 @@ pub fn overlaps(state: &GroupState) -> Vec<Broken> {
     found
 }
 
-fn missing(state: &GroupState) -> Vec<Broken> {
+fn missing(state: &GroupState) -> Vec<BrokenInvariant> {
     let catalogue = &state.catalogue;
     let mut found = Vec::new();
     let mut need = |there: bool, from: &dyn Fn() -> String, to: &dyn Fn() -> String| {
         if !there {
-            found.push(Broken::Missing { from: from(), to: to() });
+            found.push(BrokenInvariant::Missing { from: from(), to: to() });
         }
     };
     for calendar in catalogue.calendars.values() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::domain::state::event::Event;
-use crate::domain::state::idempotency::Answered;
+use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 use crate::engine::group::{State, guarded};
 use crate::engine::{Answer, Done, Envelope, Rejection};
@@ -37,7 +37,7 @@ pub(super) fn remember(
             return Err(Rejection::Overloaded);
         }
         let at = done.group_state.last_stamp;
-        let answered = Arc::new(Answered {
+        let answered = Arc::new(IdempotencyRecord {
             scope: once.scope,
             body: once.body,
             at,

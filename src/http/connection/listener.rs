@@ -68,7 +68,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// Answers the requests of one connection, as a task of its own.
+/// IdempotencyRecords the requests of one connection, as a task of its own.
 fn converse(
     stream: TcpStream,
     peer: SocketAddr,

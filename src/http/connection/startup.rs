@@ -19,7 +19,7 @@ use crate::http::health;
 /// Connections at a time: enough for whoever watches the server.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Answers whoever comes until `reading` is done, and returns what that returns: who asks whether the server is ready, or
+/// IdempotencyRecords whoever comes until `reading` is done, and returns what that returns: who asks whether the server is ready, or
 /// for anything of the store, hears 503, on a connection that ends with it.
 pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpListener) -> T {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
