@@ -33,7 +33,7 @@ use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::datetime;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, Cell, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::value;
@@ -393,7 +393,7 @@ impl Sections<'_> {
                     let Some(mut row) = id.and_then(&blank) else { continue };
                     stamps(table, &object, &scope, self.now, &path, self.faults);
                     patch.apply_to(&mut row);
-                    if let Some(Cell::Integer(sort)) =
+                    if let Some(ColumnValue::Integer(sort)) =
                         table.field("sort").map(|field| field.cell(&row, &scope))
                     {
                         last_sort = last_sort.max(sort);

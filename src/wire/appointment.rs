@@ -19,7 +19,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, foreign_group};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table, foreign_group};
 use crate::wire::value;
 
 /// Fields of the fiche that an appointment shows.
@@ -233,10 +233,12 @@ impl Given<'_> {
 pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
     appointment([
         Field::derived("calendar_name", NAME, Audience::Pro, |row, scope| {
-            Cell::Text(calendar_of(row, scope).map_or("", |calendar| calendar.name.as_str()).into())
+            ColumnValue::Text(
+                calendar_of(row, scope).map_or("", |calendar| calendar.name.as_str()).into(),
+            )
         }),
         Field::derived("intervention_name", NAME, Audience::Pro, |row, scope| {
-            Cell::Text(intervention_of(row, scope).map_or("", |it| it.name.as_str()).into())
+            ColumnValue::Text(intervention_of(row, scope).map_or("", |it| it.name.as_str()).into())
         }),
     ])
 });
@@ -245,12 +247,14 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
 static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
     appointment([
         shown("calendar_name", NAME, |row, scope| {
-            Cell::Text(
+            ColumnValue::Text(
                 calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into(),
             )
         }),
         shown("intervention_name", NAME, |row, scope| {
-            Cell::Text(intervention_of(row, scope).map_or("", |it| it.publicname.as_str()).into())
+            ColumnValue::Text(
+                intervention_of(row, scope).map_or("", |it| it.publicname.as_str()).into(),
+            )
         }),
     ])
 });
@@ -274,42 +278,44 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
     let mut table = Table {
         resource: "appointment",
         fields: vec![
-            shown("id", Kind::Id, |row, _| Cell::Reference(Some(row.id.number()))),
-            shown("key", Kind::Text { max: 20 }, |row, _| Cell::Text(of(row).key.as_str().into())),
-            shown("start", Kind::Moment, |row, _| Cell::Moment(Some(of(row).start))),
-            shown("end", Kind::Moment, |row, _| Cell::Moment(Some(of(row).interval().end))),
+            shown("id", Kind::Id, |row, _| ColumnValue::Reference(Some(row.id.number()))),
+            shown("key", Kind::Text { max: 20 }, |row, _| {
+                ColumnValue::Text(of(row).key.as_str().into())
+            }),
+            shown("start", Kind::Moment, |row, _| ColumnValue::Moment(Some(of(row).start))),
+            shown("end", Kind::Moment, |row, _| ColumnValue::Moment(Some(of(row).interval().end))),
             // Stamps never go back, so that one may lie ahead of the clock.
             shown("created_since", AGE, |row, scope| {
-                scope.now.map_or(Cell::Null, |now| {
-                    Cell::Integer(now.seconds_since(row.created_at).max(0))
+                scope.now.map_or(ColumnValue::Null, |now| {
+                    ColumnValue::Integer(now.seconds_since(row.created_at).max(0))
                 })
             }),
             shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| {
-                Cell::Integer(of(row).state.number())
+                ColumnValue::Integer(of(row).state.number())
             }),
             shown("group_id", Kind::Reference, |_, scope| {
-                Cell::Reference(Some(scope.state.catalogue.group.id.number()))
+                ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
             }),
             shown("calendar_id", Kind::Reference, |row, _| {
-                Cell::Reference(Some(row.calendar_id.number()))
+                ColumnValue::Reference(Some(row.calendar_id.number()))
             }),
             shown("fiche_id", Kind::Reference, |row, _| {
-                Cell::Reference(Some(of(row).fiche_id.number()))
+                ColumnValue::Reference(Some(of(row).fiche_id.number()))
             }),
             shown("intervention_id", Kind::Reference, |row, _| {
-                Cell::Reference(Some(of(row).intervention_id.number()))
+                ColumnValue::Reference(Some(of(row).intervention_id.number()))
             }),
             shown("websource", Kind::Text { max: 255 }, |row, _| {
                 rare(row, |rare| rare.websource.as_str())
             }),
-            shown("from_web", Kind::Boolean, |row, _| Cell::Boolean(of(row).from_web)),
+            shown("from_web", Kind::Boolean, |row, _| ColumnValue::Boolean(of(row).from_web)),
             shown("comments", Kind::Text { max: 65_535 }, |row, _| {
                 rare(row, |rare| rare.comments.as_str())
             }),
-            shown("smsreminder", Kind::Boolean, |row, _| Cell::Boolean(of(row).smsreminder)),
-            shown("deleted", Kind::Boolean, |row, _| Cell::Boolean(row.deleted)),
+            shown("smsreminder", Kind::Boolean, |row, _| ColumnValue::Boolean(of(row).smsreminder)),
+            shown("deleted", Kind::Boolean, |row, _| ColumnValue::Boolean(row.deleted)),
             shown("location", Kind::Text { max: 1_024 }, |row, scope| {
-                Cell::Text(
+                ColumnValue::Text(
                     calendar_of(row, scope)
                         .map_or_else(String::new, |calendar| location(calendar, scope))
                         .into(),
@@ -317,13 +323,13 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
             }),
             shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
                 intervention_of(row, scope)
-                    .map_or(Cell::Null, |it| Cell::Integer(it.length.number()))
+                    .map_or(ColumnValue::Null, |it| ColumnValue::Integer(it.length.number()))
             }),
             shown("group_name", Kind::Text { max: 255 }, |_, scope| {
-                Cell::Text(scope.state.catalogue.group.name.as_str().into())
+                ColumnValue::Text(scope.state.catalogue.group.name.as_str().into())
             }),
-            shown("capacity", ONE, |_, _| Cell::Integer(1)),
-            shown("resource_id", NONE, |_, _| Cell::Integer(0)),
+            shown("capacity", ONE, |_, _| ColumnValue::Integer(1)),
+            shown("resource_id", NONE, |_, _| ColumnValue::Integer(0)),
         ],
         required: &[],
         customs: None,
@@ -338,7 +344,7 @@ fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
 fn shown(
     name: &'static str,
     kind: Kind,
-    read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+    read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
 ) -> Field<Vevent> {
     Field::derived(name, kind, Audience::Application, read)
 }
@@ -357,8 +363,8 @@ fn of(row: &Vevent) -> &Appointment {
     row.appointment().expect("rows of this table are appointments")
 }
 
-fn rare(row: &Vevent, text: fn(&Rare) -> &str) -> Cell<'_> {
-    Cell::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
+fn rare(row: &Vevent, text: fn(&Rare) -> &str) -> ColumnValue<'_> {
+    ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
 }
 
 fn blank() -> Vevent {

@@ -6,8 +6,8 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::ids::{CalendarId, CalendarsetId};
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
-use crate::wire::field_value::Legal as _;
+use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
+use crate::wire::field_value::FieldValue as _;
 
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
@@ -51,7 +51,7 @@ pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
         "publicname",
         Name::<255>::KIND,
         Audience::Application,
-        |set: &Calendarset, _| Cell::Text(set.shown_name().into()),
+        |set: &Calendarset, _| ColumnValue::Text(set.shown_name().into()),
     ))
 });
 

@@ -42,19 +42,19 @@ pub enum Kind {
 impl Kind {
     /// The value that stands for none: the empty text, the id 0 that nothing has, else null.
     #[must_use]
-    pub const fn none(self) -> Cell<'static> {
+    pub const fn none(self) -> ColumnValue<'static> {
         match self {
             Self::Text { .. }
             | Self::Name { .. }
             | Self::Email
             | Self::Colour
-            | Self::Choice(_) => Cell::Text(Cow::Borrowed("")),
-            Self::Id | Self::Reference => Cell::Reference(Some(0)),
+            | Self::Choice(_) => ColumnValue::Text(Cow::Borrowed("")),
+            Self::Id | Self::Reference => ColumnValue::Reference(Some(0)),
             Self::Integer { .. }
             | Self::Number
             | Self::Boolean
             | Self::Moment
-            | Self::CivilMoment => Cell::Null,
+            | Self::CivilMoment => ColumnValue::Null,
         }
     }
 }
@@ -62,7 +62,7 @@ impl Kind {
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "one variant per type of value")]
-pub enum Cell<'a> {
+pub enum ColumnValue<'a> {
     Null,
     Text(Cow<'a, str>),
     Integer(i64),
@@ -76,7 +76,7 @@ pub enum Cell<'a> {
     Reference(Option<u64>),
 }
 
-impl Cell<'_> {
+impl ColumnValue<'_> {
     /// Whether it is shown as null, which lies before and after nothing.
     #[must_use]
     pub const fn is_null(&self) -> bool {
@@ -168,18 +168,18 @@ mod tests {
     fn around_a_change_of_clocks_walls_and_instants_have_one_order() {
         let paris = Zone::from_iana("Europe/Paris").expect("a zone");
         let civil = |text| datetime::parse(text).expect("a time");
-        let at = |text| Cell::Moment(Some(paris.instant_of(civil(text))));
+        let at = |text| ColumnValue::Moment(Some(paris.instant_of(civil(text))));
         // 02:30 is in the gap and means 03:30.
         let mut cells = vec![
-            Cell::Civil(Some(civil("2025-03-30 02:30:00"))),
-            Cell::Civil(Some(civil("2025-03-30 03:05:00"))),
+            ColumnValue::Civil(Some(civil("2025-03-30 02:30:00"))),
+            ColumnValue::Civil(Some(civil("2025-03-30 03:05:00"))),
             at("2025-03-30 03:15:00"),
-            Cell::Moment(None),
+            ColumnValue::Moment(None),
         ];
         cells = cells.into_iter().map(|cell| cell.comparable(Kind::Moment, paris)).collect();
-        cells.sort_by(Cell::compare);
+        cells.sort_by(ColumnValue::compare);
         let sorted = [
-            Cell::Null,
+            ColumnValue::Null,
             at("2025-03-30 03:05:00"),
             at("2025-03-30 03:15:00"),
             at("2025-03-30 03:30:00"),
@@ -191,12 +191,15 @@ mod tests {
     fn none_is_null_the_empty_text_or_the_id_0() {
         let utc = Zone::from_iana("Etc/UTC").expect("a zone");
         assert_eq!(
-            Cell::Reference(None).comparable(Kind::Reference, utc),
-            Cell::Reference(Some(0))
+            ColumnValue::Reference(None).comparable(Kind::Reference, utc),
+            ColumnValue::Reference(Some(0))
         );
-        assert_eq!(Cell::Null.comparable(Kind::Text { max: 255 }, utc), Cell::Text("".into()));
-        assert_eq!(Cell::Null.comparable(Kind::Number, utc), Cell::Null);
-        let zero = Cell::Number(-0.0).comparable(Kind::Number, utc);
-        assert_eq!(zero.compare(&Cell::Number(0.0)), Ordering::Equal);
+        assert_eq!(
+            ColumnValue::Null.comparable(Kind::Text { max: 255 }, utc),
+            ColumnValue::Text("".into())
+        );
+        assert_eq!(ColumnValue::Null.comparable(Kind::Number, utc), ColumnValue::Null);
+        let zero = ColumnValue::Number(-0.0).comparable(Kind::Number, utc);
+        assert_eq!(zero.compare(&ColumnValue::Number(0.0)), Ordering::Equal);
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::records::text::{Illegal, Text};
 use crate::domain::state::command::GivenCustoms;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table, fields, plain};
 use crate::wire::value;
 
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
@@ -29,7 +29,7 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
                 "model",
                 Kind::Choice(models),
                 Audience::Pro,
-                |field: &Customfield, _| { Cell::Text(Cow::Borrowed(field.model.name())) }
+                |field: &Customfield, _| { ColumnValue::Text(Cow::Borrowed(field.model.name())) }
             )
             .written(Audience::Pro, |given, _, _, patch| {
                 let model = model(given)?;
@@ -40,7 +40,7 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
                 "name",
                 Kind::Name { max: 5 },
                 Audience::Pro,
-                |field: &Customfield, _| { Cell::Text(field.name.to_string().into()) }
+                |field: &Customfield, _| { ColumnValue::Text(field.name.to_string().into()) }
             )
             .written(Audience::Pro, |given, _, _, patch| {
                 let name = name(given)?;
@@ -173,7 +173,7 @@ pub(super) fn shown<'a>(
     scope: &Scope<'a>,
     model: Model,
     audience: Audience,
-) -> impl Iterator<Item = (CustomName, Cell<'a>)> {
+) -> impl Iterator<Item = (CustomName, ColumnValue<'a>)> {
     let defined = scope.state.catalogue.customfields.values().filter(move |definition| {
         definition.model == model
             && !definition.deleted
@@ -185,13 +185,13 @@ pub(super) fn shown<'a>(
 }
 
 /// A value as it is shown; null where it is unset.
-pub(super) fn cell(value: Option<&CustomValue>) -> Cell<'_> {
+pub(super) fn cell(value: Option<&CustomValue>) -> ColumnValue<'_> {
     match value {
-        None => Cell::Null,
-        Some(CustomValue::Boolean(flag)) => Cell::Boolean(*flag),
-        Some(CustomValue::Datetime(civil)) => Cell::Civil(Some(*civil)),
-        Some(CustomValue::Number(number)) => Cell::Number(*number),
-        Some(CustomValue::String(text)) => Cell::Text(Cow::Borrowed(text.as_str())),
-        Some(CustomValue::Text(text)) => Cell::Text(Cow::Borrowed(text.as_str())),
+        None => ColumnValue::Null,
+        Some(CustomValue::Boolean(flag)) => ColumnValue::Boolean(*flag),
+        Some(CustomValue::Datetime(civil)) => ColumnValue::Civil(Some(*civil)),
+        Some(CustomValue::Number(number)) => ColumnValue::Number(*number),
+        Some(CustomValue::String(text)) => ColumnValue::Text(Cow::Borrowed(text.as_str())),
+        Some(CustomValue::Text(text)) => ColumnValue::Text(Cow::Borrowed(text.as_str())),
     }
 }

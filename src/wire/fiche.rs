@@ -8,8 +8,8 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Illegal, Name};
 use crate::domain::time::Instant;
 use crate::wire::customfield::CustomMember;
-use crate::wire::field::{Audience, Cell, Field, Table, fields, plain};
-use crate::wire::field_value::Legal as _;
+use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
+use crate::wire::field_value::FieldValue as _;
 use crate::wire::value;
 
 /// What a client sees and sets of the own fiche.
@@ -52,7 +52,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
 /// a client that sends a deleted fiche back as it was shown restores it under its own name.
 fn lastname() -> Field<Fiche> {
     Field::derived("lastname", Name::<64>::KIND, Audience::Application, |fiche: &Fiche, _| {
-        Cell::Text(fiche.shown_lastname())
+        ColumnValue::Text(fiche.shown_lastname())
     })
     .written(Audience::Application, |given, _, _, patch| {
         let given = value::text(given)?;

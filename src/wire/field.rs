@@ -11,10 +11,10 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::{self, Zone};
-pub use crate::wire::column_value::{Cell, Kind};
+pub use crate::wire::column_value::{ColumnValue, Kind};
 use crate::wire::customfield::{self, CustomMember};
 use crate::wire::datetime;
-use crate::wire::field_value::Legal;
+use crate::wire::field_value::FieldValue;
 use crate::wire::value;
 
 /// For whom an object is read or shown. Each sees all that those before it see.
@@ -72,7 +72,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> Cell<'a> + Send + Sync>;
+type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
 /// Puts a legal value into a patch; the record is the one whose values are the defaults.
 type Write<R> =
     Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
@@ -94,7 +94,7 @@ pub struct Field<R> {
 
 impl<R: 'static> Field<R> {
     /// A field that is a member of the record.
-    pub fn plain<T: Legal>(
+    pub fn plain<T: FieldValue>(
         name: &'static str,
         (readers, writers): (Audience, Audience),
         get: fn(&R) -> &T,
@@ -114,7 +114,7 @@ impl<R: 'static> Field<R> {
         name: &'static str,
         kind: Kind,
         readers: Audience,
-        read: impl for<'a> Fn(&'a R, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+        read: impl for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
     ) -> Self {
         Self { name, kind, readers, writers: None, read: Box::new(read), write: None }
     }
@@ -143,7 +143,7 @@ impl<R: 'static> Field<R> {
 
     /// Its value in a record.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         (self.read)(record, scope)
     }
 }
@@ -167,7 +167,7 @@ pub enum Column<'t, R> {
 impl<R: 'static> Column<'_, R> {
     /// Its value in a record.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         match self {
             Self::Field(field) => field.cell(record, scope),
             Self::Custom(name, member) => {
@@ -193,7 +193,7 @@ impl<R: 'static> Column<'_, R> {
 
     /// Its value in a record, in the form in which all values of the column have one order.
     #[must_use]
-    pub fn key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+    pub fn key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         self.cell(record, scope).comparable(self.kind(), scope.zone)
     }
 }
@@ -366,7 +366,7 @@ impl<R: 'static> Table<R> {
             if !always && cell == field.cell(&self.blank, scope) {
                 continue;
             }
-            if let Cell::Moment(Some(moment)) = cell
+            if let ColumnValue::Moment(Some(moment)) = cell
                 && scope.zone.instant_of(datetime::local(scope.zone, moment)) != moment
             {
                 object.insert(
@@ -410,10 +410,10 @@ macro_rules! fields {
     ($record:ty, $readers:expr, [$($field:expr),* $(,)?]) => {
         vec![
             $crate::wire::field::Field::derived("id", $crate::wire::field::Kind::Id, $readers, |r: &$record, _| {
-                $crate::wire::field::Cell::Reference(Some(r.id.number()))
+                $crate::wire::field::ColumnValue::Reference(Some(r.id.number()))
             }),
             $crate::wire::field::Field::derived("group_id", $crate::wire::field::Kind::Reference, $readers, |_, scope| {
-                $crate::wire::field::Cell::Reference(Some(scope.state.catalogue.group.id.number()))
+                $crate::wire::field::ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
             }),
             $($field,)*
             $crate::wire::field::plain!("created_at", created_at, ($readers, $crate::wire::field::Audience::Store)),

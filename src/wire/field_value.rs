@@ -10,16 +10,16 @@ use crate::domain::records::text::{Bounded, Colour, Email, Illegal, Name, Remind
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::datetime;
-use crate::wire::field::{Cell, Kind, Scope};
+use crate::wire::field::{ColumnValue, Kind, Scope};
 use crate::wire::value;
 
 /// A type that fields have.
-pub trait Legal: Clone + Send + Sync + 'static {
+pub trait FieldValue: Clone + Send + Sync + 'static {
     /// What it is on the wire.
     const KIND: Kind;
 
     /// The value as it is shown and compared.
-    fn cell(&self) -> Cell<'_>;
+    fn cell(&self) -> ColumnValue<'_>;
 
     /// The value that was given; `None` where it was unset, which gives the field its default.
     ///
@@ -31,12 +31,12 @@ pub trait Legal: Clone + Send + Sync + 'static {
 /// A type that is read from a text.
 macro_rules! from_text {
     ($($type:ty, $kind:expr, [$($generics:tt)*], $parse:expr, |$this:ident| $shown:expr;)*) => {$(
-        impl<$($generics)*> Legal for $type {
+        impl<$($generics)*> FieldValue for $type {
             const KIND: Kind = $kind;
 
-            fn cell(&self) -> Cell<'_> {
+            fn cell(&self) -> ColumnValue<'_> {
                 let $this = self;
-                Cell::Text(Cow::Borrowed($shown))
+                ColumnValue::Text(Cow::Borrowed($shown))
             }
 
             fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -87,11 +87,11 @@ from_text! {
     ZoneName, Kind::Choice(zone_names), [], zone_name, |this| this.name();
 }
 
-impl Legal for bool {
+impl FieldValue for bool {
     const KIND: Kind = Kind::Boolean;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Boolean(*self)
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Boolean(*self)
     }
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -99,11 +99,11 @@ impl Legal for bool {
     }
 }
 
-impl<const MIN: i64, const MAX: i64> Legal for Bounded<MIN, MAX> {
+impl<const MIN: i64, const MAX: i64> FieldValue for Bounded<MIN, MAX> {
     const KIND: Kind = Kind::Integer { min: MIN, max: MAX };
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Integer(self.number())
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(self.number())
     }
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -111,11 +111,11 @@ impl<const MIN: i64, const MAX: i64> Legal for Bounded<MIN, MAX> {
     }
 }
 
-impl<const MAX: i64> Legal for ReminderLead<MAX> {
+impl<const MAX: i64> FieldValue for ReminderLead<MAX> {
     const KIND: Kind = Kind::Integer { min: 0, max: MAX };
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Integer(self.minutes().unwrap_or(0))
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(self.minutes().unwrap_or(0))
     }
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -123,11 +123,11 @@ impl<const MAX: i64> Legal for ReminderLead<MAX> {
     }
 }
 
-impl Legal for i64 {
+impl FieldValue for i64 {
     const KIND: Kind = Kind::Integer { min: Self::MIN, max: Self::MAX };
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Integer(*self)
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(*self)
     }
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -138,15 +138,15 @@ impl Legal for i64 {
 /// A number that may be unset, and is null then.
 macro_rules! optional_number {
     ($($type:ty, [$($generics:tt)*];)*) => {$(
-        impl<$($generics)*> Legal for Option<$type> {
-            const KIND: Kind = <$type as Legal>::KIND;
+        impl<$($generics)*> FieldValue for Option<$type> {
+            const KIND: Kind = <$type as FieldValue>::KIND;
 
-            fn cell(&self) -> Cell<'_> {
-                self.as_ref().map_or(Cell::Null, Legal::cell)
+            fn cell(&self) -> ColumnValue<'_> {
+                self.as_ref().map_or(ColumnValue::Null, FieldValue::cell)
             }
 
             fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
-                <$type as Legal>::parse(value, scope).map(Some)
+                <$type as FieldValue>::parse(value, scope).map(Some)
             }
         }
     )*};
@@ -160,11 +160,11 @@ optional_number! {
 /// An id of the group's catalogue that may be unset.
 macro_rules! reference {
     ($($id:ty, $map:ident;)*) => {$(
-        impl Legal for Option<$id> {
+        impl FieldValue for Option<$id> {
             const KIND: Kind = Kind::Reference;
 
-            fn cell(&self) -> Cell<'_> {
-                Cell::Reference(self.map(<$id>::number))
+            fn cell(&self) -> ColumnValue<'_> {
+                ColumnValue::Reference(self.map(<$id>::number))
             }
 
             fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -184,11 +184,11 @@ reference! {
     InterventionsetId, interventionsets;
 }
 
-impl Legal for Option<Civil> {
+impl FieldValue for Option<Civil> {
     const KIND: Kind = Kind::CivilMoment;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Civil(*self)
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Civil(*self)
     }
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -196,11 +196,11 @@ impl Legal for Option<Civil> {
     }
 }
 
-impl Legal for Instant {
+impl FieldValue for Instant {
     const KIND: Kind = Kind::Moment;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Moment(Some(*self))
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Moment(Some(*self))
     }
 
     fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
@@ -208,11 +208,11 @@ impl Legal for Instant {
     }
 }
 
-impl Legal for Option<Instant> {
+impl FieldValue for Option<Instant> {
     const KIND: Kind = Kind::Moment;
 
-    fn cell(&self) -> Cell<'_> {
-        Cell::Moment(*self)
+    fn cell(&self) -> ColumnValue<'_> {
+        ColumnValue::Moment(*self)
     }
 
     fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {

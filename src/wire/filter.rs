@@ -10,8 +10,8 @@ use crate::domain::records::text::Illegal;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
-use crate::wire::field::{Audience, Cell, Column, Kind, Scope, Table};
-use crate::wire::like_pattern::{Pattern, push_folded};
+use crate::wire::field::{Audience, Column, ColumnValue, Kind, Scope, Table};
+use crate::wire::like_pattern::{LikePattern, push_folded};
 use crate::wire::params::{Object, Params};
 use crate::wire::value;
 
@@ -67,11 +67,11 @@ pub struct Condition<'t, R> {
 /// What a value is held against; the values are comparable ones of the field's kind.
 enum Test {
     /// Whether it is one of these, which ascend; the answer that is wanted.
-    OneOf(Vec<Cell<'static>>, bool),
+    OneOf(Vec<ColumnValue<'static>>, bool),
     /// How it must lie to this one; null lies nowhere.
-    Lies(fn(Ordering) -> bool, Cell<'static>),
+    Lies(fn(Ordering) -> bool, ColumnValue<'static>),
     /// Whether it is shown in this form; the answer that is wanted.
-    Shown(Pattern, bool),
+    Shown(LikePattern, bool),
 }
 
 impl<'t, R: 'static> Condition<'t, R> {
@@ -155,7 +155,7 @@ impl<'t, R: 'static> Condition<'t, R> {
 
     /// The value of a record that it looks at.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> Cell<'a> {
+    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         self.column.cell(record, scope)
     }
 
@@ -167,7 +167,7 @@ impl<'t, R: 'static> Condition<'t, R> {
 
     /// Whether a record meets it whose value is this. Texts are written into `room`, whatever stood there.
     #[must_use]
-    pub fn admits(&self, cell: Cell<'_>, scope: &Scope<'_>, room: &mut String) -> bool {
+    pub fn admits(&self, cell: ColumnValue<'_>, scope: &Scope<'_>, room: &mut String) -> bool {
         match &self.test {
             Test::OneOf(cells, wanted) => {
                 let key = cell.comparable(self.column.kind(), scope.zone);
@@ -178,7 +178,7 @@ impl<'t, R: 'static> Condition<'t, R> {
                     && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
             }
             Test::Shown(pattern, wanted) => {
-                let matches = if let Cell::Text(text) = &cell {
+                let matches = if let ColumnValue::Text(text) = &cell {
                     pattern.matches(text, room)
                 } else {
                     room.clear();
@@ -202,7 +202,7 @@ impl Test {
         let one = |wanted| Ok(Self::OneOf(vec![cell(text)?], wanted));
         let lies = |how| {
             let bound = cell(text)?;
-            if bound == Cell::Null {
+            if bound == ColumnValue::Null {
                 return Err(Illegal("must not be empty: nothing lies before or after it".into()));
             }
             Ok(Self::Lies(how, bound))
@@ -212,7 +212,7 @@ impl Test {
                 .into_iter()
                 .map(cell)
                 .collect::<Result<Vec<_>, _>>()?;
-            cells.sort_unstable_by(Cell::compare);
+            cells.sort_unstable_by(ColumnValue::compare);
             Ok(Self::OneOf(cells, wanted))
         };
         match relation {
@@ -222,8 +222,8 @@ impl Test {
             Relation::GreaterOrEqual => lies(Ordering::is_ge),
             Relation::Less => lies(Ordering::is_lt),
             Relation::LessOrEqual => lies(Ordering::is_le),
-            Relation::Like => Ok(Self::Shown(Pattern::new(text), true)),
-            Relation::NotLike => Ok(Self::Shown(Pattern::new(text), false)),
+            Relation::Like => Ok(Self::Shown(LikePattern::new(text), true)),
+            Relation::NotLike => Ok(Self::Shown(LikePattern::new(text), false)),
             Relation::In => several(true),
             Relation::NotIn => several(false),
         }
@@ -234,7 +234,7 @@ impl Test {
 /// `,11,13,` is two ids.
 fn entries(kind: Kind, text: &str) -> Vec<&str> {
     let entries = text.split(',');
-    if matches!(kind.none(), Cell::Text(_)) {
+    if matches!(kind.none(), ColumnValue::Text(_)) {
         return entries.collect();
     }
     let given: Vec<&str> = entries.filter(|entry| !entry.trim().is_empty()).collect();
@@ -246,40 +246,47 @@ fn cell<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
-) -> Result<Cell<'static>, Illegal> {
+) -> Result<ColumnValue<'static>, Illegal> {
     let kind = column.kind();
     let given = Value::from(text.trim());
     let cell = match kind {
         Kind::Text { .. } | Kind::Name { .. } | Kind::Email | Kind::Colour | Kind::Choice(_) => {
-            Cell::Text(Cow::Owned(text.to_owned()))
+            ColumnValue::Text(Cow::Owned(text.to_owned()))
         }
-        Kind::Id | Kind::Reference => Cell::Reference(value::id(&given)?),
-        Kind::Integer { .. } => value::integer(&given)?.map_or(Cell::Null, Cell::Integer),
-        Kind::Number => value::number(&given)?.map_or(Cell::Null, Cell::Number),
+        Kind::Id | Kind::Reference => ColumnValue::Reference(value::id(&given)?),
+        Kind::Integer { .. } => {
+            value::integer(&given)?.map_or(ColumnValue::Null, ColumnValue::Integer)
+        }
+        Kind::Number => value::number(&given)?.map_or(ColumnValue::Null, ColumnValue::Number),
         // Only a customised attribute may be neither.
         Kind::Boolean if value::is_empty(&given) && matches!(column, Column::Custom(..)) => {
-            Cell::Null
+            ColumnValue::Null
         }
-        Kind::Boolean => Cell::Boolean(value::boolean(&given)?),
-        Kind::Moment => Cell::Moment(
+        Kind::Boolean => ColumnValue::Boolean(value::boolean(&given)?),
+        Kind::Moment => ColumnValue::Moment(
             value::civil(&given)?.map(|civil| datetime::instant(zone, civil)).transpose()?,
         ),
-        Kind::CivilMoment => Cell::Civil(value::civil(&given)?),
+        Kind::CivilMoment => ColumnValue::Civil(value::civil(&given)?),
     };
     Ok(cell.comparable(kind, zone))
 }
 
 /// Appends a value as clients are shown it, folded; nothing where it is null.
-fn push_shown(cell: &Cell<'_>, zone: Zone, out: &mut String) {
+fn push_shown(cell: &ColumnValue<'_>, zone: Zone, out: &mut String) {
     let written = match cell {
-        Cell::Text(text) => return push_folded(text, out),
-        Cell::Null | Cell::Moment(None) | Cell::Civil(None) | Cell::Reference(None) => return,
-        Cell::Moment(Some(moment)) => return datetime::push(datetime::local(zone, *moment), out),
-        Cell::Civil(Some(civil)) => return datetime::push(*civil, out),
-        Cell::Reference(Some(id)) => write!(out, "{id}"),
-        Cell::Integer(number) => write!(out, "{number}"),
-        Cell::Number(number) => write!(out, "{number}"),
-        Cell::Boolean(flag) => write!(out, "{flag}"),
+        ColumnValue::Text(text) => return push_folded(text, out),
+        ColumnValue::Null
+        | ColumnValue::Moment(None)
+        | ColumnValue::Civil(None)
+        | ColumnValue::Reference(None) => return,
+        ColumnValue::Moment(Some(moment)) => {
+            return datetime::push(datetime::local(zone, *moment), out);
+        }
+        ColumnValue::Civil(Some(civil)) => return datetime::push(*civil, out),
+        ColumnValue::Reference(Some(id)) => write!(out, "{id}"),
+        ColumnValue::Integer(number) => write!(out, "{number}"),
+        ColumnValue::Number(number) => write!(out, "{number}"),
+        ColumnValue::Boolean(flag) => write!(out, "{flag}"),
     };
     written.expect("memory takes all that is written");
 }

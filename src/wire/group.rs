@@ -6,7 +6,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
-use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Table, plain};
 
 /// What everybody sees and professionals set.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
@@ -33,7 +33,7 @@ pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
 fn identity() -> Vec<Field<Group>> {
     vec![
         Field::derived("id", Kind::Id, Audience::Application, |group: &Group, _| {
-            Cell::Reference(Some(group.id.number()))
+            ColumnValue::Reference(Some(group.id.number()))
         }),
         plain!("name", name, OPEN),
         plain!("urlname", urlname, (Audience::Pro, Audience::Store)),

@@ -33,7 +33,7 @@ const SHORT_BYTES_MAX: usize = 64;
 
 /// The pattern of `like`: `%` stands for any text, also the empty one; letter case does not matter.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct LikePattern {
     /// What stands before the first `%`, folded; everything where there is none.
     first: String,
     /// What stands between each `%` and the next, folded, where anything does.
@@ -42,7 +42,7 @@ pub(super) struct Pattern {
     last: Option<String>,
 }
 
-impl Pattern {
+impl LikePattern {
     /// The pattern of that spelling.
     pub(super) fn new(text: &str) -> Self {
         let mut pieces = text.split('%').map(folded);
@@ -146,7 +146,7 @@ mod tests {
             ("a_c", "A_C"),
         ] {
             assert!(
-                Pattern::new(pattern).matches(text, &mut String::new()),
+                LikePattern::new(pattern).matches(text, &mut String::new()),
                 "{text} like {pattern}"
             );
         }
@@ -154,7 +154,7 @@ mod tests {
             [("dur", "Durand"), ("%x%", "Durand"), ("ab%bc", "abc"), ("", "a"), ("a_c", "abc")]
         {
             assert!(
-                !Pattern::new(pattern).matches(text, &mut String::new()),
+                !LikePattern::new(pattern).matches(text, &mut String::new()),
                 "{text} not like {pattern}"
             );
         }
@@ -176,7 +176,7 @@ mod tests {
             pattern in prop_oneof![texts(6), "[abAB%_]{0,8}", "%[abAB]{0,3}%", "[abAB]{0,2}%[abAB]{0,2}%[abAB]{0,2}"],
             whole in any::<bool>(),
         ) {
-            let pattern = Pattern::new(if whole { &text } else { &pattern });
+            let pattern = LikePattern::new(if whole { &text } else { &pattern });
             let mut room = "what stood there".to_owned();
             prop_assert_eq!(pattern.matches(&text, &mut room), pattern.matches_folded(&folded(&text)));
         }
@@ -185,7 +185,7 @@ mod tests {
         fn a_pattern_matches_what_it_is_made_from(pieces in prop::collection::vec(texts(5), 1..5), gap in texts(5)) {
             let pieces: Vec<String> = pieces.iter().map(|piece| piece.replace('%', "")).collect();
             let (pattern, text) = (pieces.join("%"), pieces.join(&gap));
-            prop_assert!(Pattern::new(&pattern).matches(&text, &mut String::new()), "{text} like {pattern}");
+            prop_assert!(LikePattern::new(&pattern).matches(&text, &mut String::new()), "{text} like {pattern}");
         }
     }
 }

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use crate::domain::state::refusal::Fault;
-use crate::wire::field::{Audience, Cell, Column, Scope, Table};
+use crate::wire::field::{Audience, Column, ColumnValue, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::params::Params;
 use crate::wire::search::Search;
-use crate::wire::top_k::Foremost;
+use crate::wire::top_k::TopK;
 
 /// Records of a page where `results` does not say how many.
 const PAGE_DEFAULT: usize = 25;
@@ -53,7 +53,7 @@ pub struct Page<'r, R> {
 /// A record with what decides its place in the order.
 struct Placed<'r, R> {
     /// Its value of the field to sort by; null in the order of the resource.
-    key: Cell<'r>,
+    key: ColumnValue<'r>,
     id: u64,
     record: &'r R,
 }
@@ -140,7 +140,7 @@ impl<'t, R: 'static> Query<'t, R> {
         let until =
             self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
         let compare = |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope);
-        let mut foremost = Foremost::new(until, records.len(), compare);
+        let mut foremost = TopK::new(until, records.len(), compare);
         let (mut total, mut room) = (0, String::new());
         let mut placed = Vec::with_capacity(FETCHED_TOGETHER);
         for records in records.chunks(FETCHED_TOGETHER) {
@@ -185,7 +185,7 @@ impl<'t, R: 'static> Query<'t, R> {
                 .for_each(|record| take(record));
             return;
         };
-        let mut cells = [const { Cell::Null }; FETCHED_TOGETHER];
+        let mut cells = [const { ColumnValue::Null }; FETCHED_TOGETHER];
         for (cell, record) in cells.iter_mut().zip(records) {
             *cell = first.cell(record, scope);
             cell.fetch();
@@ -224,7 +224,8 @@ impl<'t, R: 'static> Query<'t, R> {
     }
 
     fn place<'r>(&self, record: &'r R, scope: &Scope<'r>) -> Placed<'r, R> {
-        let key = self.sort.as_ref().map_or(Cell::Null, |(_, column)| column.key(record, scope));
+        let key =
+            self.sort.as_ref().map_or(ColumnValue::Null, |(_, column)| column.key(record, scope));
         Placed { key, id: (self.table.id)(record), record }
     }
 

@@ -9,7 +9,7 @@ use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
-use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table};
 
 /// Reminders that are due later than this, in seconds, are not listed.
 pub const PLANNED_SECONDS: i64 = 7 * DAY;
@@ -37,27 +37,31 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
     resource: "message",
     fields: vec![
         shown("id", Kind::Reference, |entry, _| {
-            Cell::Reference(entry.message().map(|message| message.id.number()))
+            ColumnValue::Reference(entry.message().map(|message| message.id.number()))
         }),
         shown("group_id", Kind::Reference, |_, scope| {
-            Cell::Reference(Some(scope.state.catalogue.group.id.number()))
+            ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
         }),
         shown("kind", Kind::Choice(kinds), |entry, _| text(entry.kind().name())),
         shown("channel", Kind::Choice(channels), |entry, _| text(entry.kind().channel().name())),
         shown("state", Kind::Choice(states), |entry, _| text(entry.state())),
-        shown("appointment_id", Kind::Reference, |entry, _| Cell::Reference(entry.appointment())),
-        shown("recipient", Kind::Text { max: 255 }, |entry, scope| {
-            Cell::Text(entry.recipient(scope.state))
+        shown("appointment_id", Kind::Reference, |entry, _| {
+            ColumnValue::Reference(entry.appointment())
         }),
-        shown("planned_at", Kind::Moment, |entry, _| Cell::Moment(entry.planned_at())),
+        shown("recipient", Kind::Text { max: 255 }, |entry, scope| {
+            ColumnValue::Text(entry.recipient(scope.state))
+        }),
+        shown("planned_at", Kind::Moment, |entry, _| ColumnValue::Moment(entry.planned_at())),
         shown("created_at", Kind::Moment, |entry, _| {
-            Cell::Moment(entry.message().map(|message| message.created_at))
+            ColumnValue::Moment(entry.message().map(|message| message.created_at))
         }),
         shown("settled_at", Kind::Moment, |entry, _| {
-            Cell::Moment(entry.message().and_then(Message::settled_at))
+            ColumnValue::Moment(entry.message().and_then(Message::settled_at))
         }),
         shown("attempts", Kind::Integer { min: 0, max: u32::MAX as i64 }, |entry, _| {
-            entry.attempts().map_or(Cell::Null, |attempts| Cell::Integer(attempts.into()))
+            entry
+                .attempts()
+                .map_or(ColumnValue::Null, |attempts| ColumnValue::Integer(attempts.into()))
         }),
         shown("reason", Kind::Text { max: 255 }, |entry, _| text(entry.reason())),
     ],
@@ -85,13 +89,13 @@ fn channels() -> Vec<&'static str> {
 fn shown(
     name: &'static str,
     kind: Kind,
-    read: for<'a> fn(&'a Entry, &Scope<'a>) -> Cell<'a>,
+    read: for<'a> fn(&'a Entry, &Scope<'a>) -> ColumnValue<'a>,
 ) -> Field<Entry> {
     Field::derived(name, kind, Audience::Pro, read)
 }
 
-fn text(text: &str) -> Cell<'_> {
-    Cell::Text(Cow::Borrowed(text))
+fn text(text: &str) -> ColumnValue<'_> {
+    ColumnValue::Text(Cow::Borrowed(text))
 }
 
 /// A group's ledger: messages in the order they came to be, then the reminders due within a week.

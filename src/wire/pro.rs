@@ -6,7 +6,7 @@ use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, Cell, Field, Kind, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Table, plain};
 use crate::wire::value;
 
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
@@ -17,12 +17,12 @@ pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     resource: "pro",
     fields: vec![
         Field::derived("id", Kind::Id, Audience::Pro, |pro: &Pro, _| {
-            Cell::Reference(Some(pro.id.number()))
+            ColumnValue::Reference(Some(pro.id.number()))
         }),
         plain!("lastname", lastname, PRO),
         plain!("firstname", firstname, PRO),
         Field::derived("email", Kind::Email, Audience::Pro, |pro: &Pro, _| {
-            Cell::Text(pro.email.as_str().into())
+            ColumnValue::Text(pro.email.as_str().into())
         })
         .written(Audience::Store, |given, _, _, patch| {
             let email = Email::new(value::text(given)?.trim())?;

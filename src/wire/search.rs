@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 
 use crate::domain::state::refusal::Fault;
-use crate::wire::field::{Audience, Cell, Field, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, Scope, Table};
 use crate::wire::like_pattern::{finder, folded, push_folded};
 use crate::wire::params::Params;
 
@@ -60,7 +60,7 @@ impl<'t, R: 'static> Search<'t, R> {
         room.clear();
         // A line for each field, so that no word is found across two.
         for field in &self.names {
-            if let Cell::Text(text) = field.cell(record, scope) {
+            if let ColumnValue::Text(text) = field.cell(record, scope) {
                 push_folded(&text, room);
                 room.push('\n');
             }
@@ -70,18 +70,18 @@ impl<'t, R: 'static> Search<'t, R> {
         }
         let Some(wanted) = &self.digits else { return false };
         self.phones.iter().any(|field| match field.cell(record, scope) {
-            Cell::Text(phone) => {
+            ColumnValue::Text(phone) => {
                 room.clear();
                 room.extend(phone.chars().filter(char::is_ascii_digit));
                 wanted.find(room.as_bytes()).is_some()
             }
-            Cell::Null
-            | Cell::Integer(_)
-            | Cell::Number(_)
-            | Cell::Boolean(_)
-            | Cell::Moment(_)
-            | Cell::Civil(_)
-            | Cell::Reference(_) => false,
+            ColumnValue::Null
+            | ColumnValue::Integer(_)
+            | ColumnValue::Number(_)
+            | ColumnValue::Boolean(_)
+            | ColumnValue::Moment(_)
+            | ColumnValue::Civil(_)
+            | ColumnValue::Reference(_) => false,
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
-use crate::wire::column_value::Cell;
+use crate::wire::column_value::ColumnValue;
 use crate::wire::datetime::{LocalTimes, local_text};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
@@ -290,7 +290,8 @@ pub fn explanation(
         let (rule, mut message) = errors::obstacle(found, scope.zone, audience);
         if let (Obstacle::Taken { id, .. }, Audience::Pro | Audience::Store) = (found, audience)
             && let Some(row) = scope.state.rows.get(id)
-            && let Some(Cell::Text(text)) = VEVENT.field("text").map(|field| field.cell(row, scope))
+            && let Some(ColumnValue::Text(text)) =
+                VEVENT.field("text").map(|field| field.cell(row, scope))
             && !text.is_empty()
         {
             message = format!("{message}: {text}");

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Keeps the first `most` of all it is shown, in an order. It holds at most twice as many, and all it is shown costs
 /// about one comparison each once it is full.
-pub(super) struct Foremost<T, C> {
+pub(super) struct TopK<T, C> {
     /// How many are wanted; at least 1.
     most: usize,
     compare: C,
@@ -14,7 +14,7 @@ pub(super) struct Foremost<T, C> {
     bounded: bool,
 }
 
-impl<T, C: Fn(&T, &T) -> Ordering> Foremost<T, C> {
+impl<T, C: Fn(&T, &T) -> Ordering> TopK<T, C> {
     /// Nothing seen yet of so many that may come. Room is made for all that can be kept at once: to grow would hold the
     /// old and the new side by side.
     pub(super) fn new(most: usize, coming: usize, compare: C) -> Self {
@@ -61,7 +61,7 @@ mod tests {
             mut items in prop::collection::vec(0..50_u8, 0..200),
             most in 1..60_usize,
         ) {
-            let mut foremost = Foremost::new(most, items.len(), u8::cmp);
+            let mut foremost = TopK::new(most, items.len(), u8::cmp);
             items.iter().for_each(|item| foremost.offer(*item));
             items.sort_unstable();
             items.truncate(most);

@@ -18,7 +18,7 @@ use crate::wire::appointment::APPOINTMENT;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::message::MESSAGE;
@@ -237,7 +237,7 @@ fn default<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
     let scope = Scope::of(&nowhere).at(Instant(0));
     let cell = field.cell(&table.blank, &scope);
     // A stand-in for a reference that every object has.
-    if matches!(cell, Cell::Reference(Some(1))) { 1.into() } else { cell.json(scope.zone) }
+    if matches!(cell, ColumnValue::Reference(Some(1))) { 1.into() } else { cell.json(scope.zone) }
 }
 
 fn is_null(value: &Value) -> bool {

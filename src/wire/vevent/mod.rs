@@ -22,7 +22,7 @@ use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{Civil, DAY, Instant};
 use crate::wire::customfield::CustomMember;
 use crate::wire::datetime;
-use crate::wire::field::{Audience, Cell, Field, Kind, Scope, Table, fields};
+use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table, fields};
 
 /// The `type` of an availability. Spec 2.7.
 pub const AVAILABILITY: &str = "VfreebusyEvent";
@@ -74,19 +74,19 @@ pub fn start(row: &Vevent, zone: Zone) -> Instant {
 fn given<R: 'static>(
     name: &'static str,
     kind: Kind,
-    read: impl for<'a> Fn(&'a R, &Scope<'a>) -> Cell<'a> + Send + Sync + 'static,
+    read: impl for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
 ) -> Field<R> {
     Field::derived(name, kind, Audience::Pro, read).given_by(Audience::Pro)
 }
 
 /// A text that few events have.
-fn rare(row: &Vevent, read: for<'a> fn(&'a Rare) -> &'a str) -> Cell<'_> {
-    Cell::Text(Cow::Borrowed(row.rare.as_deref().map_or("", read)))
+fn rare(row: &Vevent, read: for<'a> fn(&'a Rare) -> &'a str) -> ColumnValue<'_> {
+    ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", read)))
 }
 
 /// A boolean of appointments, false of all else.
-fn flag(row: &Vevent, read: fn(&Appointment) -> bool) -> Cell<'_> {
-    Cell::Boolean(row.appointment().is_some_and(read))
+fn flag(row: &Vevent, read: fn(&Appointment) -> bool) -> ColumnValue<'_> {
+    ColumnValue::Boolean(row.appointment().is_some_and(read))
 }
 
 fn common() -> Vec<Field<Vevent>> {
@@ -95,32 +95,32 @@ fn common() -> Vec<Field<Vevent>> {
         Audience::Pro,
         [
             given("calendar_id", Kind::Reference, |row: &Vevent, _| {
-                Cell::Reference(Some(row.calendar_id.number()))
+                ColumnValue::Reference(Some(row.calendar_id.number()))
             }),
             given("start", Kind::Moment, |row: &Vevent, _| match row.appointment() {
-                Some(appointment) => Cell::Moment(Some(appointment.start)),
-                None => Cell::Civil(row.series().map(Series::start)),
+                Some(appointment) => ColumnValue::Moment(Some(appointment.start)),
+                None => ColumnValue::Civil(row.series().map(Series::start)),
             }),
             given("end", Kind::Moment, |row: &Vevent, _| match row.appointment() {
-                Some(appointment) => Cell::Moment(Some(appointment.interval().end)),
-                None => Cell::Civil(row.series().map(Series::end)),
+                Some(appointment) => ColumnValue::Moment(Some(appointment.interval().end)),
+                None => ColumnValue::Civil(row.series().map(Series::end)),
             }),
             given("taker", Kind::Text { max: 255 }, |row, _| rare(row, |rare| rare.taker.as_str())),
             given("colorref", Kind::Colour, |row, _| {
                 rare(row, |rare| rare.colorref.as_ref().map_or("", Colour::as_str))
             }),
             given("text", Kind::Text { max: 65_535 }, shown_text),
-            given("deleted", Kind::Boolean, |row: &Vevent, _| Cell::Boolean(row.deleted)),
+            given("deleted", Kind::Boolean, |row: &Vevent, _| ColumnValue::Boolean(row.deleted)),
         ]
     )
 }
 
 /// An appointment's text holds its client's names.
-fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> Cell<'a> {
+fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> ColumnValue<'a> {
     match row.appointment() {
         Some(appointment) => {
             let fiche = scope.state.fiches.get(&appointment.fiche_id);
-            Cell::Text(fiche.map_or_else(String::new, |fiche| fiche.names()).into())
+            ColumnValue::Text(fiche.map_or_else(String::new, |fiche| fiche.names()).into())
         }
         None => rare(row, |rare| rare.text.as_str()),
     }
@@ -129,19 +129,21 @@ fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> Cell<'a> {
 fn appointment() -> Vec<Field<Vevent>> {
     vec![
         given("intervention_id", Kind::Reference, |row: &Vevent, _| {
-            Cell::Reference(Some(row.appointment().map_or(0, |a| a.intervention_id.number())))
+            ColumnValue::Reference(Some(
+                row.appointment().map_or(0, |a| a.intervention_id.number()),
+            ))
         }),
         given("fiche_id", Kind::Reference, |row: &Vevent, _| {
-            Cell::Reference(Some(row.appointment().map_or(0, |a| a.fiche_id.number())))
+            ColumnValue::Reference(Some(row.appointment().map_or(0, |a| a.fiche_id.number())))
         }),
         given("state", Kind::Integer { min: 0, max: 3 }, |row: &Vevent, _| {
-            Cell::Integer(row.appointment().map_or(State::default(), |a| a.state).number())
+            ColumnValue::Integer(row.appointment().map_or(State::default(), |a| a.state).number())
         }),
         Field::derived("mailtime", Kind::Moment, Audience::Pro, |row, scope| {
-            Cell::Moment(shown(row, scope, Channel::Mail))
+            ColumnValue::Moment(shown(row, scope, Channel::Mail))
         }),
         Field::derived("smstime", Kind::Moment, Audience::Pro, |row, scope| {
-            Cell::Moment(shown(row, scope, Channel::Sms))
+            ColumnValue::Moment(shown(row, scope, Channel::Sms))
         }),
         given("smsreminder", Kind::Boolean, |row, _| flag(row, |a| a.smsreminder)),
         given("from_web", Kind::Boolean, |row, _| flag(row, |a| a.from_web)),
@@ -152,7 +154,7 @@ fn appointment() -> Vec<Field<Vevent>> {
             rare(row, |rare| rare.websource.as_str())
         }),
         Field::derived("key", Kind::Text { max: 20 }, Audience::Pro, |row: &Vevent, _| {
-            Cell::Text(Cow::Borrowed(row.appointment().map_or("", |a| a.key.as_str())))
+            ColumnValue::Text(Cow::Borrowed(row.appointment().map_or("", |a| a.key.as_str())))
         })
         .given_by(Audience::Store),
     ]
@@ -161,30 +163,30 @@ fn appointment() -> Vec<Field<Vevent>> {
 fn other_kinds() -> Vec<Field<Vevent>> {
     vec![
         given("availableInterventions", Kind::Text { max: 65_535 }, |row, _| {
-            Cell::Text(permits(row).into())
+            ColumnValue::Text(permits(row).into())
         }),
         given("type", Kind::Text { max: 20 }, |row: &Vevent, _| {
-            Cell::Text(Cow::Borrowed(match row.kind {
+            ColumnValue::Text(Cow::Borrowed(match row.kind {
                 VeventKind::Availability(_) => AVAILABILITY,
                 VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => "",
             }))
         }),
         given("note", Kind::Boolean, |row: &Vevent, _| {
-            Cell::Boolean(matches!(row.kind, VeventKind::Note(_)))
+            ColumnValue::Boolean(matches!(row.kind, VeventKind::Note(_)))
         }),
         given("rrule", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
             let rule = row.series().and_then(Series::rule);
-            Cell::Text(rule.map_or_else(String::new, ToString::to_string).into())
+            ColumnValue::Text(rule.map_or_else(String::new, ToString::to_string).into())
         }),
         given("repeat_exceptions", Kind::Text { max: 65_535 }, |row: &Vevent, _| {
-            Cell::Text(
+            ColumnValue::Text(
                 row.series()
                     .map_or_else(String::new, |series| series.exceptions().to_string())
                     .into(),
             )
         }),
         Field::derived("repeat_until", Kind::Moment, Audience::Pro, |row: &Vevent, _| {
-            Cell::Moment(row.series().and_then(Series::repeat_until))
+            ColumnValue::Moment(row.series().and_then(Series::repeat_until))
         }),
     ]
 }
@@ -204,19 +206,21 @@ fn shown(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
 }
 
 /// Whether a reminder has left for the start that the appointment has; null for all else.
-fn was_sent(row: &Vevent, channel: Channel) -> Cell<'static> {
-    row.appointment().map_or(Cell::Null, |appointment| {
-        Cell::Boolean(appointment.reminders.of(channel).settled == Settled::Sent(appointment.start))
+fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
+    row.appointment().map_or(ColumnValue::Null, |appointment| {
+        ColumnValue::Boolean(
+            appointment.reminders.of(channel).settled == Settled::Sent(appointment.start),
+        )
     })
 }
 
 /// What export needs beyond what professionals see. Contract 11.
 fn store() -> Vec<Field<Vevent>> {
-    let stored = |name, kind, read: for<'a> fn(&'a Vevent, &Scope<'a>) -> Cell<'a>| {
+    let stored = |name, kind, read: for<'a> fn(&'a Vevent, &Scope<'a>) -> ColumnValue<'a>| {
         Field::derived(name, kind, Audience::Store, read).given_by(Audience::Store)
     };
     let utc = |moment: Option<Instant>| {
-        Cell::Text(
+        ColumnValue::Text(
             moment.map_or_else(String::new, |moment| datetime::text(zone::utc_of(moment))).into(),
         )
     };
@@ -234,7 +238,7 @@ fn store() -> Vec<Field<Vevent>> {
         stored("civil_start", Kind::CivilMoment, |row, scope| {
             // Only where the clock's rules have changed since does it say more than the instant.
             let differs = |a: &&Appointment| a.civil_start != scope.zone.civil_of(a.start);
-            Cell::Civil(row.appointment().filter(differs).map(|a| a.civil_start))
+            ColumnValue::Civil(row.appointment().filter(differs).map(|a| a.civil_start))
         }),
         stored("mail_sent", Kind::Boolean, |row, _| was_sent(row, Channel::Mail)),
         stored("sms_sent", Kind::Boolean, |row, _| was_sent(row, Channel::Sms)),
