@@ -19,7 +19,7 @@ use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
 use crate::store::generation::{
     self, Current, Generation, Layout, journal_path, set_current, snapshots_path,
 };
-use crate::store::io_throttle::{Pace, read_ahead};
+use crate::store::io_throttle::{IoThrottle, read_ahead};
 use crate::store::journal;
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
@@ -263,7 +263,7 @@ impl Compaction<'_> {
             None => {
                 let current = self.generations.current.generation;
                 let path = snapshots_path(&self.generations.directory, current);
-                read_ahead(&path, &mut Pace::new())?;
+                read_ahead(&path, &mut IoThrottle::new())?;
                 Snapshots::open(Database::open(&path)?, current.0)?
             }
         };

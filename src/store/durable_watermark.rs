@@ -31,7 +31,7 @@ pub(super) struct Marked {
 
 /// The file `mark` of a data directory.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct DurableWatermark {
     path: PathBuf,
     /// Preallocated, so that a write changes no metadata.
     file: File,
@@ -43,7 +43,7 @@ pub(super) struct Mark {
     unsynced: bool,
 }
 
-impl Mark {
+impl DurableWatermark {
     /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
     pub(super) fn create(directory: &Path, marked: Marked) -> Result<Self, StoreError> {
         let path = directory.join("mark");
@@ -107,7 +107,7 @@ impl Mark {
         self.counter > 1
     }
 
-    /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`Mark::sync`].
+    /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`DurableWatermark::sync`].
     pub(super) fn put(&mut self, marked: Marked) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
@@ -166,35 +166,39 @@ mod tests {
     fn a_mark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
         let mut mark =
-            Mark::create(directory.path(), Marked { clean: true, ..Marked::default() }).unwrap();
+            DurableWatermark::create(directory.path(), Marked { clean: true, ..Marked::default() })
+                .unwrap();
         assert!(!mark.was_completed());
         for batch in 1..=3 {
             mark.put(at(batch)).unwrap();
-            assert_eq!(Mark::open(directory.path()).unwrap().marked(), at(batch));
+            assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked(), at(batch));
         }
         mark.put(Marked { clean: true, ..at(3) }).unwrap();
         mark.sync().unwrap();
-        let mark = Mark::open(directory.path()).unwrap();
+        let mark = DurableWatermark::open(directory.path()).unwrap();
         assert!(mark.marked().clean && mark.was_completed());
     }
 
     #[test]
     fn a_torn_slot_leaves_the_other() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark = Mark::create(directory.path(), Marked::default()).unwrap();
+        let mut mark = DurableWatermark::create(directory.path(), Marked::default()).unwrap();
         mark.put(at(1)).unwrap();
         mark.put(at(2)).unwrap();
         spoil(directory.path(), mark.counter % 2);
-        let mut reopened = Mark::open(directory.path()).unwrap();
+        let mut reopened = DurableWatermark::open(directory.path()).unwrap();
         assert_eq!(reopened.marked(), at(1));
         reopened.put(at(3)).unwrap();
         assert_eq!(
-            Mark::open(directory.path()).unwrap().marked(),
+            DurableWatermark::open(directory.path()).unwrap().marked(),
             at(3),
             "the torn slot is the next one written"
         );
         spoil(directory.path(), 0);
         spoil(directory.path(), 1);
-        assert!(matches!(Mark::open(directory.path()), Err(StoreError::Damaged { .. })));
+        assert!(matches!(
+            DurableWatermark::open(directory.path()),
+            Err(StoreError::Damaged { .. })
+        ));
     }
 }

@@ -12,14 +12,14 @@ use crate::store::files::entries;
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 
 /// How far a piece has come.
-pub(super) struct Pace {
+pub(super) struct IoThrottle {
     /// When it began.
     began: Stopwatch,
     /// Bytes of it that are done.
     bytes: usize,
 }
 
-impl Pace {
+impl IoThrottle {
     /// At the beginning of a piece.
     pub(super) fn new() -> Self {
         Self { began: Stopwatch::now(), bytes: 0 }
@@ -55,7 +55,7 @@ fn pause(length: Duration) {
 /// # Errors
 ///
 /// When a file cannot be read.
-pub(super) fn read_ahead(directory: &Path, pace: &mut Pace) -> Result<(), StoreError> {
+pub(super) fn read_ahead(directory: &Path, pace: &mut IoThrottle) -> Result<(), StoreError> {
     let mut piece = vec![0; PIECE_BYTES];
     for path in entries(directory)?.into_iter().filter(|path| path.is_file()) {
         let mut file = File::open(&path).map_err(StoreError::io("open", &path))?;

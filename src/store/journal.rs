@@ -10,7 +10,7 @@ use crate::store::batch::{self, chunk_key};
 use crate::store::codec::{self, STORE_FORMAT};
 use crate::store::compaction::{Generations, NextJournal, Turned};
 use crate::store::database::Database;
-use crate::store::durable_watermark::{Mark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Marked};
 use crate::store::error::{Place, StoreError};
 use crate::store::files::{DirectoryLock, sync_directory};
 use crate::store::record::{BatchNumber, Positions, Record};
@@ -121,7 +121,7 @@ pub struct SledLog {
     /// The journal that batches go to: the newest.
     pub(super) journal: Database,
     /// Never ahead of what is on disk.
-    pub(super) mark: Mark,
+    pub(super) mark: DurableWatermark,
     /// Where each stream stands, counting what is on disk only; keeps a gap from ever being written.
     pub(super) positions: Positions,
     /// The last batch on disk.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::store::batch::chunk_key;
 use crate::store::creation::NewGeneration;
 use crate::store::database::Database;
-use crate::store::durable_watermark::{Mark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Marked};
 use crate::store::error::{Place, StoreError};
 use crate::store::files::{DirectoryLock, forget_cached, found};
 use crate::store::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
@@ -51,7 +51,7 @@ pub struct Store {
     lock: DirectoryLock,
     /// What `CURRENT` names.
     current: Current,
-    mark: Mark,
+    mark: DurableWatermark,
 }
 
 impl Store {
@@ -67,7 +67,7 @@ impl Store {
         if generation::current(directory)?.is_some() {
             return Ok(false);
         }
-        let what = match Mark::open(directory) {
+        let what = match DurableWatermark::open(directory) {
             Ok(mark) if mark.was_completed() => {
                 "it is missing, but the mark beside it shows that a store was completed"
             }
@@ -100,10 +100,10 @@ impl Store {
     }
 
     pub(super) fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Self, StoreError> {
-        let mut mark = Mark::open(directory)?;
+        let mut mark = DurableWatermark::open(directory)?;
         if !mark.marked().clean {
             forget_cached(directory)?;
-            mark = Mark::open(directory)?;
+            mark = DurableWatermark::open(directory)?;
         }
         let Some(current) = generation::current(directory)? else {
             return Err(StoreError::Empty { directory: directory.to_owned() });

@@ -14,7 +14,7 @@ use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use crate::store::database::{Database, Entries, Entry};
 use crate::store::error::{Place, StoreError};
 use crate::store::files::forget_cached;
-use crate::store::io_throttle::{PIECE_BYTES, Pace, read_ahead};
+use crate::store::io_throttle::{IoThrottle, PIECE_BYTES, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
@@ -64,7 +64,7 @@ pub(super) struct SnapshotsWriter {
     /// A stream begun and not finished; the seal refuses to close over it.
     unfinished: Option<Stream>,
     /// For a writer that leaves the disk to others after each part.
-    pace: Option<Pace>,
+    pace: Option<IoThrottle>,
 }
 
 /// Writes one stream's snapshot, frame by frame. Nothing of it counts before [`SnapshotWriter::finish`].
@@ -98,7 +98,7 @@ impl SnapshotsWriter {
 
     /// The same writer, paced.
     pub(super) fn in_pauses(self) -> Self {
-        Self { pace: Some(Pace::new()), ..self }
+        Self { pace: Some(IoThrottle::new()), ..self }
     }
 
     /// Begins the snapshot of `stream`, which has none in this generation yet.
@@ -162,7 +162,7 @@ impl SnapshotsWriter {
 /// # Errors
 ///
 /// [`StoreError::Damaged`] where the disk gives back something else than was written.
-fn verify(path: &Path, generation: u64, mut pace: Option<Pace>) -> Result<(), StoreError> {
+fn verify(path: &Path, generation: u64, mut pace: Option<IoThrottle>) -> Result<(), StoreError> {
     forget_cached(path)?;
     if let Some(pace) = &mut pace {
         read_ahead(path, pace)?;

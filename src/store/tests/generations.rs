@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::compaction::copied;
 use super::*;
 use crate::store::batch::{self, chunk_key};
-use crate::store::durable_watermark::Mark;
+use crate::store::durable_watermark::DurableWatermark;
 use crate::store::generation::{self, Current, Generation};
 use crate::store::journal;
 
@@ -306,7 +306,7 @@ fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
     assert_eq!(seen.records, []);
     let mut log = recovered.into_log().unwrap();
     assert_eq!(log.append(&[Record { epoch: 2, ..record(1, 41, 5) }]).unwrap(), BatchNumber(3));
-    assert_eq!(Mark::open(directory.path()).unwrap().marked().batch, BatchNumber(3));
+    assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked().batch, BatchNumber(3));
 }
 
 #[test]

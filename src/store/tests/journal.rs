@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::batch::{self, chunk_key};
-use crate::store::durable_watermark::{Mark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Marked};
 use crate::store::files::entries;
 
 fn three_batches() -> Vec<Vec<Record>> {
@@ -165,7 +165,7 @@ fn a_flipped_byte_is_refused_with_its_place() {
 #[test]
 fn a_batch_that_the_mark_does_not_know_is_refused() {
     let directory = written(&three_batches(), true);
-    let mut mark = Mark::open(directory.path()).unwrap();
+    let mut mark = DurableWatermark::open(directory.path()).unwrap();
     mark.put(Marked { crc: mark.marked().crc ^ 1, ..mark.marked() }).unwrap();
     assert!(matches!(
         refusal(directory.path()),
@@ -205,7 +205,7 @@ fn after_a_failed_sync_everything_is_refused() {
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
     assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })));
     assert!(matches!(log.close(), Err(StoreError::Poisoned { .. })));
-    let mark = Mark::open(directory.path()).unwrap().marked();
+    let mark = DurableWatermark::open(directory.path()).unwrap().marked();
     assert_eq!((mark.batch, mark.clean), (BatchNumber(3), false));
 }
 
