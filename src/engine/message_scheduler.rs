@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::domain::messaging::delivery::Item;
-use crate::domain::messaging::outbox::{Channel, Message as Letter, Progress};
+use crate::domain::messaging::outbox::{Channel, Message as OutgoingMessage, Progress};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
@@ -286,7 +286,7 @@ impl State {
     }
 
     /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
-    fn is_under_way(&self, group: GroupId, message: &Letter) -> bool {
+    fn is_under_way(&self, group: GroupId, message: &OutgoingMessage) -> bool {
         let reminder =
             message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
         let items = [Some(Item::Message(message.id)), reminder];
@@ -295,7 +295,12 @@ impl State {
 
     /// When a message is due, but not before `earliest`. What is claimed and not under way was left so by a server that
     /// ended; a time more than a day ahead was set by a clock that was ahead.
-    fn due_of(&self, group: GroupId, message: &Letter, earliest: Instant) -> Option<Instant> {
+    fn due_of(
+        &self,
+        group: GroupId,
+        message: &OutgoingMessage,
+        earliest: Instant,
+    ) -> Option<Instant> {
         let far = self.parts.engine.clock().now().plus_seconds(DAY);
         match &message.progress {
             Progress::Waiting { not_before, .. } if *not_before > far => Some(earliest),
@@ -310,7 +315,7 @@ impl State {
     }
 
     /// Puts a message where it is due.
-    fn plan_message(&mut self, group: GroupId, message: &Letter, earliest: Instant) {
+    fn plan_message(&mut self, group: GroupId, message: &OutgoingMessage, earliest: Instant) {
         let due = self.due_of(group, message, earliest);
         self.plan((group, Item::Message(message.id)), due);
     }

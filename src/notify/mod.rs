@@ -87,7 +87,7 @@ impl Carriers {
         let identity = format!("slotbook-test-{}", now.0);
         match (to.contains('@'), &self.mail, &self.sms) {
             (true, Some(smtp), _) => {
-                smtp.send(&outgoing_message::Letter::test(to, TEXT), &identity, now).await
+                smtp.send(&outgoing_message::OutgoingMessage::test(to, TEXT), &identity, now).await
             }
             (false, _, Some(gateway)) => gateway.send(to, "", TEXT, &identity).await,
             (true, None, _) => refused("no SMTP server is configured: give --smtp-host"),

@@ -4,7 +4,7 @@ use crate::notify::calendar::Method;
 
 /// A mail to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Letter {
+pub(super) struct OutgoingMessage {
     /// The address it goes to.
     pub(super) to: String,
     /// Whose name stands before the address it comes from.
@@ -23,7 +23,7 @@ pub(super) struct Letter {
     pub(super) unsubscribe: Option<String>,
 }
 
-impl Letter {
+impl OutgoingMessage {
     /// A mail that says one sentence.
     pub(super) fn test(to: &str, sentence: &str) -> Self {
         Self {

@@ -16,7 +16,7 @@ use crate::notify::Frame;
 use crate::notify::calendar::{Entry, Method, ics};
 use crate::notify::gsm;
 use crate::notify::links;
-use crate::notify::outgoing_message::Letter;
+use crate::notify::outgoing_message::OutgoingMessage;
 use crate::notify::words::{Language, at, long_date, one_line, short_date, short_line};
 
 /// Characters of a name in a subject at most.
@@ -95,7 +95,11 @@ templates! {
 }
 
 /// A mail, or `None` where what it is about is gone.
-pub(super) fn letter(state: &GroupState, message: &Message, frame: Frame<'_>) -> Option<Letter> {
+pub(super) fn letter(
+    state: &GroupState,
+    message: &Message,
+    frame: Frame<'_>,
+) -> Option<OutgoingMessage> {
     let group = &state.catalogue.group;
     let language = Language::of_country(group.country.as_str());
     let (said, subjects) = said(state, message, language, frame)?;
@@ -119,7 +123,7 @@ pub(super) fn letter(state: &GroupState, message: &Message, frame: Frame<'_>) ->
     };
     let calendar =
         |subject: &Subject| Some(entry(state, message, subject, method?, frame.from, &said));
-    Some(Letter {
+    Some(OutgoingMessage {
         to: message.recipient.as_str().to_owned(),
         from_name: said.group.clone(),
         subject: one_line(&subject),

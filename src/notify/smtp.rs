@@ -13,7 +13,7 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use crate::clock;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::time::Instant;
-use crate::notify::outgoing_message::Letter;
+use crate::notify::outgoing_message::OutgoingMessage;
 use crate::notify::{deferred, refused, whole};
 
 /// Octets of a header line that servers take in any case.
@@ -103,7 +103,12 @@ impl Smtp {
     }
 
     /// Makes one attempt at a mail.
-    pub(super) async fn send(&self, letter: &Letter, identity: &str, now: Instant) -> Outcome {
+    pub(super) async fn send(
+        &self,
+        letter: &OutgoingMessage,
+        identity: &str,
+        now: Instant,
+    ) -> Outcome {
         let mail = match self.mail(letter, identity, now) {
             Ok(mail) => mail,
             Err(reason) => return refused(&reason),
@@ -122,7 +127,7 @@ impl Smtp {
     /// The mail, complete. Names in its headers are encoded, never copied.
     fn mail(
         &self,
-        letter: &Letter,
+        letter: &OutgoingMessage,
         identity: &str,
         now: Instant,
     ) -> Result<lettre::Message, String> {

@@ -16,7 +16,7 @@ pub(super) fn push_folded(text: &str, out: &mut String) {
         out.push_str(text);
         out[from..].make_ascii_lowercase();
     } else {
-        // Letter by letter, so that a part of a text folds as it does within the whole.
+        // OutgoingMessage by letter, so that a part of a text folds as it does within the whole.
         for letter in text.chars() {
             if letter.is_ascii() {
                 out.push(letter.to_ascii_lowercase())

@@ -163,7 +163,7 @@ impl Directory {
         self.pros.values().filter(move |pro| pro.works_for(group))
     }
 
-    /// The professional of an address. Letter case does not matter.
+    /// The professional of an address. OutgoingMessage case does not matter.
     #[must_use]
     pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {
         self.pros.values().find(|pro| *pro.email.folded() == *folded)

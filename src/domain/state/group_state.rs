@@ -466,7 +466,7 @@ impl GroupState {
         self.last_stamp = at;
     }
 
-    /// The live fiche of an address with the lowest id. Letter case does not matter.
+    /// The live fiche of an address with the lowest id. OutgoingMessage case does not matter.
     #[must_use]
     pub fn fiche_of_email(&self, folded: &str) -> Option<&Arc<Fiche>> {
         let first = FicheId::new(1).expect("1 is an id");
