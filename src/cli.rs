@@ -1,4 +1,4 @@
-//! The command line: serving, and the commands of the operator. Contract 11.
+//! The command line: serving, and the commands of the operator. Reference 11.
 
 mod content;
 mod maintenance;

@@ -1,4 +1,4 @@
-//! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Contract 11.
+//! The options: on the command line, in the environment, in a TOML file, or by default, in this order. Reference 11.
 
 mod values;
 

@@ -1,4 +1,4 @@
-//! Passwords: the form in which clients send them, and the form in which they are kept. Contract 3.
+//! Passwords: the form in which clients send them, and the form in which they are kept. Reference 3.
 
 use argon2::password_hash::generate_salt;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};

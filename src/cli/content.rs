@@ -1,4 +1,4 @@
-//! The whole content in and out of a store that no server uses, and the demonstration. Contract 11.
+//! The whole content in and out of a store that no server uses, and the demonstration. Reference 11.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! Looking after a store: reading all of it, and writing it elsewhere. Contract 11.
+//! Looking after a store: reading all of it, and writing it elsewhere. Reference 11.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How messages leave, by the options that hold. Contract 7, 11.
+//! How messages leave, by the options that hold. Reference 7, 11.
 
 use std::io::BufWriter;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The figures of a running server, for Prometheus. Contract 11.
+//! The figures of a running server, for Prometheus. Reference 11.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the operator asks of a store, carried out the same way whether a server runs on it or not. Contract 11.
+//! What the operator asks of a store, carried out the same way whether a server runs on it or not. Reference 11.
 //!
 //! A new request is a variant of [`Request`] and an arm of [`carry_out`]: how it reaches a running server is the socket's
 //! matter. What a request answers is bytes, which the asker prints or keeps.

@@ -1,4 +1,4 @@
-//! The operator's commands about keys and professionals. Contract 11.
+//! The operator's commands about keys and professionals. Reference 11.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;

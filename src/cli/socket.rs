@@ -1,5 +1,5 @@
 //! The way of the operator's commands to a running server: a Unix socket in the data directory, which only its owner may
-//! use. Contract 11.
+//! use. Reference 11.
 //!
 //! The asker sends one line, a [`Request`] as JSON. What comes back is lines, each a [`Reply`]: pieces of what was asked
 //! for, each followed by its bytes, then how it ended. Threads of its own serve it, so that no request of a client ever

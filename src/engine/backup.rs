@@ -1,5 +1,5 @@
 //! Another store with all that is durable at the moment, written from the published states while bookings go on. Each
-//! group stands as it did at some moment after the backup began. Contract 11.
+//! group stands as it did at some moment after the backup began. Reference 11.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! All that a store holds, read and held against its promises, without changing it. Contract 8 and 11.
+//! All that a store holds, read and held against its promises, without changing it. Reference 8, 11.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The timer: knows what is due when, wakes for the next of it, and has it sent. Contract 7.
+//! The timer: knows what is due when, wakes for the next of it, and has it sent. Reference 7.
 //!
 //! It owns no state that matters. What is due follows from the published group_states: those of the next four days stand in its
 //! queue, made again each hour and kept right by every commit. A restart begins with the same group_states, so with the same queue:

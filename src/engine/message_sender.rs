@@ -1,4 +1,4 @@
-//! One attempt at one message: claimed, looked at once more, made, and its result put into the history. Contract 7.
+//! One attempt at one message: claimed, looked at once more, made, and its result put into the history. Reference 7.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -69,7 +69,7 @@ pub struct Done {
     pub answer: Option<Arc<[u8]>>,
 }
 
-/// The wish that a command be carried out once, however often it is sent. Contract 6.
+/// The wish that a command be carried out once, however often it is sent. Reference 6.
 #[derive(Clone)]
 pub struct Once {
     /// SHA-256 over who asks of whom under which key.

@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in size, depth and time. Contract 1, 2, 10.
+//! Reading a request's body: bounded in size, depth and time. Reference 1, 2, 10.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The OpenAPI document, and the page to try the API, which loads nothing from anywhere else. Contract 11.
+//! The OpenAPI document, and the page to try the API, which loads nothing from anywhere else. Reference 11.
 
 use std::sync::LazyLock;
 

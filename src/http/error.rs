@@ -1,4 +1,4 @@
-//! An answer that says no, in the error shape. Contract 2.
+//! An answer that says no, in the error shape. Reference 2.
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -114,7 +114,7 @@ impl ApiError {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
-    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Contract 3.
+    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Reference 3.
     pub(crate) fn tells_of_a_client(&self) -> bool {
         let telling = [
             Problem::MaxRdvNumber,

@@ -1,4 +1,4 @@
-//! Whether the process is alive, and whether it serves. Contract 11.
+//! Whether the process is alive, and whether it serves. Reference 11.
 
 use axum::http::StatusCode;
 use axum::response::Response;

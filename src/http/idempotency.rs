@@ -1,4 +1,4 @@
-//! The header Idempotency-Key: the same request is carried out once, however often it is sent. Contract 6.
+//! The header Idempotency-Key: the same request is carried out once, however often it is sent. Reference 6.
 
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Number, Value};

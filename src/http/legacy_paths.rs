@@ -1,4 +1,4 @@
-//! Older paths without the group segment: which group they mean. Contract 1, spec 4.2, 4.8.
+//! Older paths without the group segment: which group they mean. Reference 1, 13.2, 13.8.
 //!
 //! There, and only there, the apikey may stand in the body next to the wrapped object.
 

@@ -1,4 +1,4 @@
-//! Who may do what: the one table from which requests are judged and documents are made. Contract 3.
+//! Who may do what: the one table from which requests are judged and documents are made. Reference 3.
 //!
 //! `data/rights.md` is this table in print, with who reads and writes which field.
 

@@ -1,4 +1,4 @@
-//! The way of a request to its handler: each check of contract 2 in its place, none twice.
+//! The way of a request to its handler: each check of Reference 2 in its place, none twice.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl GroupCall {
     }
 
     /// A professional's command, about which nobody is written to where `sendmail` stands in the body as false, beside the
-    /// object of that name or in it. Contract 7.
+    /// object of that name or in it. Reference 7.
     pub(crate) fn unless_quiet(&self, command: Command, resource: &str) -> Command {
         let within = self
             .body
@@ -203,7 +203,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// The checks in the order of contract 2: format, apikey, credentials, group, body, rights; parameters are the
+/// The checks in the order of Reference 2: format, apikey, credentials, group, body, rights; parameters are the
 /// handler's. Whether there is room for a write is asked before its body is read.
 async fn checked(
     server: Arc<Server>,
@@ -340,7 +340,7 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// Whether the caller's role may use a line of the table. Contract 3.
+/// Whether the caller's role may use a line of the table. Reference 3.
 pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), ApiError> {
     let Some(right) = permissions::of(row.operation) else { return Ok(()) };
     right.judge(&identity.caller, params.one("key").is_some()).map_err(ApiError::unauthorized)

@@ -1,4 +1,4 @@
-//! Every path and what it leads to: the one table the service is made from. Spec 4, contract 3.
+//! Every path and what it leads to: the one table the service is made from. Reference 13, 3.
 
 use std::any::Any;
 use std::future::Future;

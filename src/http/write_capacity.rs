@@ -1,4 +1,4 @@
-//! Room for a write, looked for before its body is read: what is too much costs next to nothing. Contract 2.
+//! Room for a write, looked for before its body is read: what is too much costs next to nothing. Reference 2.
 
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Engine;

@@ -1,4 +1,4 @@
-//! Text messages in the alphabet of the telephone network, of which 160 characters fit in one. Contract 7.
+//! Text messages in the alphabet of the telephone network, of which 160 characters fit in one. Reference 7.
 
 /// Characters of one message in the GSM alphabet.
 const GSM_MAX: usize = 160;

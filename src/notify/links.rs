@@ -1,4 +1,4 @@
-//! The links in mails: `PUBLIC_URL/m/<token>`, without an apikey. Contract 7.
+//! The links in mails: `PUBLIC_URL/m/<token>`, without an apikey. Reference 7.
 //!
 //! A link that cancels an appointment is made of its secret, and one that ends reminders of a proof that only the server can
 //! make: an appointment's secret is also known to whoever booked it in the client's name. So nothing has to be kept for

@@ -1,4 +1,4 @@
-//! Messages on their way out: made from the newest state, handed to an SMTP server or an SMS gateway. Contract 7.
+//! Messages on their way out: made from the newest state, handed to an SMTP server or an SMS gateway. Reference 7.
 
 mod calendar;
 mod gsm;

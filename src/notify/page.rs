@@ -1,4 +1,4 @@
-//! The pages that links lead to: one sentence and one button, in the language of the group. Contract 7.
+//! The pages that links lead to: one sentence and one button, in the language of the group. Reference 7.
 
 use askama::Template;
 

@@ -1,4 +1,4 @@
-//! What a message says, made from the newest state at each attempt. Contract 7.
+//! What a message says, made from the newest state at each attempt. Reference 7.
 
 use askama::Template;
 use sha2::{Digest as _, Sha256};

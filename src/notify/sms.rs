@@ -1,4 +1,4 @@
-//! Text messages to an HTTP gateway: a POST of JSON with a bearer token. Contract 7.
+//! Text messages to an HTTP gateway: a POST of JSON with a bearer token. Reference 7.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Mails to an SMTP server, one connection a mail. Contract 7.
+//! Mails to an SMTP server, one connection a mail. Reference 7.
 
 use std::time::Duration;
 

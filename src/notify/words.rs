@@ -2,7 +2,7 @@
 
 use crate::domain::time::{Civil, Weekday};
 
-/// The language of a group's messages. Contract 7.
+/// The language of a group's messages. Reference 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     French,
@@ -24,7 +24,7 @@ impl Language {
 }
 
 /// A group in a sentence, where the client goes: `chez Cut & Co`, `à la Mairie`. Its own preposition stands before its name
-/// where it has one, without a space behind an apostrophe. Spec 2.1.
+/// where it has one, without a space behind an apostrophe. Reference 12.1.
 #[must_use]
 pub(super) fn at(language: Language, preposition: &str, name: &str) -> String {
     let own = short_line(preposition, PREPOSITION_MAX);

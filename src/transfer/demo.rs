@@ -1,4 +1,4 @@
-//! A small town practice to try the server on, always in the midst of its week. Contract 11.
+//! A small town practice to try the server on, always in the midst of its week. Reference 11.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Content becomes a document that import restores exactly, one row a line. Contract 11.
+//! Content becomes a document that import restores exactly, one row a line. Reference 11.
 
 use std::borrow::Borrow;
 use std::io;

@@ -1,5 +1,5 @@
 //! A document becomes content: everything is checked, what is wrong is named by its place, and nothing of a wrong
-//! document is kept. Contract 11.
+//! document is kept. Reference 11.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -522,7 +522,7 @@ fn stamps<R: 'static>(
 /// each appointment.
 const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
 
-/// A reminder whose time is past is not sent any more, and has not been unless the document says so. Contract 11. Nothing
+/// A reminder whose time is past is not sent any more, and has not been unless the document says so. Reference 11. Nothing
 /// but its own time is kept of that, so that the day of the import makes no difference.
 fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now: Instant) {
     let group = &scope.state.catalogue.group;

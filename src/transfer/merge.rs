@@ -1,4 +1,4 @@
-//! The groups of a document take the place of those of the same ids; all others stay. Contract 11.
+//! The groups of a document take the place of those of the same ids; all others stay. Reference 11.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The whole content as one JSON document: out, in again exactly, and a demonstration of it. Contract 11.
+//! The whole content as one JSON document: out, in again exactly, and a demonstration of it. Reference 11.
 
 pub mod demo;
 mod document;

@@ -1,4 +1,4 @@
-//! Keys, professionals and accounts of a document, with their secrets as hashes. Contract 3, 11.
+//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3, 11.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

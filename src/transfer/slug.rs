@@ -1,4 +1,4 @@
-//! The name of a group as it can stand in an address. Contract 6.
+//! The name of a group as it can stand in an address. Reference 6.
 
 /// A slug made from `name` that is not taken yet: small letters and digits, joined by `-`.
 pub(super) fn unique(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {

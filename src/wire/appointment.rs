@@ -1,4 +1,4 @@
-//! Appointments: the body of a booking, and the record that answers it. Spec 2.8, contract 6.
+//! Appointments: the body of a booking, and the record that answers it. Reference 12.8, 6.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ pub const SHOWN_OF_FICHE: [&str; 7] =
     ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
 /// Fields of a fiche that no booking sets.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
-/// The field that an account changes only by following a link. Contract 3.
+/// The field that an account changes only by following a link. Reference 3.
 const BY_LINK: &str = "email";
 
 /// A booking as it was asked for.
@@ -392,7 +392,7 @@ fn blank() -> Vevent {
 }
 
 /// An appointment's record. A key alone sees of the fiche its id and what it `sent` itself; an account, all but what is
-/// for professionals. Both see the names that the module shows. Contract 6.
+/// for professionals. Both see the names that the module shows. Reference 6.
 ///
 /// # Panics
 /// For an event that is no appointment.

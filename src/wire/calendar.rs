@@ -1,4 +1,4 @@
-//! The fields of calendars and of their sets. Spec 2.2, 2.3, contract 3.
+//! The fields of calendars and of their sets. Reference 12.2, 12.3, 3.
 
 use std::sync::LazyLock;
 

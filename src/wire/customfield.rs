@@ -1,4 +1,4 @@
-//! Customised attributes: the fields of their definitions, and how their values stand in an object. Spec 2.9, contract 9.
+//! Customised attributes: the fields of their definitions, and how their values stand in an object. Reference 12.9, 9.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -106,7 +106,7 @@ impl<R> Clone for CustomMember<R> {
 impl<R> Copy for CustomMember<R> {}
 
 /// The customised attributes that an object gives; an empty value is `None`. Web callers' values of attributes that they
-/// may not see are ignored. Contract 9.
+/// may not see are ignored. Reference 9.
 ///
 /// # Errors
 /// A name that the group has not defined, with a value; a value of the wrong type.

@@ -1,4 +1,4 @@
-//! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Spec 1, contract 1.
+//! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Reference 1.
 
 use crate::domain::records::text::Illegal;
 use crate::domain::time::zone::{self, Zone};

@@ -1,5 +1,5 @@
-//! What callers are told when something is refused: the one table from refusals to codes, names and statuses. Spec 7,
-//! contract 2.
+//! What callers are told when something is refused: the one table from refusals to codes, names and statuses. Reference 2,
+//! Reference 2.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -221,7 +221,7 @@ pub fn no_result() -> Entry {
     Entry::new(Problem::NoResult, "there is no such thing, or it is not yours to see")
 }
 
-/// What stands in the way, as the name of its rule and in words. Contract 4, `explain`.
+/// What stands in the way, as the name of its rule and in words. Reference 4, `explain`.
 #[must_use]
 pub fn obstacle(obstacle: &Obstacle, zone: Zone, audience: Audience) -> (&'static str, String) {
     let shown = |at: &Instant| local_text(zone, *at);

@@ -1,4 +1,4 @@
-//! The client's fields. Spec 2.6, contract 3, 6, 9.
+//! The client's fields. Reference 12.6, 3, 6, 9.
 
 use std::sync::LazyLock;
 

@@ -396,7 +396,7 @@ fn exact<'o, R>(
     given.filter(|value| !value::is_empty(value))
 }
 
-/// A body's group that is not the path's, in the object that the fields stand in or around it. Contract 1.
+/// A body's group that is not the path's, in the object that the fields stand in or around it. Reference 1.
 #[must_use]
 pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.state.catalogue.group.id.number();
@@ -405,7 +405,7 @@ pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<F
         .then(|| Fault::new("group_id", format!("must be {own}, the group that it is given to")))
 }
 
-/// All fields of an object of a group: those that the system sets, then its own. Contract 1.
+/// All fields of an object of a group: those that the system sets, then its own. Reference 1.
 macro_rules! fields {
     ($record:ty, $readers:expr, [$($field:expr),* $(,)?]) => {
         vec![

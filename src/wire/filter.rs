@@ -1,4 +1,4 @@
-//! Conditions on lists: `conditions[n][field|op|value]`, all of which a record must meet. Contract 1.
+//! Conditions on lists: `conditions[n][field|op|value]`, all of which a record must meet. Reference 1.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

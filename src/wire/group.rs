@@ -1,4 +1,4 @@
-//! The group's fields. Spec 2.1, contract 3, 6.
+//! The group's fields. Reference 12.1, 3, 6.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The fields of interventions and of their sets. Spec 2.4, 2.5, contract 3.
+//! The fields of interventions and of their sets. Reference 12.4, 12.5, 3.
 
 use std::sync::LazyLock;
 

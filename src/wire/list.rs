@@ -1,4 +1,4 @@
-//! Lists: which part of which order was asked for, and the envelope it comes in. Contract 1.
+//! Lists: which part of which order was asked for, and the envelope it comes in. Reference 1.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The ledger of messages: what will go out, what went, and why something did not. Contract 7.
+//! The ledger of messages: what will go out, what went, and why something did not. Reference 7.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

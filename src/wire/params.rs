@@ -1,4 +1,4 @@
-//! The parameters of a query, as they were decoded. Contract 1.
+//! The parameters of a query, as they were decoded. Reference 1.
 
 use serde_json::{Map, Value};
 

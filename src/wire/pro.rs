@@ -1,4 +1,4 @@
-//! The fields of professionals. Spec 5, contract 3.
+//! The fields of professionals. Reference 3.3, 3.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Parameters of a query as values. Contract 1.
+//! Parameters of a query as values. Reference 1.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! `search=`: records whose name holds some words; of people also e-mail address and telephone number. Contract 1.
+//! `search=`: records whose name holds some words; of people also e-mail address and telephone number. Reference 1.
 
 use memchr::memmem::Finder;
 

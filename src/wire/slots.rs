@@ -1,4 +1,4 @@
-//! `availabletimeslots`: what is searched for, and how the answer is written. Contract 4.
+//! `availabletimeslots`: what is searched for, and how the answer is written. Reference 4.
 
 use std::io::Write as _;
 

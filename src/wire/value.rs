@@ -1,4 +1,4 @@
-//! Inputs as clients write them: numbers as strings, booleans as 1 and 0, `""` for nothing. Contract 1.
+//! Inputs as clients write them: numbers as strings, booleans as 1 and 0, `""` for nothing. Reference 1.
 
 use std::borrow::Cow;
 

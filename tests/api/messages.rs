@@ -1,4 +1,4 @@
-//! What clients are told, as far as the API shows it: the ledger, the links, and who asks for silence. Contract 7.
+//! What clients are told, as far as the API shows it: the ledger, the links, and who asks for silence. Reference 7.
 
 use std::sync::Arc;
 use std::time::Duration;

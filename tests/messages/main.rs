@@ -1,5 +1,5 @@
 //! Messages as they arrive: over a real SMTP connection and a real HTTP gateway, through restarts and all that goes wrong
-//! on the other side. Contract 7.
+//! on the other side. Reference 7.
 
 mod bursts;
 mod cancels;

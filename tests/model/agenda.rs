@@ -1,4 +1,4 @@
-//! What a professional does by hand: moves, restores, plages over everything. Contract 6.
+//! What a professional does by hand: moves, restores, plages over everything. Reference 6.
 
 use slotbook::domain::booking::bookable::{BookingMode, Obstacle};
 use slotbook::domain::records::vevent::{Permits, Vevent};

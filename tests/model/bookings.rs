@@ -1,4 +1,4 @@
-//! What a booking does, and every way it is refused. Spec 7, contract 2 and 6.
+//! What a booking does, and every way it is refused. Reference 2, 6.
 
 use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
 use slotbook::domain::identity::account::Account;

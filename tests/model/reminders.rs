@@ -1,4 +1,4 @@
-//! Which reminders leave, when, and which do not any more. Spec 2.7, contract 7.
+//! Which reminders leave, when, and which do not any more. Reference 12.7, 7.
 
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::messaging::announcement;

@@ -1,4 +1,4 @@
-//! Offered = bookable = what a naive search finds, minute by minute. Contract 4.
+//! Offered = bookable = what a naive search finds, minute by minute. Reference 4.
 
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::{BookingMode, Obstacle, bookable};

@@ -1,4 +1,4 @@
-//! Deciding a booking: the client's rules first, then which calendar can take it. Contract 2 (order), 6.
+//! Deciding a booking: the client's rules first, then which calendar can take it. Reference 2 (order), 6.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub const fn channel(caller: &Caller, from_web: bool) -> BookingMode {
 /// Decides a booking on a state whose calendars answer at once.
 ///
 /// # Errors
-/// Every refusal of spec 7, in the order of contract 2.
+/// Every refusal of Reference 2, in the order of Reference 2.
 pub fn decide(
     state: &GroupState,
     command: &BookAppointment,
@@ -178,7 +178,7 @@ fn invalid(fault: Fault) -> Refusals {
     vec![Refusal::InvalidParameter(fault)]
 }
 
-/// Whether a caller may book at all, with the module's rules or without, naming a fiche or not. Contract 6.
+/// Whether a caller may book at all, with the module's rules or without, naming a fiche or not. Reference 6.
 ///
 /// # Errors
 /// Unauthorized: what a client's account or a key alone may not do.
@@ -213,7 +213,7 @@ fn start_of(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<Instant
     Ok(start)
 }
 
-/// For whom the booking is: a fiche that is there, changed where a professional says so, or a new one. Contract 6.
+/// For whom the booking is: a fiche that is there, changed where a professional says so, or a new one. Reference 6.
 fn fiche_for(
     state: &GroupState,
     command: &BookAppointment,
@@ -291,7 +291,7 @@ fn fiche_for(
 }
 
 /// The fiche that is booked for because the caller says so or is an account; what another account calls its own is as
-/// absent to an account as what is not there. Contract 2, 6.
+/// absent to an account as what is not there. Reference 2, 6.
 fn named_fiche<'r>(
     state: &'r GroupState,
     command: &BookAppointment,
@@ -310,7 +310,7 @@ fn named_fiche<'r>(
     }
 }
 
-/// What a caller is told who names a fiche that it cannot book for. Contract 2.
+/// What a caller is told who names a fiche that it cannot book for. Reference 2.
 #[must_use]
 pub const fn not_bookable_for(caller: &Caller) -> &'static str {
     match caller {
@@ -319,7 +319,7 @@ pub const fn not_bookable_for(caller: &Caller) -> &'static str {
     }
 }
 
-/// What a booking is told that would make a client without any name. Contract 1.
+/// What a booking is told that would make a client without any name. Reference 1.
 #[must_use]
 pub fn nameless() -> Fault {
     Fault::new("fiche.lastname", "a new client needs a last or first name")
@@ -330,7 +330,7 @@ fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
 }
 
 /// What is wrong with given customised attributes: unknown names, and required ones that are missing where the object
-/// is made. Contract 9.
+/// is made. Reference 9.
 fn custom_faults(
     state: &GroupState,
     model: Model,
@@ -362,7 +362,7 @@ fn custom_faults(
     unknown.chain(missing).collect()
 }
 
-/// Customised attributes with the given values set, where the caller may set them. Contract 9.
+/// Customised attributes with the given values set, where the caller may set them. Reference 9.
 fn with_customs(
     state: &GroupState,
     model: Model,
@@ -384,7 +384,7 @@ fn with_customs(
 }
 
 /// The calendars that offer the chain: the named one whatever it offers, else every one that shows it and has an
-/// availability ahead for each leg. Contract 2, 4.
+/// availability ahead for each leg. Reference 2, 4.
 fn offering(
     state: &GroupState,
     named: Option<CalendarId>,
@@ -405,7 +405,7 @@ fn offering(
     state.catalogue.calendars.keys().copied().filter(offers).collect()
 }
 
-/// Too soon or too far only where that holds on every calendar in question. Contract 2.
+/// Too soon or too far only where that holds on every calendar in question. Reference 2.
 fn lead_times_allow(
     catalogue: &Catalogue,
     offering: &[CalendarId],
@@ -434,7 +434,7 @@ fn lead_times_allow(
 }
 
 /// SameTimeRdv, MintimeBetween, MaxRdvNumber: all that fail, together. The legs of one chain are not held against one
-/// another, and count one each. Contract 2, 6.
+/// another, and count one each. Reference 2, 6.
 fn client_rules(
     state: &GroupState,
     client: FicheId,

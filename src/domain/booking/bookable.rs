@@ -1,4 +1,4 @@
-//! May this start be given away? The one place that knows. Contract 4.
+//! May this start be given away? The one place that knows. Reference 4.
 
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
 use crate::domain::booking::taken_time::Taken;
@@ -128,7 +128,7 @@ pub enum TakenBy {
     Plage,
 }
 
-/// Why something is not offered, whatever the time. Contract 4, rule 6.
+/// Why something is not offered, whatever the time. Reference 4.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each says what it is")]
 pub enum NotOffered {
@@ -140,7 +140,7 @@ pub enum NotOffered {
     InterventionsetHidden(InterventionId),
 }
 
-/// Whether `start` may be given away for a chain on a calendar. Every rule of contract 4 but the search window, none of
+/// Whether `start` may be given away for a chain on a calendar. Every rule of Reference 4 but the search window, none of
 /// the client's own. `now` is the moment from which lead times count.
 ///
 /// # Errors
@@ -184,7 +184,7 @@ pub fn bookable(
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
 
-/// First and last start that a calendar's lead times allow. Contract 4, rule 1.
+/// First and last start that a calendar's lead times allow. Reference 4.1.
 #[must_use]
 pub fn lead_times(
     catalogue: &Catalogue,
@@ -198,7 +198,7 @@ pub fn lead_times(
     ))
 }
 
-/// What lead times say against a start. Contract 4, rule 1.
+/// What lead times say against a start. Reference 4.1.
 #[must_use]
 pub fn too_soon_or_far(
     catalogue: &Catalogue,
@@ -249,7 +249,7 @@ fn by_client(taken: Taken) -> Obstacle {
     Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
 }
 
-/// Everything live that takes some moment of `interval`: appointments, then plages. Contract 4, rule 4.
+/// Everything live that takes some moment of `interval`: appointments, then plages. Reference 4.4.
 fn taken(
     catalogue: &Catalogue,
     view: &CalendarView,

@@ -1,4 +1,4 @@
-//! Deciding a cancellation. Spec 4.8, contract 6.
+//! Deciding a cancellation. Reference 13.8, 6.
 
 use crate::domain::state::command::{CancelAppointment, CancelRight};
 use crate::domain::state::event::Event;

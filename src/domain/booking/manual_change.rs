@@ -1,4 +1,4 @@
-//! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Contract 6.
+//! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Reference 6.
 
 use crate::domain::booking::bookable::{BookingMode, Chain, Leg, Obstacle, bookable};
 use crate::domain::records::customfield::Model;
@@ -133,7 +133,7 @@ fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     ))
 }
 
-/// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Contract 6.
+/// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Reference 6.
 fn client_is_live(state: &GroupState, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
     let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else {
         return Ok(());
@@ -147,7 +147,7 @@ fn client_is_live(state: &GroupState, before: Option<&Vevent>, row: &Vevent) -> 
     Err(Fault::new("fiche_id", format!("fiche {client} is deleted: restore it first")))
 }
 
-/// An event that becomes an appointment must have what the group demands of one. Contract 9.
+/// An event that becomes an appointment must have what the group demands of one. Reference 9.
 fn demanded_customs(
     state: &GroupState,
     before: Option<&Vevent>,

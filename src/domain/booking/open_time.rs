@@ -1,4 +1,4 @@
-//! When a calendar is open, and for what: its availabilities expanded, its plages taken out. Contract 4, rules 2 to 4.
+//! When a calendar is open, and for what: its availabilities expanded, its plages taken out. Reference 4.2 to 4.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Rules {
     }
 
     /// Whether some live availability permits an intervention and has an occurrence ending after `now`: then the
-    /// intervention is offered on the calendar. Contract 4.
+    /// intervention is offered on the calendar. Reference 4.
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         self.availabilities.iter().any(|row| match &row.kind {

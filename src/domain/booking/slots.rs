@@ -1,4 +1,4 @@
-//! Every start that may be given away, found by walking sorted intervals. Contract 4.
+//! Every start that may be given away, found by walking sorted intervals. Reference 4.
 //!
 //! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
 //! the two together.
@@ -12,7 +12,7 @@ use crate::domain::time::{DAY, Instant, MINUTE};
 
 /// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending
 /// exactly when the next event begins is a fit. Lead times are measured from `now`, so a start can vanish between two
-/// calls. Spec 2.2, 2.7; contract 4.
+/// calls. Reference 12.2, 12.7; Reference 4.
 pub fn free_starts(
     catalogue: &Catalogue,
     view: &CalendarView,

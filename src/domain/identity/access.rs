@@ -1,4 +1,4 @@
-//! Who is let in: what the operator does to application keys and professionals. Contract 11.
+//! Who is let in: what the operator does to application keys and professionals. Reference 11.
 
 use std::collections::BTreeSet;
 

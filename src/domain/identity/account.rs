@@ -1,4 +1,4 @@
-//! Clients' accounts: who logs in to one group, and which fiches are its own. Contract 3.
+//! Clients' accounts: who logs in to one group, and which fiches are its own. Reference 3.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, Text};
 
-/// A client's login to one group. Contract 3.
+/// A client's login to one group. Reference 3.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The address it logs in with.

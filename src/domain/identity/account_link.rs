@@ -1,5 +1,5 @@
 //! Links mailed to the owner of an address: each is followed once, within a day, and is known only by the hash of its
-//! token. Contract 3.
+//! token. Reference 3.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::{DAY, Instant};
 
-/// How long a link can be followed, in seconds. Contract 3.
+/// How long a link can be followed, in seconds. Reference 3.
 pub const LINK_SECONDS: i64 = DAY;
 /// Links that count together and can be followed at a time.
 const TOGETHER_MAX: usize = 5;

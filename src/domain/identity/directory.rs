@@ -1,4 +1,4 @@
-//! What stands above the groups: application keys, professionals, and which group has which ids. Contract 3.
+//! What stands above the groups: application keys, professionals, and which group has which ids. Reference 3.
 
 use imbl::OrdMap;
 

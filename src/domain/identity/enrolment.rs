@@ -1,4 +1,4 @@
-//! Deciding what clients do about their accounts: asking for a link, and following it. Contract 3.
+//! Deciding what clients do about their accounts: asking for a link, and following it. Reference 3.
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};

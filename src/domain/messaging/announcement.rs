@@ -1,4 +1,4 @@
-//! Which messages an event causes: those to the client whose appointment it makes, changes or cancels. Contract 7.
+//! Which messages an event causes: those to the client whose appointment it makes, changes or cancels. Reference 7.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Deciding whether a message may leave now, and what came of it. Contract 7.
+//! Deciding whether a message may leave now, and what came of it. Reference 7.
 //!
 //! Every attempt is claimed first, by the newest state of all, and its result is put into the history as well. What is not
 //! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.

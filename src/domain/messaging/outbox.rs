@@ -1,4 +1,4 @@
-//! Messages to clients, as state: what is to be sent, what is under way, what came of it. Contract 7.
+//! Messages to clients, as state: what is to be sent, what is under way, what came of it. Reference 7.
 //!
 //! A message is part of the event that causes it, so that a crash leaves neither without the other. Whoever decides such
 //! an event makes the messages with [`Outbox::draft`] and either wraps the event, `event.announced_by(messages)`, or
@@ -54,7 +54,7 @@ pub struct Message {
 /// What a message is about. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Content {
-    /// A link by which the owner of an address proves to be it. Goes whatever the group's settings are. Contract 3.
+    /// A link by which the owner of an address proves to be it. Goes whatever the group's settings are. Reference 3.
     AccountLink {
         /// What following it does.
         purpose: LinkPurpose,

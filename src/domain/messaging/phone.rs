@@ -1,4 +1,4 @@
-//! Telephone numbers in the form that gateways take. Spec 2.1 `country_code`.
+//! Telephone numbers in the form that gateways take. Reference 12.1 `country_code`.
 
 /// A number as it is dialled from anywhere, `+` and digits, where it can be told: `+` stands before its first digit, or it
 /// begins with `00`, or the group has a default prefix. Otherwise its digits as they are. Of several numbers in one text it

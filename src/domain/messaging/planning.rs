@@ -1,4 +1,4 @@
-//! Which reminders an appointment is to have, and when: from the newest state alone. Contract 7.
+//! Which reminders an appointment is to have, and when: from the newest state alone. Reference 7.
 //!
 //! A time counts only if it lies after the last change that moved it: the making of the appointment, a move, a
 //! restoration, a setting of the group, a client who can be reached again. So nobody is written to about what would have
@@ -59,7 +59,7 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
     appointment.reminders.of(channel).since.max(group).max(fiche)
 }
 
-/// When a reminder of an appointment leaves, or left; `None` when none will, or when it was too late. Spec 2.7 `mailtime`
+/// When a reminder of an appointment leaves, or left; `None` when none will, or when it was too late. Reference 12.7 `mailtime`
 /// and `smstime`.
 #[must_use]
 pub fn shown(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {

@@ -1,4 +1,4 @@
-//! When a reminder leaves: pure times, whoever is to receive it. Contract 7.
+//! When a reminder leaves: pure times, whoever is to receive it. Reference 7.
 
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, HOUR, Instant, MINUTE};
@@ -11,7 +11,7 @@ pub const SMS_DAY_ENDS: i64 = 19 * HOUR;
 const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 
 /// When the e-mail reminder of an appointment starting at `start` is due: `mailreminder_minutes` elapsed minutes earlier.
-/// `None` when that setting is 0, which asks for no reminder. Contract 7.
+/// `None` when that setting is 0, which asks for no reminder. Reference 7.
 ///
 /// ```
 /// use slotbook::domain::messaging::reminder::mail_time;
@@ -26,7 +26,7 @@ pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
 
 /// When the text message of an appointment starting at `start` is due: `smsreminder_minutes` elapsed minutes earlier if
 /// clocks then show 09:00 to 18:59:59, otherwise at 18:30 on the day before the appointment's local day. `None` when
-/// that setting is 0. Contract 7.
+/// that setting is 0. Reference 7.
 ///
 /// ```
 /// use slotbook::domain::messaging::reminder::sms_time;
@@ -50,7 +50,7 @@ pub fn sms_time(zone: Zone, start: Instant, smsreminder_minutes: u32) -> Option<
     Some(zone.instant_of(eve.midnight().plus_seconds(SMS_EVE)))
 }
 
-/// Whether text messages may leave at that local time: from 09:00 up to, not including, 19:00. Contract 7.
+/// Whether text messages may leave at that local time: from 09:00 up to, not including, 19:00. Reference 7.
 #[must_use]
 pub fn is_sms_hour(local: Civil) -> bool {
     let second = local.second_of_day();

@@ -1,4 +1,4 @@
-//! Calendars and the sets that may hold them. Spec 2.2, 2.3.
+//! Calendars and the sets that may hold them. Reference 12.2, 12.3.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,10 @@ use crate::domain::time::Instant;
 /// A display order; ties are broken by id.
 pub type Sort = Bounded<-2_147_483_648, 2_147_483_647>;
 
-/// Minutes of lead time, at most ten years. Contract 10.
+/// Minutes of lead time, at most ten years. Reference 10.
 pub type LeadMinutes = Bounded<0, 5_256_000>;
 
-/// An agenda: one hour of it is given away once. Spec 2.2.
+/// An agenda: one hour of it is given away once. Reference 12.2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -64,7 +64,7 @@ impl Calendar {
     }
 }
 
-/// A category of calendars. Spec 2.3.
+/// A category of calendars. Reference 12.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,

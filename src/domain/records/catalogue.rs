@@ -79,7 +79,7 @@ impl Catalogue {
     }
 
     /// Takes a category of interventions out; its interventions go on without one, and what the module did not show
-    /// because of the set stays hidden. Contract 6.
+    /// because of the set stays hidden. Reference 6.
     ///
     /// # Panics
     /// Where there is no such set.
@@ -112,7 +112,7 @@ impl Catalogue {
             .find(|c| c.model == model && c.name == name && !c.deleted)
     }
 
-    /// The attributes that an object of a model must have when it is made. Contract 9.
+    /// The attributes that an object of a model must have when it is made. Reference 9.
     pub fn demanded(&self, model: Model, by_pro: bool) -> impl Iterator<Item = CustomName> + '_ {
         let counts = move |c: &&Arc<Customfield>| {
             // Nobody can be asked for what they are not shown.
@@ -122,7 +122,7 @@ impl Catalogue {
         self.customfields.values().filter(counts).map(|c| c.name)
     }
 
-    /// The legs of a chain of interventions, in the order asked for. Contract 4.
+    /// The legs of a chain of interventions, in the order asked for. Reference 4.
     ///
     /// # Errors
     /// No intervention at all, one that the group does not have, or, through the module, more than the group's
@@ -162,7 +162,7 @@ impl Catalogue {
     }
 
     /// Why the module does not show an intervention, if it does not: it is deleted, or it or its set has a blank
-    /// publicname. Contract 4, rule 6.
+    /// publicname. Reference 4.6.
     #[must_use]
     pub fn intervention_hidden(&self, id: InterventionId) -> Option<NotOffered> {
         let Some(intervention) = self.interventions.get(&id) else {
@@ -194,7 +194,7 @@ impl Catalogue {
         }
     }
 
-    /// Everything of contract 4, rule 6, that keeps a chain from being offered on a calendar, whatever the time.
+    /// Everything of Reference 4.6, that keeps a chain from being offered on a calendar, whatever the time.
     pub fn not_offered(
         &self,
         calendar: CalendarId,

@@ -1,4 +1,4 @@
-//! Customised attributes: their names, their definitions and their values. Spec 2.9, contract 9.
+//! Customised attributes: their names, their definitions and their values. Reference 12.9, 9.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use crate::domain::records::ids::CustomfieldId;
 use crate::domain::records::text::{LongText, Text};
 use crate::domain::time::{Civil, Instant};
 
-/// A system name such as `str0`. Spec 2.9.
+/// A system name such as `str0`. Reference 12.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CustomName {
     kind: CustomKind,
     index: u8,
 }
 
-/// The type of a customised attribute, given by its name. Spec 2.9.
+/// The type of a customised attribute, given by its name. Reference 12.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CustomKind {
     /// `bool0` to `bool9`.
@@ -146,7 +146,7 @@ impl Model {
     }
 }
 
-/// The definition of a customised attribute. Spec 2.9.
+/// The definition of a customised attribute. Reference 12.9.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,

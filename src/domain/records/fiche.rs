@@ -1,4 +1,4 @@
-//! The client's record. Spec 2.6.
+//! The client's record. Reference 12.6.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, LongText, Name, Text};
 use crate::domain::time::{Civil, Instant};
 
-/// A client of the group. Spec 2.6.
+/// A client of the group. Reference 12.6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -67,7 +67,7 @@ impl Fiche {
     }
 
     /// Whether reminders reach the client by a channel: it accepts them, is not deleted, and has an address or a number.
-    /// Contract 7.
+    /// Reference 7.
     #[must_use]
     pub fn can_be_reached(&self, channel: Channel) -> bool {
         !self.deleted
@@ -97,14 +97,14 @@ impl Fiche {
         }
     }
 
-    /// Last name as it is shown: a deleted fiche's begins with `$`. Spec 2.6.
+    /// Last name as it is shown: a deleted fiche's begins with `$`. Reference 12.6.
     #[must_use]
     pub fn shown_lastname(&self) -> Cow<'_, str> {
         let lastname = self.lastname.as_str();
         if self.deleted { format!("${lastname}").into() } else { lastname.into() }
     }
 
-    /// The names that an appointment's text holds. Spec 2.7.
+    /// The names that an appointment's text holds. Reference 12.7.
     #[must_use]
     pub fn names(&self) -> String {
         let lastname = self.shown_lastname();

@@ -1,4 +1,4 @@
-//! The group: the shop itself, and the settings that all its calendars share. Spec 2.1.
+//! The group: the shop itself, and the settings that all its calendars share. Reference 12.1.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::domain::records::text::{Bounded, Colour, Illegal, Name, ReminderLead,
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 
-/// A company, shop or office. Contract 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
+/// A company, shop or office. Reference 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -43,11 +43,11 @@ pub struct Group {
     pub display_intervention_price: bool,
     pub currency_code: Currency,
     pub validate_email: bool,
-    /// A slug made from the name, unique in the store. Contract 6.
+    /// A slug made from the name, unique in the store. Reference 6.
     pub urlname: Text<255>,
-    /// Fewest minutes between two appointments of one client; 0 asks for none. Contract 6.
+    /// Fewest minutes between two appointments of one client; 0 asks for none. Reference 6.
     pub mintime_between: Bounded<0, 5_256_000>,
-    /// Most upcoming appointments of one client; 0 for no limit. Contract 6.
+    /// Most upcoming appointments of one client; 0 for no limit. Reference 6.
     pub maxrdv_number: Bounded<0, 1_000_000>,
     pub created_at: Instant,
     pub updated_at: Instant,
@@ -112,7 +112,7 @@ impl Group {
     }
 }
 
-/// The currency prices are shown in. Spec 2.1.
+/// The currency prices are shown in. Reference 12.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "ISO 4217 codes")]
 pub enum Currency {
@@ -156,7 +156,7 @@ impl Currency {
     }
 }
 
-/// Colours of the module, as the JSON text they were given in. Spec 2.1.
+/// Colours of the module, as the JSON text they were given in. Reference 12.1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usercolors(Text<255>);

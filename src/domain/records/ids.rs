@@ -37,24 +37,24 @@ macro_rules! id {
 }
 
 id! {
-    /// A group: a shop, a practice, a town hall. Spec 2.1.
+    /// A group: a shop, a practice, a town hall. Reference 12.1.
     GroupId,
-    /// A calendar of a group. Spec 2.2.
+    /// A calendar of a group. Reference 12.2.
     CalendarId,
-    /// A category of calendars. Spec 2.3.
+    /// A category of calendars. Reference 12.3.
     CalendarsetId,
-    /// A service that can be booked. Spec 2.4.
+    /// A service that can be booked. Reference 12.4.
     InterventionId,
-    /// A category of interventions. Spec 2.5.
+    /// A category of interventions. Reference 12.5.
     InterventionsetId,
-    /// A client record. Spec 2.6.
+    /// A client record. Reference 12.6.
     FicheId,
-    /// An event of a calendar; an appointment's id is its vevent's. Spec 2.7.
+    /// An event of a calendar; an appointment's id is its vevent's. Reference 12.7.
     VeventId,
-    /// A definition of a customised attribute. Spec 2.9.
+    /// A definition of a customised attribute. Reference 12.9.
     CustomfieldId,
-    /// A professional: a person who logs in to run groups. Spec 5.
+    /// A professional: a person who logs in to run groups. Reference 3.3.
     ProId,
-    /// A message of a group, in the order in which they came to be. Contract 7.
+    /// A message of a group, in the order in which they came to be. Reference 7.
     MessageId,
 }

@@ -1,4 +1,4 @@
-//! Interventions and the sets that may hold them. Spec 2.4, 2.5.
+//! Interventions and the sets that may hold them. Reference 12.4, 12.5.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::domain::records::ids::{InterventionId, InterventionsetId};
 use crate::domain::records::text::{Bounded, Colour, LongText, Name, Text};
 use crate::domain::time::Instant;
 
-/// A service that clients book. Spec 2.4.
+/// A service that clients book. Reference 12.4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -53,7 +53,7 @@ impl Intervention {
     }
 }
 
-/// A category of interventions. Spec 2.5.
+/// A category of interventions. Reference 12.5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,

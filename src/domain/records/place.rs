@@ -1,4 +1,4 @@
-//! Where a client is to go. Spec 2.1, 2.2, 2.3.
+//! Where a client is to go. Reference 12.1, 12.2, 12.3.
 
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::catalogue::Catalogue;

@@ -1,4 +1,4 @@
-//! Deciding what a professional changes in the group's records: whole rows, made and changed one at a time. Contract 6.
+//! Deciding what a professional changes in the group's records: whole rows, made and changed one at a time. Reference 6.
 
 use std::fmt;
 

@@ -16,12 +16,12 @@ impl Illegal {
     }
 }
 
-/// Text of at most `MAX` Unicode characters; newline and tab are its only control characters. Contract 10.
+/// Text of at most `MAX` Unicode characters; newline and tab are its only control characters. Reference 10.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text<const MAX: usize>(Box<str>);
 
-/// A name: like [`Text`], without any control character. Contract 10.
+/// A name: like [`Text`], without any control character. Reference 10.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name<const MAX: usize>(Box<str>);
@@ -166,7 +166,7 @@ impl fmt::Debug for Email {
 pub struct Colour([u8; 7]);
 
 impl Colour {
-    /// The colour of an intervention that was given none. Spec 2.4.
+    /// The colour of an intervention that was given none. Reference 12.4.
     pub const DEFAULT: Self = Self(*b"#dddddd");
 
     /// The colour, if it is one.
@@ -227,7 +227,7 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
     }
 }
 
-/// How long before an appointment a reminder goes out: 0 for never, or 60 to `MAX` minutes. Spec 2.1, 8.
+/// How long before an appointment a reminder goes out: 0 for never, or 60 to `MAX` minutes. Reference 12.1, 10.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,4 +1,4 @@
-//! The events of a calendar, of four kinds. Spec 2.7.
+//! The events of a calendar, of four kinds. Reference 12.7.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
 
-/// An event of a calendar. Spec 2.7.
+/// An event of a calendar. Reference 12.7.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vevent {
     /// Its id; an appointment's is the appointment's.
@@ -84,7 +84,7 @@ pub struct Availability {
     pub permits: Permits,
 }
 
-/// Which interventions an availability may be used for. Spec 2.7 `availableInterventions`.
+/// Which interventions an availability may be used for. Reference 12.7 `availableInterventions`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Permits {
     /// Every intervention.
@@ -94,7 +94,7 @@ pub enum Permits {
 }
 
 impl Permits {
-    /// Only these interventions; all of them when the list is empty. Spec 2.7.
+    /// Only these interventions; all of them when the list is empty. Reference 12.7.
     #[must_use]
     pub fn only(mut ids: Vec<InterventionId>) -> Self {
         ids.sort_unstable();
@@ -137,7 +137,7 @@ impl Rare {
     }
 }
 
-/// Whether the client came. Spec 3.
+/// Whether the client came. Reference 12.7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum State {
     /// 0: no value, in progress.
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-/// What is known of the reminders of an appointment beyond what follows from settings. Contract 7.
+/// What is known of the reminders of an appointment beyond what follows from settings. Reference 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminders {
     /// The e-mail reminder.
@@ -222,7 +222,7 @@ impl Reminders {
     }
 }
 
-/// The secret of an appointment: 20 random letters and digits. Contract 6.
+/// The secret of an appointment: 20 random letters and digits. Reference 6.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key([u8; Self::LENGTH]);
 

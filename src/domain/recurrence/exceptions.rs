@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::time::CivilDay;
 
-/// Most dates that `repeat_exceptions` may hold. Contract 5.
+/// Most dates that `repeat_exceptions` may hold. Reference 5.
 pub const EXCEPTIONS_MAX: usize = 3_000;
 
 /// The local dates whose occurrences are removed from a series, ascending and each once. Cheap to clone.
 ///
 /// Read from the text of `repeat_exceptions` by [`str::parse`]: dates `YYYY-mm-dd 00:00:00` or `YYYY-mm-dd`, separated by
-/// commas, in any order. Its `Display` is that text, in order. Spec 2.7.
+/// commas, in any order. Its `Display` is that text, in order. Reference 12.7.
 ///
 /// ```
 /// use slotbook::domain::recurrence::Exceptions;

@@ -21,7 +21,7 @@ impl Series {
     /// The occurrences whose start on the wall clock lies in `from <= start < to`, ascending, exceptions left out.
     ///
     /// Among them may be one whose end instant is not after its start, where a clock change swallowed it, and the
-    /// zero-length ones of a note. Costs what the window holds, however long ago the series began. Contract 5.
+    /// zero-length ones of a note. Costs what the window holds, however long ago the series began. Reference 5.
     ///
     /// ```
     /// use slotbook::domain::recurrence::Series;
@@ -60,7 +60,7 @@ impl Series {
 
     /// The occurrences that share a moment with `from <= t < to`, ascending, exceptions left out. Merely touching the
     /// window is not meeting it, and an occurrence whose end instant is not after its start meets nothing: it neither
-    /// blocks nor permits. Contract 1 and 5.
+    /// blocks nor permits. Reference 1, 5.
     pub fn occurrences_meeting(
         &self,
         zone: Zone,
@@ -90,7 +90,7 @@ impl Series {
     }
 
     /// Whether some occurrence, not excepted, ends after `instant` (and after its own start, so never one of a note).
-    /// An availability for which this is false of now offers nothing more. Contract 4.
+    /// An availability for which this is false of now offers nothing more. Reference 4.
     #[must_use]
     pub fn has_occurrence_ending_after(&self, zone: Zone, instant: Instant) -> bool {
         self.occurrences_meeting(zone, instant, INSTANT_MAX).next().is_some()

@@ -1,4 +1,4 @@
-//! The obsolete repeat fields, translated to a rule. Spec 2.7, contract 5.
+//! The obsolete repeat fields, translated to a rule. Reference 12.7, 5.
 
 use std::num::NonZeroU32;
 

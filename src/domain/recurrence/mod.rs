@@ -1,4 +1,4 @@
-//! Events that repeat: which days, and at which instants. Spec 2.7, contract 5.
+//! Events that repeat: which days, and at which instants. Reference 12.7, 5.
 //!
 //! A [`Series`] is an event with its rule and its exceptions. Its occurrences are found on the wall clock and then turned
 //! into instants, so that a shop that opens at nine does so all year. Nothing is stored of them: those of any window are
@@ -79,7 +79,7 @@ impl Series {
     /// The event itself is always the first occurrence and counts, whether or not the rule falls on its day. Exceptions
     /// remove occurrences that start on that day, the event itself included, and what they remove still counts. An
     /// occurrence that starts exactly at UNTIL belongs to the series, unless the one before it, excepted or not, ends
-    /// there. Occurrences that would not be over by the end of 9999 do not exist. Contract 5.
+    /// there. Occurrences that would not be over by the end of 9999 do not exist. Reference 5.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Series {
         Self::checked(zone, Stored { start, end, rule, exceptions })
     }
 
-    /// The note on `day`, which starts and ends at its midnight, repeated by `rule`. See [`Series::new`]. Spec 2.7.
+    /// The note on `day`, which starts and ends at its midnight, repeated by `rule`. See [`Series::new`]. Reference 12.7.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Series {
         &self.exceptions
     }
 
-    /// The instant of the rule's UNTIL, where it has one: `repeat_until`, once shown on the group's clocks. Spec 2.7.
+    /// The instant of the rule's UNTIL, where it has one: `repeat_until`, once shown on the group's clocks. Reference 12.7.
     #[must_use]
     pub fn repeat_until(&self) -> Option<Instant> {
         match self.rule?.end() {

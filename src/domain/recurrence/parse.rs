@@ -1,4 +1,4 @@
-//! The text of `rrule`, read strictly: each rule that it can break is named with its key. Spec 2.7, contract 5.
+//! The text of `rrule`, read strictly: each rule that it can break is named with its key. Reference 12.7, 5.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;

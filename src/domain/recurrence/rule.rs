@@ -9,7 +9,7 @@ use crate::domain::recurrence::parse::RuleError;
 use crate::domain::time::zone;
 use crate::domain::time::{CivilDay, Instant, Weekday};
 
-/// How an event repeats: a pattern of days, every how many periods, and until when. Spec 2.7.
+/// How an event repeats: a pattern of days, every how many periods, and until when. Reference 12.7.
 ///
 /// Read from the text of `rrule` by [`str::parse`]; its `Display` is that text again in one order of keys, FREQ,
 /// INTERVAL (left out when 1), COUNT or UNTIL, BYDAY.

@@ -21,7 +21,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 
-/// Who asks. Contract 3.
+/// Who asks. Reference 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// An application by its key alone, on behalf of anybody.
@@ -54,7 +54,7 @@ pub enum Command {
     },
 }
 
-/// Book one or several interventions in a row. Spec 2.8, contract 6.
+/// Book one or several interventions in a row. Reference 12.8, 6.
 #[derive(Clone, Debug)]
 pub struct BookAppointment {
     /// Who asks.
@@ -132,7 +132,7 @@ impl<R> fmt::Debug for Patch<R> {
     }
 }
 
-/// Cancel an appointment. Spec 4.8.
+/// Cancel an appointment. Reference 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
     /// Which.
@@ -182,7 +182,7 @@ pub struct BookingDraws {
     pub order: u64,
 }
 
-/// Make, change or delete an event by a professional's hand. Spec 4.7, contract 6.
+/// Make, change or delete an event by a professional's hand. Reference 13.7, 6.
 #[derive(Clone, Debug)]
 pub enum PutVevent {
     /// A new event.
@@ -249,7 +249,7 @@ pub struct VeventDraws {
     pub key: Key,
 }
 
-/// Make or change one row of the group's records. Contract 6.
+/// Make or change one row of the group's records. Reference 6.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the record of its name")]
 pub enum RecordChange {
@@ -273,7 +273,7 @@ pub struct Put<R: Record> {
     pub fields: Patch<R>,
 }
 
-/// Mail the owner of an address a link, where one is due. Contract 3.
+/// Mail the owner of an address a link, where one is due. Reference 3.
 #[derive(Clone, Debug)]
 pub struct AskLink {
     /// Where to.
@@ -299,7 +299,7 @@ pub enum LinkWish {
     },
 }
 
-/// Follow a link. Contract 3.
+/// Follow a link. Reference 3.
 #[derive(Clone)]
 pub struct FollowLink {
     /// The SHA-256 of its token.

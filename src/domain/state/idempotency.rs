@@ -1,4 +1,4 @@
-//! IdempotencyRecords that are given again: what requests under an Idempotency-Key were told. Contract 6.
+//! IdempotencyRecords that are given again: what requests under an Idempotency-Key were told. Reference 6.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! What every state has to keep, checked from the outside: no hour is given away twice, and nothing refers to what is
-//! not there. Contract 8.
+//! not there. Reference 8.
 
 use std::fmt;
 

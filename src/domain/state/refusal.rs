@@ -1,4 +1,4 @@
-//! A rule's no to a caller, with the numbers a person would ask for. Spec 7.
+//! A rule's no to a caller, with the numbers a person would ask for. Reference 2.
 
 use crate::domain::booking::bookable::Obstacle;
 use crate::domain::records::ids::VeventId;
@@ -28,7 +28,7 @@ impl Fault {
     }
 }
 
-/// Why a command is not carried out. Each is the client's fact; none is a failure of ours. Spec 7, contract 2.
+/// Why a command is not carried out. Each is the client's fact; none is a failure of ours. Reference 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// 1: the caller may not do this; says what would be needed.

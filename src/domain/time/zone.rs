@@ -51,7 +51,7 @@ impl Zone {
     /// The instant at which the zone's clocks show `civil`.
     ///
     /// A time that clocks skip in spring names the instant that the offset before the gap gives: 02:30 of a gap from
-    /// 02:00 to 03:00 is the instant shown as 03:30. A time shown twice in autumn names its first pass. Contract 1
+    /// 02:00 to 03:00 is the instant shown as 03:30. A time shown twice in autumn names its first pass. Reference 1
     /// (RFC 5545). Times outside 1970 to 9999 take the nearest known offset.
     ///
     /// ```
@@ -76,7 +76,7 @@ impl Zone {
     }
 
     /// Whether the civil time shown at `instant` names that very instant: false exactly on the second pass of a repeated
-    /// hour, whose times name the first pass. Contract 4, rule 5.
+    /// hour, whose times name the first pass. Reference 4.5.
     #[must_use]
     #[inline]
     pub fn names_itself(self, instant: Instant) -> bool {
@@ -85,7 +85,7 @@ impl Zone {
     }
 
     /// The stretches that meet `window` and whose times the clocks have shown before: the second passes of repeated
-    /// hours, ascending. Contract 4, rule 5.
+    /// hours, ascending. Reference 4.5.
     pub fn second_passes(self, window: Interval) -> impl Iterator<Item = Interval> {
         let spans = &self.0.spans;
         let first = spans.partition_point(|span| span.instant_from <= window.start.0);

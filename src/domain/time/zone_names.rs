@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::time::zone::Zone;
 
 /// A name a group's `timezone` may have, such as `Paris`. Only names of the table exist. Its order is the table's,
-/// which runs from west to east. Stored and transferred as the name. Spec 2.1.1.
+/// which runs from west to east. Stored and transferred as the name. Reference 12.1.1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub struct ZoneName(u8);

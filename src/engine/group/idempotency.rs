@@ -1,5 +1,5 @@
 //! What is done under an Idempotency-Key is done once: the answer is made with the event, and goes to disk in it.
-//! Contract 6.
+//! Reference 6.
 
 use std::sync::Arc;
 

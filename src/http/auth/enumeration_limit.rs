@@ -1,5 +1,5 @@
 //! Against guessing who is whose client: a refusal that tells of a client is counted, by e-mail address and by source
-//! address, where the key alone asks. Contract 3.
+//! address, where the key alone asks. Reference 3.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Against guessing passwords: failures are counted by e-mail address and source address. Contract 3.
+//! Against guessing passwords: failures are counted by e-mail address and source address. Reference 3.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Who asks: the application by its key, the professional or the client's account by HTTP Basic or a session. Spec 5,
-//! contract 3.
+//! Who asks: the application by its key, the professional or the client's account by HTTP Basic or a session. Reference 3.3,
+//! Reference 3.
 
 pub(crate) mod enumeration_limit;
 pub(crate) mod login_limit;
@@ -209,7 +209,7 @@ impl AuthRequest<'_> {
     }
 
     /// The account of an address where no group is named: in the only group of the key, else in the only group that has
-    /// one. Contract 3.
+    /// one. Reference 3.
     pub(crate) fn only_account(&self, email: &str, apikey: [u8; 32]) -> Option<Candidate> {
         let mut found = self.accounts_of(email, apikey);
         let first = found.next();
@@ -418,7 +418,7 @@ impl Authenticator {
         self.sessions.find(asked.headers, (asked.published, asked.directory), asked.now)
     }
 
-    /// A change that a browser sends with a cookie must be asked for by a page of ours. Contract 3.
+    /// A change that a browser sends with a cookie must be asked for by a page of ours. Reference 3.
     ///
     /// # Errors
     /// 403 for any other.

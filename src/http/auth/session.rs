@@ -1,4 +1,4 @@
-//! Sessions: who has logged in, kept in memory and ended by a restart. Spec 5, contract 3.
+//! Sessions: who has logged in, kept in memory and ended by a restart. Reference 3.3, 3.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Person;
 
-/// Seconds of inactivity that end a session. Spec 5.6.
+/// Seconds of inactivity that end a session. Reference 3.3.
 const IDLE_SECONDS_MAX: i64 = 3_600;
 /// Sessions at most; beyond, whoever has been idle longest is logged out.
 const SESSIONS_MAX: usize = 100_000;

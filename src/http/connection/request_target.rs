@@ -1,4 +1,4 @@
-//! Request targets as clients write them: `conditions[0][op]=>=` goes without percent signs too. Contract 1.
+//! Request targets as clients write them: `conditions[0][op]=>=` goes without percent signs too. Reference 1.
 //!
 //! hyper refuses a request line whose target holds bytes that no URI may hold, and says nothing but 400. So they are
 //! percent-encoded before hyper reads them: in the target alone, never in a header and never in a body.

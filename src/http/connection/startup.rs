@@ -1,4 +1,4 @@
-//! What is answered while the store is still being read: alive, and not ready. Contract 11.
+//! What is answered while the store is still being read: alive, and not ready. Reference 11.
 
 use std::convert::Infallible;
 use std::future::Future;

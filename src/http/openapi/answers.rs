@@ -113,7 +113,7 @@ pub(crate) fn not_ready() -> Response {
         .build()
 }
 
-/// What may come with the end of an event. Contract 7.
+/// What may come with the end of an event. Reference 7.
 pub(crate) fn quiet() -> RequestBody {
     let body = Content::new(Some(object().property("sendmail", sendmail()).build()));
     RequestBodyBuilder::new()
@@ -227,7 +227,7 @@ fn of_json(schema: RefOr<Schema>) -> RequestBody {
         .build()
 }
 
-/// Who is to have an account. Contract 3.
+/// Who is to have an account. Reference 3.
 fn address() -> Object {
     let pending = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
     let pending = pending.description(Some(
@@ -238,7 +238,7 @@ fn address() -> Object {
     account.property("pendingRdv", pending).required("email").build()
 }
 
-/// What follows a link. Contract 3.
+/// What follows a link. Reference 3.
 fn token() -> Object {
     let password = text().description(Some("plain, or its SHA-1 as 40 hexadecimal digits"));
     object().property("token", text()).property("password", password).required("token").build()
@@ -331,7 +331,7 @@ fn explanation() -> Object {
     of_properties([("start", datetime()), ("calendars", list(calendar).into())])
 }
 
-/// What a booking is asked with. Contract 6.
+/// What a booking is asked with. Reference 6.
 fn booking() -> RefOr<Schema> {
     let or_nothing = |schema: RefOr<Schema>| any_of([schema, nothing().into()]);
     let client = AllOfBuilder::new()

@@ -1,4 +1,4 @@
-//! The OpenAPI document of all that is served, made from the table of routes and the tables of fields. Contract 11.
+//! The OpenAPI document of all that is served, made from the table of routes and the tables of fields. Reference 11.
 
 mod answers;
 mod operations;
@@ -193,7 +193,7 @@ fn refusals(row: &Row, told: &Told) -> Vec<u16> {
     statuses
 }
 
-/// Who may, in words, and with which credentials. Contract 3.
+/// Who may, in words, and with which credentials. Reference 3.
 fn who(right: Option<&Right>) -> (String, Vec<SecurityRequirement>) {
     let needs = |scheme: &str| SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []);
     let Some(right) = right else {

@@ -1,4 +1,4 @@
-//! The pages that links in mails lead to, beside the table of routes. Contract 7.
+//! The pages that links in mails lead to, beside the table of routes. Reference 7.
 
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,

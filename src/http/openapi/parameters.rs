@@ -1,4 +1,4 @@
-//! The parameters of queries and paths. Contract 1, 4.
+//! The parameters of queries and paths. Reference 1, 4.
 
 use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};

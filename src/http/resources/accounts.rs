@@ -1,4 +1,4 @@
-//! POST accounts and accounts/confirm: how clients get an account, and another password. Contract 3.
+//! POST accounts and accounts/confirm: how clients get an account, and another password. Reference 3.
 
 use std::net::IpAddr;
 use std::sync::Arc;

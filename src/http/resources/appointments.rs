@@ -1,4 +1,4 @@
-//! Booking, listing, reading and cancelling appointments. Spec 4.8, contract 6.
+//! Booking, listing, reading and cancelling appointments. Reference 13.8, 6.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Calendars. Spec 4.2, contract 3, 4.
+//! Calendars. Reference 13.2, 3, 4.
 
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::{CalendarsetId, InterventionId};

@@ -1,4 +1,4 @@
-//! What all records have in common: one is shown, made and changed the same way, whatever it is. Contract 1.
+//! What all records have in common: one is shown, made and changed the same way, whatever it is. Reference 1.
 
 use serde_json::{Map, Value};
 

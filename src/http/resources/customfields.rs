@@ -1,4 +1,4 @@
-//! Definitions of customised attributes. Spec 4.9, contract 9.
+//! Definitions of customised attributes. Reference 13.9, 9.
 
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};

@@ -1,4 +1,4 @@
-//! Clients. Spec 4.6, contract 3, 6.
+//! Clients. Reference 13.6, 3, 6.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
 }
 
 /// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say; another address of its own
-/// is first mailed a link. Contract 3.
+/// is first mailed a link. Reference 3.
 pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     must_be_the_callers(&call)?;
     let Caller::Account(account) = call.caller() else {

@@ -1,4 +1,4 @@
-//! Groups. Spec 4.1, contract 3.
+//! Groups. Reference 13.1, 3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

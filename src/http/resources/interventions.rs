@@ -1,4 +1,4 @@
-//! Interventions. Spec 4.4, contract 3, 4.
+//! Interventions. Reference 13.4, 3, 4.
 
 use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;

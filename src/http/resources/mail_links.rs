@@ -1,5 +1,5 @@
 //! What the links in mails lead to: a page with a button, and what the button does. Mail scanners open links, so opening one
-//! does nothing. Contract 7.
+//! does nothing. Reference 7.
 
 use std::net::IpAddr;
 use std::sync::Arc;

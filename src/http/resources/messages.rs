@@ -1,4 +1,4 @@
-//! The ledger of messages. Contract 7.
+//! The ledger of messages. Reference 7.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Professionals of a group, for one another. Contract 3.
+//! Professionals of a group, for one another. Reference 3.
 
 use std::sync::Arc;
 

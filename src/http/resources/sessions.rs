@@ -1,4 +1,4 @@
-//! POST sessions/login and sessions/logout. Spec 5, contract 3.
+//! POST sessions/login and sessions/logout. Reference 3.3, 3.
 
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;

@@ -1,4 +1,4 @@
-//! Categories of calendars and of interventions, and what a category of calendars offers. Spec 4.3, 4.5, contract 3, 4.
+//! Categories of calendars and of interventions, and what a category of calendars offers. Reference 13.3, 13.5, 3, 4.
 
 use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::ids::CalendarsetId;

@@ -1,4 +1,4 @@
-//! GET availabletimeslots. Contract 4.
+//! GET availabletimeslots. Reference 4.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Events of calendars. Spec 4.7, contract 1.
+//! Events of calendars. Reference 13.7, 1.
 
 use serde_json::{Map, Value};
 
@@ -105,7 +105,7 @@ async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
     Ok(ok(&VEVENT.render(row, &Scope::of(&done.group_state), call.audience()).into()))
 }
 
-/// The fields of an event, wrapped or bare. Contract 6.
+/// The fields of an event, wrapped or bare. Reference 6.
 fn fields(call: &GroupCall) -> Result<&Map<String, Value>, ApiError> {
     if call.body.contains_key(VEVENT.resource) {
         wrapped(&call.body, VEVENT.resource)

@@ -1,4 +1,4 @@
-//! Events as professionals and import documents write them. Which fields count depends on the kind. Contract 5, 6.
+//! Events as professionals and import documents write them. Which fields count depends on the kind. Reference 5, 6.
 
 use serde_json::{Map, Value};
 
@@ -385,7 +385,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How the event repeats: by `rrule`, else by the obsolete fields. Spec 2.7, contract 5.
+    /// How the event repeats: by `rrule`, else by the obsolete fields. Reference 12.7, 5.
     fn rule(&mut self) -> Option<Rule> {
         if self.given("rrule").is_some() {
             return self.read("rrule", |given| {

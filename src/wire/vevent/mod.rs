@@ -1,4 +1,4 @@
-//! The fields of events, of all four kinds. Spec 2.7, contract 3, 6, 7.
+//! The fields of events, of all four kinds. Reference 12.7, 3, 6, 7.
 
 mod input;
 mod revision;
@@ -24,7 +24,7 @@ use crate::wire::customfield::CustomMember;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table, fields};
 
-/// The `type` of an availability. Spec 2.7.
+/// The `type` of an availability. Reference 12.7.
 pub const AVAILABILITY: &str = "VfreebusyEvent";
 
 /// Every field of an event. It is read by [`parse`], since what a field means depends on the kind.
@@ -214,7 +214,7 @@ fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
     })
 }
 
-/// What export needs beyond what professionals see. Contract 11.
+/// What export needs beyond what professionals see. Reference 11.
 fn store() -> Vec<Field<Vevent>> {
     let stored = |name, kind, read: for<'a> fn(&'a Vevent, &Scope<'a>) -> ColumnValue<'a>| {
         Field::derived(name, kind, Audience::Store, read).given_by(Audience::Store)

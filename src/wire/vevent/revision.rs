@@ -1,4 +1,4 @@
-//! A change of an event: the fields given laid over the event as it stands. Contract 6.
+//! A change of an event: the fields given laid over the event as it stands. Reference 6.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use crate::wire::value;
 use crate::wire::vevent::VEVENT;
 use crate::wire::vevent::input::{SWALLOWED, VeventInput, parse};
 
-/// Fields that are read, though they are no columns of an event. Spec 2.7.
+/// Fields that are read, though they are no columns of an event. Reference 12.7.
 const LEGACY: [&str; 5] =
     ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday", "repeat_until"];
 
