@@ -5,6 +5,7 @@ mod bookings;
 mod cancellations;
 mod engine;
 mod idempotency;
+mod naive_agenda;
 mod reminders;
 mod replay;
 mod shop;
