@@ -1,8 +1,10 @@
-//! The rules of the tree that a compiler does not know.
+//! Rules of the tree that the compiler does not check: layers, import circles, names, wording and
+//! citations. CONTRIBUTING.md states them for people.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Each layer, and the layers of ours that it may name besides itself.
+/// Layers, and the layers each may import besides itself.
 const LAYERS: [(&str, &[&str]); 7] = [
     ("domain", &[]),
     ("store", &["domain"]),
@@ -13,79 +15,128 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("transfer", &["wire", "domain", "engine", "password"]),
 ];
 
-/// Names that belong to one place, and that place.
+/// Names that only one place may use, and that place.
 const OWNED: [(&str, &[&str]); 6] = [
     ("SystemTime", &["clock.rs"]),
     ("Utc::now", &["clock.rs"]),
     ("Local::now", &["clock.rs"]),
-    ("chrono_tz", &["domain/zone.rs"]),
+    ("chrono_tz", &["domain/time/zone.rs"]),
     ("bincode::", &["store/codec.rs"]),
     ("sled::", &["store/"]),
 ];
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+/// Words that the project's plain English does without.
+const BANNED_WORDS: [&str; 9] = [
+    "whoever",
+    "whomever",
+    "nobody",
+    "somebody",
+    "anybody",
+    "everybody",
+    "told",
+    "of ours",
+    "so many",
+];
+
+/// Words that no doc summary starts with: a summary names the thing or starts with a verb.
+const BANNED_OPENINGS: [&str; 8] =
+    ["What", "Who", "Whom", "Whose", "Whoever", "Where", "When", "How"];
+
+/// Import circles that may stay, each because its types are one idea.
+const ALLOWED_CIRCLES: [&[&str]; 0] = [];
+
+/// Longest file, in lines of code and comments without its inline tests.
+const FILE_LINES_MAX: usize = 600;
+/// Widest comment, in characters; rustfmt holds code to the same width.
+const COMMENT_WIDTH_MAX: usize = 100;
+/// Longest README: one screen and a little.
+const README_LINES_MAX: usize = 150;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
 }
 
-/// Every source file, by its path below `src`, without the tests in it.
-fn files() -> Vec<(String, String)> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("the tree is readable") {
-            let path = entry.expect("the tree is readable").path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs")
-                && path.file_name().is_some_and(|n| n != "tests.rs")
-            {
-                found.push(path);
+/// Returns every file with one of these extensions below a path of the repository, sorted.
+fn files_below(path: &str, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut open = vec![repository().join(path)];
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            for entry in std::fs::read_dir(&path).expect("the tree is readable") {
+                open.push(entry.expect("the tree is readable").path());
             }
+        } else if path.extension().is_some_and(|e| extensions.iter().any(|wanted| e == *wanted)) {
+            found.push(path);
         }
     }
-    let mut paths = Vec::new();
-    walk(&source(), &mut paths);
-    paths.sort();
-    let read = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).expect("it is text");
-        let code = text.split("#[cfg(test)]\nmod tests {").next().expect("a first part").to_owned();
-        let name = path.strip_prefix(source()).expect("below src").to_string_lossy().into_owned();
-        (name, code)
-    };
-    paths.iter().map(read).collect()
+    found.sort();
+    found
 }
 
-/// Lines of code, without comments.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("the file is text")
+}
+
+/// Returns a path as it is written in messages: relative to the repository.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(repository()).expect("the file is in the repository").display().to_string()
+}
+
+/// Source files by their path below `src`, without unit tests.
+fn sources() -> BTreeMap<String, String> {
+    let mut sources = BTreeMap::new();
+    for path in files_below("src", &["rs"]) {
+        let name = shown(&path).trim_start_matches("src/").to_owned();
+        if name.ends_with("/tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        let text = read(&path);
+        let code = text.split("#[cfg(test)]\nmod tests {").next().expect("a first part").to_owned();
+        sources.insert(name, code);
+    }
+    sources
+}
+
+/// Lines of code with their numbers, without comments.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
+/// Returns the text of a comment line, without its slashes.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let text = ["///", "//!", "//"].iter().find_map(|slashes| line.strip_prefix(slashes));
+    text.map(str::trim)
+}
+
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+}
+
 #[test]
-fn each_layer_names_only_the_layers_below_it() {
+fn each_layer_imports_only_the_layers_below_it() {
     let mut wrong = Vec::new();
-    for (name, text) in files() {
-        let Some((layer, allowed)) =
-            LAYERS.iter().find(|(layer, _)| name.starts_with(&format!("{layer}/")))
-        else {
-            continue;
-        };
-        for (number, line) in code(&text) {
+    for (name, text) in sources() {
+        let layer = LAYERS.iter().find(|(layer, _)| name.starts_with(&format!("{layer}/")));
+        let Some((layer, allowed)) = layer else { continue };
+        for (number, line) in code_lines(&text) {
             for (at, _) in line.match_indices("crate::") {
                 let rest = &line[at + "crate::".len()..];
-                let named: String =
-                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if named != *layer && !allowed.contains(&named.as_str()) {
-                    wrong.push(format!("{name}:{number}: {layer} names {named}"));
+                let imported: String = identifier_at_start(rest).to_owned();
+                if imported != *layer && !allowed.contains(&imported.as_str()) {
+                    wrong.push(format!("{name}:{number}: {layer} imports {imported}"));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_none(&wrong);
 }
 
 #[test]
-fn what_belongs_to_one_place_is_named_nowhere_else() {
+fn owned_names_are_used_only_by_their_owner() {
     let mut wrong = Vec::new();
-    for (name, text) in files() {
-        for (number, line) in code(&text) {
+    for (name, text) in sources() {
+        for (number, line) in code_lines(&text) {
             for (word, owners) in OWNED {
                 if line.contains(word) && !owners.iter().any(|owner| name.starts_with(owner)) {
                     wrong.push(format!("{name}:{number}: {word} belongs to {owners:?}"));
@@ -93,40 +144,363 @@ fn what_belongs_to_one_place_is_named_nowhere_else() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_none(&wrong);
 }
 
 #[test]
 fn the_core_is_pure() {
+    const IMPURE: [&str; 9] = [
+        "async ",
+        ".await",
+        "std::fs",
+        "std::net",
+        "std::io",
+        "std::env",
+        "std::thread",
+        "tokio",
+        "rand::",
+    ];
     let mut wrong = Vec::new();
-    for (name, text) in files().into_iter().filter(|(name, _)| name.starts_with("domain/")) {
-        for (number, line) in code(&text) {
-            for word in [
-                "async ",
-                ".await",
-                "std::fs",
-                "std::net",
-                "std::io",
-                "std::env",
-                "std::thread",
-                "tokio",
-                "rand::",
-            ] {
+    for (name, text) in sources().into_iter().filter(|(name, _)| name.starts_with("domain/")) {
+        for (number, line) in code_lines(&text) {
+            for word in IMPURE {
                 if line.contains(word) {
                     wrong.push(format!("{name}:{number}: {word}"));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_none(&wrong);
 }
 
 #[test]
-fn files_stay_short_enough_to_be_read() {
-    let long: Vec<_> = files()
-        .into_iter()
-        .map(|(name, text)| (name, text.lines().count()))
-        .filter(|(_, lines)| *lines > 600)
+fn files_and_comments_keep_their_size() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        if text.lines().count() > FILE_LINES_MAX {
+            wrong.push(format!("{name}: more than {FILE_LINES_MAX} lines"));
+        }
+        for (number, line) in (1..).zip(text.lines()) {
+            if comment(line).is_some() && line.chars().count() > COMMENT_WIDTH_MAX {
+                wrong.push(format!("{name}:{number}: comment wider than {COMMENT_WIDTH_MAX}"));
+            }
+        }
+    }
+    let readme = read(&repository().join("README.md")).lines().count();
+    if readme > README_LINES_MAX {
+        wrong.push(format!("README.md: {readme} lines, at most {README_LINES_MAX}"));
+    }
+    assert_none(&wrong);
+}
+
+/// Finds banned words in a text, as whole words and in any case. `of ours` is two of them.
+fn banned_words(line: &str) -> Vec<&'static str> {
+    let words: Vec<String> = line
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
         .collect();
-    assert!(long.is_empty(), "{long:?}");
+    let text = format!(" {} ", words.join(" "));
+    BANNED_WORDS.into_iter().filter(|word| text.contains(&format!(" {word} "))).collect()
+}
+
+/// Whether a line begins a documentation comment with a word that no summary starts with.
+fn has_banned_opening(previous: Option<&str>, line: &str) -> bool {
+    let is_doc = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("///") || line.starts_with("//!")
+    };
+    if !is_doc(line) || previous.is_some_and(is_doc) {
+        return false;
+    }
+    let first = identifier_at_start(comment(line).expect("it is a comment"));
+    BANNED_OPENINGS.contains(&first)
+}
+
+#[test]
+fn texts_are_plain_english() {
+    let mut wrong = Vec::new();
+    let mut paths = files_below("src", &["rs"]);
+    paths.extend(files_below("docs", &["md"]));
+    paths.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|f| repository().join(f)));
+    for path in paths {
+        let text = read(&path);
+        let mut previous = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let place = format!("{}:{number}", shown(&path));
+            for word in banned_words(line) {
+                // CONTRIBUTING.md names the banned words in one line of code.
+                if !(line.contains('`') && place.starts_with("CONTRIBUTING.md")) {
+                    wrong.push(format!("{place}: the word {word:?}"));
+                }
+            }
+            if place.starts_with("src/") && has_banned_opening(previous, line) {
+                wrong.push(format!("{place}: a summary names a thing or starts with a verb"));
+            }
+            previous = Some(line);
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn wording_violations_are_found() {
+    assert_eq!(banned_words("// Nobody was told, so many times."), ["nobody", "told", "so many"]);
+    assert!(banned_words("untold somebodys").is_empty());
+    assert!(has_banned_opening(None, "    /// Where it stands."));
+    assert!(has_banned_opening(Some("let x = 1;"), "//! Who may do it."));
+    assert!(!has_banned_opening(Some("/// The place"), "/// Where it stands."));
+    assert!(!has_banned_opening(None, "/// Whole rows."));
+}
+
+/// Section numbers of the headings below `docs/reference`, and the invariants of ARCHITECTURE.md.
+fn cited_targets() -> (BTreeSet<String>, BTreeSet<String>) {
+    let mut sections = BTreeSet::new();
+    for path in files_below("docs/reference", &["md"]) {
+        for line in read(&path).lines().filter(|line| line.starts_with('#')) {
+            let heading = line.trim_start_matches('#').trim_start();
+            let number = heading.split_whitespace().next().unwrap_or_default();
+            sections.insert(number.trim_end_matches('.').to_owned());
+        }
+    }
+    let architecture = read(&repository().join("ARCHITECTURE.md"));
+    let invariants = architecture
+        .split_once("## Invariants")
+        .map_or("", |(_, rest)| rest.split("\n## ").next().expect("a first part"));
+    let numbers = invariants
+        .lines()
+        .filter_map(|line| line.split_once('.').map(|(number, _)| number.trim().to_owned()))
+        .filter(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        .collect();
+    (sections, numbers)
+}
+
+/// Numbers that follow a word such as `Reference`: "4.6", or "4.6, 6.1 and 7" as three.
+fn citations<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(word) {
+        let mut rest = &text[at + word.len()..];
+        loop {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let number = rest[..end].trim_end_matches('.');
+            if number.is_empty() {
+                break;
+            }
+            found.push(number);
+            rest = &rest[end..];
+            let separators = [", ", " and ", " to "];
+            match separators.iter().find_map(|separator| rest.strip_prefix(separator)) {
+                Some(next) => rest = next,
+                None => break,
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_citation_leads_somewhere() {
+    let (sections, invariants) = cited_targets();
+    assert!(sections.contains("4.6") && invariants.contains("10"), "the targets are found");
+    let mut wrong = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        for path in files_below(folder, &["rs"]) {
+            let name = shown(&path);
+            if name == "tests/tidy.rs" {
+                continue;
+            }
+            // A citation may be broken over two lines of a comment.
+            let joined = read(&path).replace("\n", " ").replace("/// ", "").replace("//! ", "");
+            let text = joined.split_whitespace().collect::<Vec<_>>().join(" ");
+            for number in citations(&text, "Reference ") {
+                if !sections.contains(number) {
+                    wrong.push(format!("{name}: Reference {number} is no section"));
+                }
+            }
+            let cited = citations(&text, "Invariant ");
+            for number in cited.into_iter().chain(citations(&text, "Invariants ")) {
+                if !invariants.contains(number) {
+                    wrong.push(format!("{name}: Invariant {number} does not exist"));
+                }
+            }
+            for outside in ["Spec ", "Contract "] {
+                for number in citations(&text, outside) {
+                    wrong.push(format!("{name}: {outside}{number} is not in the repository"));
+                }
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn citations_are_found() {
+    assert_eq!(citations("See Reference 4.6, 6.1 and 7. More.", "Reference "), ["4.6", "6.1", "7"]);
+    assert!(citations("Reference books", "Reference ").is_empty());
+}
+
+/// Returns the identifier that a text starts with; empty where it starts with none.
+fn identifier_at_start(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Returns the paths that code names from the crate's root: those written `crate::…`, those below
+/// its own module, written `self::…`, and those of `use child::…` in a module's own file.
+fn named_paths(module: &str, code: &str) -> Vec<String> {
+    let mut starts: Vec<(String, &str)> = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        starts.push((String::new(), &code[at + "crate::".len()..]));
+    }
+    for (at, _) in code.match_indices("self::") {
+        starts.push((format!("{module}::"), &code[at + "self::".len()..]));
+    }
+    for line in code.lines() {
+        let line = line.trim_start();
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        if let Some(rest) = line.strip_prefix("use ") {
+            starts.push((format!("{module}::"), rest));
+        }
+    }
+    let mut paths = Vec::new();
+    for (base, rest) in starts {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        let (path, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        let path = format!("{base}{path}");
+        // `use crate::a::{b, C};` names each of the group.
+        let Some(group) = rest.strip_prefix('{') else {
+            paths.push(path);
+            continue;
+        };
+        let group = group.split('}').next().expect("a first part");
+        for name in group.split(',').map(|name| identifier_at_start(name.trim())) {
+            paths.push(format!("{path}{name}"));
+        }
+    }
+    paths
+}
+
+/// Returns the files that each file imports.
+fn imports(sources: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
+    let module_of =
+        |name: &str| name.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+    let modules: BTreeMap<String, &str> =
+        sources.keys().map(|name| (module_of(name), name.as_str())).collect();
+    let mut imports = BTreeMap::new();
+    for (name, text) in sources {
+        let code: Vec<&str> = code_lines(text).map(|(_, line)| line).collect();
+        let mut files = BTreeSet::new();
+        for path in named_paths(&module_of(name), &code.join("\n")) {
+            // The path names a module, or something in one: the longest prefix is the module.
+            let mut prefix = path.as_str();
+            let file = loop {
+                if let Some(file) = modules.get(prefix) {
+                    break Some(*file);
+                }
+                match prefix.rsplit_once("::") {
+                    Some((shorter, _)) => prefix = shorter,
+                    None => break None,
+                }
+            };
+            files.extend(file.filter(|file| file != name));
+        }
+        imports.insert(name.as_str(), files);
+    }
+    imports
+}
+
+/// Returns the groups of files that reach one another: each pair in a group imports the other,
+/// directly or through others of the group.
+fn circles<'n>(imports: &BTreeMap<&'n str, BTreeSet<&'n str>>) -> Vec<Vec<&'n str>> {
+    let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for start in imports.keys() {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![*start];
+        while let Some(file) = open.pop() {
+            for next in imports.get(file).into_iter().flatten() {
+                if seen.insert(*next) {
+                    open.push(next);
+                }
+            }
+        }
+        reached.insert(start, seen);
+    }
+    let mut circles: Vec<Vec<&str>> = Vec::new();
+    for start in imports.keys() {
+        if circles.iter().any(|circle| circle.contains(start)) {
+            continue;
+        }
+        let others = reached[start].iter().filter(|other| reached[*other].contains(start));
+        let circle: Vec<&str> = others.copied().collect();
+        if circle.len() > 1 {
+            circles.push(circle);
+        }
+    }
+    circles
+}
+
+#[test]
+fn no_files_import_one_another_in_a_circle() {
+    let sources = sources();
+    let mut wrong = Vec::new();
+    for circle in circles(&imports(&sources)) {
+        if !ALLOWED_CIRCLES.contains(&circle.as_slice()) {
+            wrong.push(format!("{} files: {circle:?}", circle.len()));
+        }
+    }
+    for (name, text) in &sources {
+        for (number, line) in code_lines(text) {
+            if line.contains("super::") {
+                wrong.push(format!("{name}:{number}: imports use full paths, crate::…"));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn circles_are_found() {
+    let source = |text: &str| text.to_owned();
+    let sources = BTreeMap::from([
+        ("a.rs".to_owned(), source("use crate::b::{self, Name};\n// crate::d\n")),
+        ("b.rs".to_owned(), source("use crate::{c, other};")),
+        ("c.rs".to_owned(), source("fn f() { crate::a::g() }")),
+        ("d.rs".to_owned(), source("use crate::a::Name;")),
+    ]);
+    assert_eq!(circles(&imports(&sources)), [["a.rs", "b.rs", "c.rs"]]);
+}
+
+#[test]
+fn public_types_have_names_of_their_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        for (number, line) in code_lines(&text) {
+            let line = line.trim_start();
+            let place = format!("{name}:{number}");
+            if line.contains("fn of(") || line.contains("fn of<") {
+                wrong.push(format!("{place}: `of` is no name for a function"));
+            }
+            let Some(rest) = line.strip_prefix("pub") else { continue };
+            let rest = match rest.strip_prefix('(') {
+                Some(scope) => scope.split_once(')').map_or("", |(_, rest)| rest),
+                None => rest,
+            };
+            for keyword in ["struct ", "enum ", "trait ", "type "] {
+                if let Some(rest) = rest.trim_start().strip_prefix(keyword) {
+                    places
+                        .entry(identifier_at_start(rest).to_owned())
+                        .or_default()
+                        .push(place.clone());
+                }
+            }
+        }
+    }
+    wrong.extend(
+        places
+            .into_iter()
+            .filter(|(_, places)| places.len() > 1)
+            .map(|(name, places)| format!("{name}: {places:?}")),
+    );
+    assert_none(&wrong);
 }

@@ -73,7 +73,7 @@ fn failing(
     (child, base)
 }
 
-fn strace_works() -> bool {
+pub(crate) fn strace_works() -> bool {
     let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
     works.is_ok_and(|output| output.status.success())
 }

@@ -14,6 +14,7 @@ mod kill;
 mod owners;
 mod power_cut;
 mod quarantine;
+mod reads;
 #[path = "../binary/server.rs"]
 mod server;
 mod slow;
