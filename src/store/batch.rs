@@ -3,7 +3,7 @@
 //! Chunk 0 begins with the count of chunks and the crc32 of number, count and body. The body is the count of records,
 //! then each record: format, stream, epoch, sequence, length, bytes. All numbers are big-endian.
 
-use crate::store::record::{BatchNumber, Record, Stream};
+use crate::store::record::{BatchNumber, JournalRecord, Stream};
 
 /// Largest value we give to sled. Far larger ones go to files of their own, which sled never syncs.
 pub(super) const CHUNK_BYTES: usize = 4096;
@@ -46,7 +46,7 @@ pub(super) fn chunk_of_key(key: &[u8]) -> Option<(BatchNumber, u32)> {
 }
 
 /// Packs `records` as batch `number`.
-pub(super) fn encode(number: BatchNumber, records: &[Record]) -> EncodedBatch {
+pub(super) fn encode(number: BatchNumber, records: &[JournalRecord]) -> EncodedBatch {
     let mut body = Vec::with_capacity(
         HEAD_BYTES + 4 + records.iter().map(|r| 26 + r.bytes.len()).sum::<usize>(),
     );
@@ -75,7 +75,7 @@ pub(super) fn encode(number: BatchNumber, records: &[Record]) -> EncodedBatch {
 pub(super) fn decode(
     number: BatchNumber,
     chunks: &[(u32, Vec<u8>)],
-) -> Result<(u32, Vec<Record>), BatchFault> {
+) -> Result<(u32, Vec<JournalRecord>), BatchFault> {
     let torn = BatchFault::Torn { found: chunks.len() };
     let Some((0, first)) = chunks.first() else { return Err(torn) };
     let mut head = Fields(first);
@@ -104,7 +104,7 @@ pub(super) fn decode(
     Ok((crc, records))
 }
 
-fn records(body: &[u8]) -> Option<Vec<Record>> {
+fn records(body: &[u8]) -> Option<Vec<JournalRecord>> {
     let mut fields = Fields(body);
     let mut records = Vec::new();
     for _ in 0..fields.u32()? {
@@ -113,7 +113,7 @@ fn records(body: &[u8]) -> Option<Vec<Record>> {
         let epoch = fields.u32()?;
         let sequence = fields.u64()?;
         let bytes = usize::try_from(fields.u32()?).ok()?;
-        records.push(Record {
+        records.push(JournalRecord {
             format,
             stream,
             epoch,
@@ -171,10 +171,10 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn batch() -> (EncodedBatch, Vec<Record>) {
-        let records: Vec<Record> = (1..=100)
+    fn batch() -> (EncodedBatch, Vec<JournalRecord>) {
+        let records: Vec<JournalRecord> = (1..=100)
             .map(|sequence| {
-                Record::new(
+                JournalRecord::new(
                     Stream::Directory,
                     3,
                     sequence,

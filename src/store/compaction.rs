@@ -43,7 +43,7 @@ pub struct NextJournal {
 
 /// What a turn left behind.
 #[derive(Debug)]
-pub struct Turned {
+pub struct JournalRotation {
     generation: Generation,
     /// The first batch of the new journal.
     first_batch: BatchNumber,
@@ -63,14 +63,14 @@ pub struct Compaction<'a> {
 
 /// How much room a store takes, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct StoreSizes {
     /// Snapshots of the current generation.
     pub snapshots: u64,
     /// Journals since.
     pub journals: u64,
 }
 
-impl Sizes {
+impl StoreSizes {
     /// Bytes of both.
     #[must_use]
     pub const fn sum(&self) -> u64 {
@@ -94,14 +94,14 @@ impl Sizes {
 /// # Errors
 ///
 /// [`StoreError::Empty`] without a store; a directory that cannot be read.
-pub fn sizes(directory: &Path) -> Result<Sizes, StoreError> {
+pub fn sizes(directory: &Path) -> Result<StoreSizes, StoreError> {
     let current = || {
         generation::current(directory)?
             .ok_or_else(|| StoreError::Empty { directory: directory.to_owned() })
     };
     loop {
         let named = current()?;
-        match Sizes::of(directory, named) {
+        match StoreSizes::of(directory, named) {
             // A generation that has come since has taken its place while it was looked at.
             Err(_) if current()? != named => {}
             found => return found,
@@ -115,7 +115,7 @@ impl NextJournal {
     }
 }
 
-impl Turned {
+impl JournalRotation {
     pub(super) const fn new(
         generation: Generation,
         first_batch: BatchNumber,
@@ -144,8 +144,8 @@ impl Generations {
     /// # Errors
     ///
     /// When the directory cannot be read.
-    pub fn sizes(&self) -> Result<Sizes, StoreError> {
-        Sizes::of(&self.directory, self.current)
+    pub fn sizes(&self) -> Result<StoreSizes, StoreError> {
+        StoreSizes::of(&self.directory, self.current)
     }
 
     /// Removes what a compaction that was dropped has left.
@@ -175,8 +175,8 @@ impl Generations {
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn begin(&mut self, turned: Turned) -> Result<Compaction<'_>, StoreError> {
-        let Turned { generation, first_batch, ended } = turned;
+    pub fn begin(&mut self, turned: JournalRotation) -> Result<Compaction<'_>, StoreError> {
+        let JournalRotation { generation, first_batch, ended } = turned;
         ended.close()?;
         let path = snapshots_path(&self.directory, generation);
         let writer = SnapshotsWriter::paced(Database::create(&path)?);

@@ -9,7 +9,7 @@ use crate::store::generation::COPY;
 
 /// A copy of a store that nobody serves, removed when dropped. Until then the store is locked.
 #[derive(Debug)]
-pub struct Copied {
+pub struct StoreCopy {
     path: PathBuf,
     _lock: DirectoryLock,
 }
@@ -19,12 +19,12 @@ pub struct Copied {
 /// # Errors
 ///
 /// [`StoreError::Empty`] without a store, [`StoreError::Locked`] while another process uses it; a disk without room.
-pub fn copy_to_read(directory: &Path) -> Result<Copied, StoreError> {
+pub fn copy_store(directory: &Path) -> Result<StoreCopy, StoreError> {
     if found(&directory.join("CURRENT"))?.is_none() && found(&directory.join("mark"))?.is_none() {
         return Err(StoreError::Empty { directory: directory.to_owned() });
     }
     let lock = DirectoryLock::take(directory)?;
-    let copied = Copied { path: directory.join(COPY), _lock: lock };
+    let copied = StoreCopy { path: directory.join(COPY), _lock: lock };
     if copied.path.is_dir() {
         fs::remove_dir_all(&copied.path).map_err(StoreError::io("remove", &copied.path))?;
     }
@@ -32,7 +32,7 @@ pub fn copy_to_read(directory: &Path) -> Result<Copied, StoreError> {
     Ok(copied)
 }
 
-impl Copied {
+impl StoreCopy {
     /// Where the copy is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -40,7 +40,7 @@ impl Copied {
     }
 }
 
-impl Drop for Copied {
+impl Drop for StoreCopy {
     fn drop(&mut self) {
         // What cannot be removed now is, at the next start.
         drop(fs::remove_dir_all(&self.path));

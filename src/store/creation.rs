@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::StoreError;
 use crate::store::files::{DirectoryLock, create_directory, entries};
 use crate::store::generation::{
@@ -115,7 +115,7 @@ impl NewGeneration {
         unfinished.files = Some(directory.to_owned());
         layout.remove_leftovers(None)?;
         // Before all else: snapshots without a mark may be those of a whole store that lost its files.
-        DurableWatermark::create(directory, Marked { clean: true, ..Marked::default() })?;
+        DurableWatermark::create(directory, Watermark { clean: true, ..Watermark::default() })?;
         Self::begin_in(directory, lock, BatchNumber(1), unfinished)
     }
 

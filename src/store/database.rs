@@ -209,7 +209,7 @@ fn await_release(file: &File) {
 }
 
 /// A key with its value, or why the walk ends.
-pub(super) type Entry = Result<(Vec<u8>, Vec<u8>), StoreError>;
+pub(super) type DatabaseEntry = Result<(Vec<u8>, Vec<u8>), StoreError>;
 
 /// An ascending walk over a database.
 pub(super) struct Entries<'a> {
@@ -220,7 +220,7 @@ pub(super) struct Entries<'a> {
 }
 
 impl Iterator for Entries<'_> {
-    type Item = Entry;
+    type Item = DatabaseEntry;
 
     fn next(&mut self) -> Option<Self::Item> {
         let entries = self.entries.as_mut()?;

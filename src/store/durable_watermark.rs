@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::batch::Fields;
 use crate::store::codec::STORE_FORMAT;
-use crate::store::error::{Place, StoreError};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::sync_directory;
 use crate::store::record::BatchNumber;
 
@@ -20,7 +20,7 @@ const SLOT_BYTES: usize = 27;
 
 /// What the mark says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(super) struct Watermark {
     /// The last batch known to be on disk; 0 before the first.
     pub(super) batch: BatchNumber,
     /// The checksum of that batch; 0 before the first.
@@ -36,7 +36,7 @@ pub(super) struct DurableWatermark {
     /// Preallocated, so that a write changes no metadata.
     file: File,
     /// What the newest slot says.
-    marked: Marked,
+    watermark: Watermark,
     /// Counts the writes of the mark over its life; its parity chooses the slot, the higher one is newer.
     counter: u64,
     /// Whether slots were written since the last sync.
@@ -45,19 +45,19 @@ pub(super) struct DurableWatermark {
 
 impl DurableWatermark {
     /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
-    pub(super) fn create(directory: &Path, marked: Marked) -> Result<Self, StoreError> {
+    pub(super) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let file =
             OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
         let file = file.map_err(StoreError::io("create", &path))?;
         let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
         file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
-        let mut mark = Self { path, file, marked, counter: 0, unsynced: false };
-        mark.put(marked)?;
-        mark.file.sync_all().map_err(StoreError::io("sync", &mark.path))?;
+        let mut created = Self { path, file, watermark, counter: 0, unsynced: false };
+        created.put(watermark)?;
+        created.file.sync_all().map_err(StoreError::io("sync", &created.path))?;
         sync_directory(directory)?;
-        mark.unsynced = false;
-        Ok(mark)
+        created.unsynced = false;
+        Ok(created)
     }
 
     /// Reads the newest whole slot.
@@ -67,14 +67,14 @@ impl DurableWatermark {
     /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
     pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let broken = |what| StoreError::damaged(&path, Place::Whole, what);
+        let broken = |what| StoreError::damaged(&path, DamageLocation::Whole, what);
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(broken("it is missing"));
             }
             opened => opened.map_err(StoreError::io("open", &path))?,
         };
-        let mut newest: Option<(u64, Marked)> = None;
+        let mut newest: Option<(u64, Watermark)> = None;
         for slot in 0..2 {
             let mut bytes = [0; SLOT_BYTES];
             match file.read_exact_at(&mut bytes, slot * SLOT_STRIDE) {
@@ -84,22 +84,22 @@ impl DurableWatermark {
                 }
                 Err(error) => return Err(StoreError::io("read", &path)(error)),
             }
-            let Some((format, counter, marked)) = slot_of_bytes(&bytes) else { continue };
+            let Some((format, counter, watermark)) = slot_of_bytes(&bytes) else { continue };
             if format > STORE_FORMAT {
                 return Err(StoreError::Newer { path, format, known: STORE_FORMAT });
             }
             if newest.is_none_or(|(other, _)| other < counter) {
-                newest = Some((counter, marked));
+                newest = Some((counter, watermark));
             }
         }
-        let Some((counter, marked)) = newest else {
+        let Some((counter, watermark)) = newest else {
             return Err(broken("neither of its slots is whole"));
         };
-        Ok(Self { path, file, marked, counter, unsynced: false })
+        Ok(Self { path, file, watermark, counter, unsynced: false })
     }
 
-    pub(super) const fn marked(&self) -> Marked {
-        self.marked
+    pub(super) const fn current(&self) -> Watermark {
+        self.watermark
     }
 
     /// Whether the creation of the store came to its end: it writes the mark before anything else, and again at the end.
@@ -108,14 +108,14 @@ impl DurableWatermark {
     }
 
     /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`DurableWatermark::sync`].
-    pub(super) fn put(&mut self, marked: Marked) -> Result<(), StoreError> {
+    pub(super) fn put(&mut self, watermark: Watermark) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
         self.file
-            .write_all_at(&slot_bytes(counter, marked), (counter % 2) * SLOT_STRIDE)
+            .write_all_at(&slot_bytes(counter, watermark), (counter % 2) * SLOT_STRIDE)
             .map_err(StoreError::io("write", &self.path))?;
         self.counter = counter;
-        self.marked = marked;
+        self.watermark = watermark;
         Ok(())
     }
 
@@ -129,32 +129,32 @@ impl DurableWatermark {
     }
 }
 
-fn slot_bytes(counter: u64, marked: Marked) -> [u8; SLOT_BYTES] {
+fn slot_bytes(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
     let mut bytes = [0; SLOT_BYTES];
     bytes[..2].copy_from_slice(&STORE_FORMAT.to_be_bytes());
     bytes[2..10].copy_from_slice(&counter.to_be_bytes());
-    bytes[10..18].copy_from_slice(&marked.batch.0.to_be_bytes());
-    bytes[18..22].copy_from_slice(&marked.crc.to_be_bytes());
-    bytes[22] = u8::from(marked.clean);
+    bytes[10..18].copy_from_slice(&watermark.batch.0.to_be_bytes());
+    bytes[18..22].copy_from_slice(&watermark.crc.to_be_bytes());
+    bytes[22] = u8::from(watermark.clean);
     let crc = crc32fast::hash(&bytes[..23]);
     bytes[23..].copy_from_slice(&crc.to_be_bytes());
     bytes
 }
 
-fn slot_of_bytes(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Marked)> {
+fn slot_of_bytes(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
     let mut fields = Fields(bytes);
     let (format, counter) = (fields.u16()?, fields.u64()?);
     let (batch, crc, clean) = (BatchNumber(fields.u64()?), fields.u32()?, fields.u8()? != 0);
     let whole = fields.u32()? == crc32fast::hash(&bytes[..23]) && counter > 0;
-    whole.then_some((format, counter, Marked { batch, crc, clean }))
+    whole.then_some((format, counter, Watermark { batch, crc, clean }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(batch: u64) -> Marked {
-        Marked { batch: BatchNumber(batch), crc: 77, clean: false }
+    fn at(batch: u64) -> Watermark {
+        Watermark { batch: BatchNumber(batch), crc: 77, clean: false }
     }
 
     fn spoil(directory: &Path, slot: u64) {
@@ -165,32 +165,35 @@ mod tests {
     #[test]
     fn a_mark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark =
-            DurableWatermark::create(directory.path(), Marked { clean: true, ..Marked::default() })
-                .unwrap();
-        assert!(!mark.was_completed());
+        let mut watermark = DurableWatermark::create(
+            directory.path(),
+            Watermark { clean: true, ..Watermark::default() },
+        )
+        .unwrap();
+        assert!(!watermark.was_completed());
         for batch in 1..=3 {
-            mark.put(at(batch)).unwrap();
-            assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked(), at(batch));
+            watermark.put(at(batch)).unwrap();
+            assert_eq!(DurableWatermark::open(directory.path()).unwrap().current(), at(batch));
         }
-        mark.put(Marked { clean: true, ..at(3) }).unwrap();
-        mark.sync().unwrap();
-        let mark = DurableWatermark::open(directory.path()).unwrap();
-        assert!(mark.marked().clean && mark.was_completed());
+        watermark.put(Watermark { clean: true, ..at(3) }).unwrap();
+        watermark.sync().unwrap();
+        let watermark = DurableWatermark::open(directory.path()).unwrap();
+        assert!(watermark.current().clean && watermark.was_completed());
     }
 
     #[test]
     fn a_torn_slot_leaves_the_other() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark = DurableWatermark::create(directory.path(), Marked::default()).unwrap();
-        mark.put(at(1)).unwrap();
-        mark.put(at(2)).unwrap();
-        spoil(directory.path(), mark.counter % 2);
+        let mut watermark =
+            DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
+        watermark.put(at(1)).unwrap();
+        watermark.put(at(2)).unwrap();
+        spoil(directory.path(), watermark.counter % 2);
         let mut reopened = DurableWatermark::open(directory.path()).unwrap();
-        assert_eq!(reopened.marked(), at(1));
+        assert_eq!(reopened.current(), at(1));
         reopened.put(at(3)).unwrap();
         assert_eq!(
-            DurableWatermark::open(directory.path()).unwrap().marked(),
+            DurableWatermark::open(directory.path()).unwrap().current(),
             at(3),
             "the torn slot is the next one written"
         );

@@ -47,7 +47,7 @@ pub enum StoreError {
          user: setpriv --reuid {owner} --regid {group} --clear-groups slotbook …",
         directory.display()
     )]
-    OfAnother {
+    ForeignOwner {
         /// The data directory.
         directory: PathBuf,
         /// Who owns it.
@@ -104,7 +104,7 @@ pub enum StoreError {
         /// The file or database directory concerned.
         path: PathBuf,
         /// Where in it.
-        place: Place,
+        place: DamageLocation,
         /// Which promise is broken.
         what: String,
     },
@@ -123,7 +123,7 @@ pub enum StoreError {
     },
     /// The journal lost batches that had been answered for.
     #[error(
-        "{} ends at batch {ends}, but batch {mark} was durable once: answered writes are missing{COPY_THEN_RESTORE}",
+        "{} ends at batch {ends}, but batch {watermark} was durable once: answered writes are missing{COPY_THEN_RESTORE}",
         path.display()
     )]
     JournalShort {
@@ -132,7 +132,7 @@ pub enum StoreError {
         /// The last whole batch found.
         ends: BatchNumber,
         /// The batch that the mark promises.
-        mark: BatchNumber,
+        watermark: BatchNumber,
     },
     /// A record does not continue its stream. Met on reading it is damage; met on appending, our own mistake.
     #[error(
@@ -179,7 +179,7 @@ pub enum StoreError {
 
 /// A place within a file of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DamageLocation {
     /// The file as a whole.
     Whole,
     /// The entry that says what a database is.
@@ -204,7 +204,7 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DamageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole => f.write_str("its content"),
@@ -233,7 +233,7 @@ impl StoreError {
     }
 
     /// Damage of `path` at `place`.
-    pub(super) fn damaged(path: &Path, place: Place, what: impl Into<String>) -> Self {
+    pub(super) fn damaged(path: &Path, place: DamageLocation, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), place, what: what.into() }
     }
 
@@ -250,7 +250,7 @@ impl StoreError {
 
     /// The same error, of the file in `to` of which the one in `from` is a copy.
     #[must_use]
-    pub fn of_original(mut self, from: &Path, to: &Path) -> Self {
+    pub fn with_original_path(mut self, from: &Path, to: &Path) -> Self {
         match &mut self {
             Self::Io { path, .. }
             | Self::Denied { path, .. }
@@ -264,7 +264,7 @@ impl StoreError {
                     *path = to.join(within);
                 }
             }
-            Self::OfAnother { directory, .. }
+            Self::ForeignOwner { directory, .. }
             | Self::Locked { directory, .. }
             | Self::Empty { directory }
             | Self::Occupied { directory }
@@ -286,7 +286,7 @@ impl StoreError {
     }
 
     /// Gives a visitor's [`StoreError::Rejected`] the path and place it could not know; other errors stay as they are.
-    pub(super) fn located(self, path: &Path, place: Place) -> Self {
+    pub(super) fn located(self, path: &Path, place: DamageLocation) -> Self {
         if let Self::Rejected { what } = self { Self::damaged(path, place, what) } else { self }
     }
 }

@@ -21,12 +21,12 @@ impl DirectoryLock {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Locked`] while another holds it; [`StoreError::OfAnother`] to root in another user's directory.
+    /// [`StoreError::Locked`] while another holds it; [`StoreError::ForeignOwner`] to root in another user's directory.
     pub(super) fn take(directory: &Path) -> Result<Self, StoreError> {
         let whose = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
         if rustix::process::geteuid().is_root() && whose.uid() != 0 {
             let (owner, group) = (whose.uid(), whose.gid());
-            return Err(StoreError::OfAnother { directory: directory.to_owned(), owner, group });
+            return Err(StoreError::ForeignOwner { directory: directory.to_owned(), owner, group });
         }
         let path = directory.join("lock");
         let mut file = loop {

@@ -14,7 +14,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::store::error::{Place, StoreError};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{entries, remove_directory, replace_file};
 
 /// The directory of a copy that is made to be read.
@@ -82,7 +82,7 @@ pub(super) fn current(directory: &Path) -> Result<Option<Current>, StoreError> {
     match named {
         Some(current) if current_line(current) == line => Ok(Some(current)),
         Some(_) | None => {
-            Err(StoreError::damaged(&path, Place::Whole, "it does not name a generation"))
+            Err(StoreError::damaged(&path, DamageLocation::Whole, "it does not name a generation"))
         }
     }
 }

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{self, chunk_key};
 use crate::store::codec::{self, STORE_FORMAT};
-use crate::store::compaction::{Generations, NextJournal, Turned};
+use crate::store::compaction::{Generations, JournalRotation, NextJournal};
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
-use crate::store::error::{Place, StoreError};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, sync_directory};
-use crate::store::record::{BatchNumber, Positions, Record};
+use crate::store::record::{BatchNumber, JournalRecord, Positions};
 
 /// Where records go to become durable. One writer; one batch at a time.
 pub trait Log: Send {
@@ -28,7 +28,7 @@ pub trait Log: Send {
     /// # Panics
     ///
     /// Without records: an empty batch would be a sync that nobody needs.
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError>;
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError>;
 
     /// Makes the note of how far the journal is durable survive a power cut; to be called each second. It does nothing
     /// when nothing was appended since.
@@ -36,14 +36,14 @@ pub trait Log: Send {
     /// # Errors
     ///
     /// As for [`Log::append`].
-    fn sync_mark(&mut self) -> Result<(), StoreError>;
+    fn sync_watermark(&mut self) -> Result<(), StoreError>;
 
     /// Goes on in the next journal, which is on disk already: every later batch goes there.
     ///
     /// # Errors
     ///
     /// As for [`Log::append`]. A log that keeps one journal only refuses, and goes on in it.
-    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
+    fn turn(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
         drop(next);
         Err(StoreError::rejected("this log has one journal only"))
     }
@@ -91,7 +91,7 @@ pub(super) fn create(
 ///
 /// [`StoreError::Damaged`] without a header, or with that of another generation.
 pub(super) fn header(database: &Database, generation: u64) -> Result<JournalHeader, StoreError> {
-    let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
+    let damaged = |what: String| StoreError::damaged(database.path(), DamageLocation::Header, what);
     let bytes =
         database.value(&header_key())?.ok_or_else(|| damaged("there is none".to_owned()))?;
     let header: JournalHeader =
@@ -121,7 +121,7 @@ pub struct SledLog {
     /// The journal that batches go to: the newest.
     pub(super) journal: Database,
     /// Never ahead of what is on disk.
-    pub(super) mark: DurableWatermark,
+    pub(super) watermark: DurableWatermark,
     /// Where each stream stands, counting what is on disk only; keeps a gap from ever being written.
     pub(super) positions: Positions,
     /// The last batch on disk.
@@ -149,14 +149,14 @@ impl SledLog {
     fn append_unguarded(
         &mut self,
         number: BatchNumber,
-        records: &[Record],
+        records: &[JournalRecord],
     ) -> Result<(), StoreError> {
         advance_all(&mut self.positions, self.journal.path(), number, records)?;
         let encoded = batch::encode(number, records);
         let chunks = (0..).zip(encoded.chunks);
         self.journal
             .write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
-        self.mark.put(Marked { batch: number, crc: encoded.crc, clean: false })
+        self.watermark.put(Watermark { batch: number, crc: encoded.crc, clean: false })
     }
 
     /// Runs `step` unless an earlier one failed.
@@ -175,7 +175,7 @@ impl SledLog {
 }
 
 impl Log for SledLog {
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         assert!(!records.is_empty(), "a batch has records");
         let number = self.last.next();
         self.step(|log| log.append_unguarded(number, records))?;
@@ -183,24 +183,24 @@ impl Log for SledLog {
         Ok(number)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.step(|log| log.mark.sync())
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        self.step(|log| log.watermark.sync())
     }
 
-    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
+    fn turn(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
         self.step(|log| {
             let first_batch = log.last.next();
             let (generation, journal) = next.into_parts();
             let ended = std::mem::replace(&mut log.journal, journal);
-            Ok(Turned::new(generation, first_batch, ended))
+            Ok(JournalRotation::new(generation, first_batch, ended))
         })
     }
 
     fn close(mut self) -> Result<(), StoreError> {
         self.step(|log| {
-            log.mark.sync()?;
-            log.mark.put(Marked { clean: true, ..log.mark.marked() })?;
-            log.mark.sync()
+            log.watermark.sync()?;
+            log.watermark.put(Watermark { clean: true, ..log.watermark.current() })?;
+            log.watermark.sync()
         })?;
         self.journal.close()
     }
@@ -215,7 +215,7 @@ pub(super) fn advance_all(
     positions: &mut Positions,
     path: &Path,
     batch: BatchNumber,
-    records: &[Record],
+    records: &[JournalRecord],
 ) -> Result<(), StoreError> {
     records.iter().try_for_each(|record| {
         positions.advance(record).map(|_| ()).map_err(|expected| gap(path, batch, record, expected))
@@ -223,7 +223,12 @@ pub(super) fn advance_all(
 }
 
 /// The error for a record where `expected` belongs.
-pub(super) fn gap(path: &Path, batch: BatchNumber, record: &Record, expected: u64) -> StoreError {
-    let Record { stream, epoch, sequence, .. } = *record;
+pub(super) fn gap(
+    path: &Path,
+    batch: BatchNumber,
+    record: &JournalRecord,
+    expected: u64,
+) -> StoreError {
+    let JournalRecord { stream, epoch, sequence, .. } = *record;
     StoreError::Gap { path: path.to_owned(), batch, stream, expected, found: sequence, epoch }
 }

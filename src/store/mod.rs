@@ -4,12 +4,12 @@
 //! read once, by [`Store::open`] and [`Store::recover`], then only written, through [`Log`]:
 //!
 //! ```
-//! use slotbook::store::{BatchNumber, Frames, Log, NewGeneration, Position, Record, Store, StoreError, Stream, Visitor};
+//! use slotbook::store::{BatchNumber, Frames, Log, NewGeneration, Position, Record, Store, StoreError, Stream, RecoveryVisitor};
 //!
 //! #[derive(Default)]
-//! struct Seen(Vec<Record>);
+//! struct CollectingVisitor(Vec<Record>);
 //!
-//! impl Visitor for Seen {
+//! impl RecoveryVisitor for CollectingVisitor {
 //!     fn snapshot(&mut self, _: Stream, _: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
 //!         while frames.next()?.is_some() {}
 //!         Ok(())
@@ -22,12 +22,12 @@
 //!
 //! let directory = tempfile::tempdir()?;
 //! let store = NewGeneration::create(directory.path())?.publish()?;
-//! let mut log = store.recover(&mut Seen::default())?.into_log()?;
+//! let mut log = store.recover(&mut CollectingVisitor::default())?.into_log()?;
 //! let record = Record::new(Stream::Directory, 0, 1, b"a key was added".to_vec());
 //! assert_eq!(log.append(std::slice::from_ref(&record))?, BatchNumber(1));
 //! log.close()?;
 //!
-//! let mut seen = Seen::default();
+//! let mut seen = CollectingVisitor::default();
 //! let recovered = Store::open(directory.path())?.recover(&mut seen)?;
 //! assert!(recovered.report().clean);
 //! assert_eq!(seen.0, [record]);
@@ -55,14 +55,14 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
-pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned, sizes};
-pub use copy::{Copied, copy_to_read};
+pub use compaction::{Compaction, Generations, JournalRotation, NextJournal, StoreSizes, sizes};
+pub use copy::{StoreCopy, copy_store};
 pub use creation::NewGeneration;
-pub use error::{Place, StoreError};
+pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
 pub use journal::{Log, SledLog};
-pub use record::{BatchNumber, Position, Record, Stream};
-pub use recovery::{Recovered, Report, Store, Visitor};
-pub use replay::Cut;
-pub use simulated::{Fault, SimulatedDisk, SimulatedLog, Tail};
+pub use record::{BatchNumber, JournalRecord, Position, Stream};
+pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
+pub use replay::TornBatch;
+pub use simulated::{InjectedFault, SimulatedDisk, SimulatedLog, Tail};
 pub use snapshot::{Frames, SnapshotWriter};

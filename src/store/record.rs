@@ -60,20 +60,20 @@ impl fmt::Display for BatchNumber {
 
 /// One event of one stream, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct JournalRecord {
     /// Format of `bytes`: [`RECORD_FORMAT`] when written by this release.
     pub format: u16,
     /// Whose event it is.
     pub stream: Stream,
     /// Under which ownership of the stream it was written; never falls within a stream.
     pub epoch: u32,
-    /// Place in the stream, contiguous from 1.
+    /// DamageLocation in the stream, contiguous from 1.
     pub sequence: u64,
     /// The event, encoded.
     pub bytes: Vec<u8>,
 }
 
-impl Record {
+impl JournalRecord {
     /// A record in the format this release writes.
     #[must_use]
     pub const fn new(stream: Stream, epoch: u32, sequence: u64, bytes: Vec<u8>) -> Self {
@@ -94,11 +94,11 @@ pub struct Position {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Positions {
     /// Streams that have a snapshot or a record. Entries are never removed.
-    streams: BTreeMap<Stream, Reached>,
+    streams: BTreeMap<Stream, StreamProgress>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Reached {
+struct StreamProgress {
     /// Where the stream's snapshot stands; the beginning without one.
     snapshot: Position,
     /// The last record met in a journal. Before the first, a journal may begin anywhere that leaves no gap to the
@@ -118,7 +118,7 @@ pub(super) enum Continues {
 impl Positions {
     /// Notes a snapshot, before any record of its stream.
     pub(super) fn snapshot(&mut self, stream: Stream, position: Position) {
-        self.streams.insert(stream, Reached { snapshot: position, journal: None });
+        self.streams.insert(stream, StreamProgress { snapshot: position, journal: None });
     }
 
     /// Moves the record's stream to the record.
@@ -126,7 +126,7 @@ impl Positions {
     /// # Errors
     ///
     /// The sequence that belongs there, when the record is not the next of its stream or its epoch falls.
-    pub(super) fn advance(&mut self, record: &Record) -> Result<Continues, u64> {
+    pub(super) fn advance(&mut self, record: &JournalRecord) -> Result<Continues, u64> {
         let reached = self.streams.entry(record.stream).or_default();
         let snapshot = reached.snapshot;
         let in_snapshot = record.sequence <= snapshot.sequence;
@@ -162,8 +162,8 @@ impl Positions {
 mod tests {
     use super::*;
 
-    fn record(epoch: u32, sequence: u64) -> Record {
-        Record::new(Stream::Directory, epoch, sequence, Vec::new())
+    fn record(epoch: u32, sequence: u64) -> JournalRecord {
+        JournalRecord::new(Stream::Directory, epoch, sequence, Vec::new())
     }
 
     #[test]

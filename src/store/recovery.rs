@@ -8,20 +8,20 @@ use std::sync::Arc;
 use crate::store::batch::chunk_key;
 use crate::store::creation::NewGeneration;
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
-use crate::store::error::{Place, StoreError};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, forget_cached, found};
 use crate::store::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
 use crate::store::journal::{self, SledLog, header_key};
-use crate::store::record::{BatchNumber, Position, Positions, Record, Stream};
-use crate::store::replay::{Cut, Replay, Source};
+use crate::store::record::{BatchNumber, JournalRecord, Position, Positions, Stream};
+use crate::store::replay::{JournalChunks, Replay, TornBatch};
 use crate::store::snapshot::{Frames, Snapshots};
 
 /// Rebuilds the state from what the store hands out: every snapshot first, then records.
 ///
 /// What it made is worth nothing unless [`Store::recover`] returns `Ok`. It reports bytes it cannot read as
 /// [`StoreError::Rejected`] (which [`crate::store::codec::decode`]'s error turns into), and the store adds the place.
-pub trait Visitor {
+pub trait RecoveryVisitor {
     /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames turned
     /// out damaged may be handed out again as it stood earlier: that replaces what was made of it.
     ///
@@ -40,7 +40,7 @@ pub trait Visitor {
     /// # Errors
     ///
     /// Bytes that are no event.
-    fn record(&mut self, batch: BatchNumber, record: Record) -> Result<(), StoreError>;
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError>;
 }
 
 /// The store of one data directory, held by this process and not yet read.
@@ -51,7 +51,7 @@ pub struct Store {
     lock: DirectoryLock,
     /// What `CURRENT` names.
     current: Current,
-    mark: DurableWatermark,
+    watermark: DurableWatermark,
 }
 
 impl Store {
@@ -68,7 +68,7 @@ impl Store {
             return Ok(false);
         }
         let what = match DurableWatermark::open(directory) {
-            Ok(mark) if mark.was_completed() => {
+            Ok(watermark) if watermark.was_completed() => {
                 "it is missing, but the mark beside it shows that a store was completed"
             }
             // A creation that did not come to its end.
@@ -82,7 +82,7 @@ impl Store {
             }
             Err(_) => return Ok(true),
         };
-        Err(StoreError::damaged(&directory.join("CURRENT"), Place::Whole, what))
+        Err(StoreError::damaged(&directory.join("CURRENT"), DamageLocation::Whole, what))
     }
 
     /// Takes hold of the store in `directory`. After an unclean end it makes the files come from the disk, not from
@@ -100,20 +100,20 @@ impl Store {
     }
 
     pub(super) fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Self, StoreError> {
-        let mut mark = DurableWatermark::open(directory)?;
-        if !mark.marked().clean {
+        let mut watermark = DurableWatermark::open(directory)?;
+        if !watermark.current().clean {
             forget_cached(directory)?;
-            mark = DurableWatermark::open(directory)?;
+            watermark = DurableWatermark::open(directory)?;
         }
         let Some(current) = generation::current(directory)? else {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         };
-        if !mark.was_completed() {
+        if !watermark.was_completed() {
             // From now on a missing `CURRENT` is damage.
-            mark.put(mark.marked())?;
-            mark.sync()?;
+            watermark.put(watermark.current())?;
+            watermark.sync()?;
         }
-        if !mark.marked().clean {
+        if !watermark.current().clean {
             let snapshots = snapshots_path(directory, current.generation);
             // Where they are missing, the generation before may stand in.
             if found(&snapshots)?.is_some() {
@@ -125,7 +125,7 @@ impl Store {
                 forget_cached(&journal_path(directory, journal))?;
             }
         }
-        Ok(Self { directory: directory.to_owned(), lock, current, mark })
+        Ok(Self { directory: directory.to_owned(), lock, current, watermark })
     }
 
     /// Hands every snapshot and every later record to `visitor`, and finds where the journal goes on. Changes nothing
@@ -137,17 +137,17 @@ impl Store {
     ///
     /// The first damage that nothing stands in for, with file and place; only a batch that was being written at the end
     /// is forgiven.
-    pub fn recover(self, visitor: &mut impl Visitor) -> Result<Recovered, StoreError> {
+    pub fn recover(self, visitor: &mut impl RecoveryVisitor) -> Result<RecoveredStore, StoreError> {
         let base = Base::read(&self.directory, self.current, visitor)?;
         let Base { positions, from, first_batch, snapshots, restored } = base;
         let before = BatchNumber(first_batch.0.saturating_sub(1));
-        let mut replay = Replay::new(self.mark.marked(), positions, before);
+        let mut replay = Replay::new(self.watermark.current(), positions, before);
         let journals = Layout::read(&self.directory)?.journals_from(from);
         if journals.first() != Some(&from) {
             let path = journal_path(&self.directory, from);
             return Err(StoreError::damaged(
                 &path,
-                Place::Whole,
+                DamageLocation::Whole,
                 "the journal of this generation is missing",
             ));
         }
@@ -160,9 +160,9 @@ impl Store {
         }
         let journal = newest.expect("the journal of the first generation was read");
         replay.end(journal.path())?;
-        let report = Report {
+        let report = RecoveryReport {
             generation: self.current.generation.0,
-            clean: self.mark.marked().clean,
+            clean: self.watermark.current().clean,
             snapshots,
             restored,
             batches: replay.batches,
@@ -171,14 +171,14 @@ impl Store {
             cut: replay.cut.as_ref().map(|(cut, _)| *cut),
         };
         let torn = replay.cut.map(|(_, path)| path);
-        Ok(Recovered { store: self, journal, torn, positions: replay.positions, report })
+        Ok(RecoveredStore { store: self, journal, torn, positions: replay.positions, report })
     }
 
     fn journal(
         &self,
         generation: Generation,
         replay: &mut Replay,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<Database, StoreError> {
         let database = Database::open(&journal_path(&self.directory, generation))?;
         let header = journal::header(&database, generation.0)?;
@@ -188,9 +188,9 @@ impl Store {
                 "it begins with batch {}, where batch {expected} belongs",
                 header.first_batch
             );
-            return Err(StoreError::damaged(database.path(), Place::Header, what));
+            return Err(StoreError::damaged(database.path(), DamageLocation::Header, what));
         }
-        let source = Source { path: database.path(), chunks: database.after(&header_key()) };
+        let source = JournalChunks { path: database.path(), chunks: database.after(&header_key()) };
         replay.journal(source, |batch, record| visitor.record(batch, record))?;
         Ok(database)
     }
@@ -226,7 +226,7 @@ impl Base {
     fn read(
         directory: &Path,
         current: Current,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<Self, StoreError> {
         let mut reading = Reading::default();
         reading.generation(directory, current.generation, visitor)?;
@@ -261,7 +261,7 @@ impl Reading {
         &mut self,
         directory: &Path,
         generation: Generation,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
         let read = self.streams(directory, generation, visitor);
         match read {
@@ -278,7 +278,7 @@ impl Reading {
         &mut self,
         directory: &Path,
         generation: Generation,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
         let database = Database::open(&snapshots_path(directory, generation))?;
         let snapshots = Snapshots::open(database, generation.0)?;
@@ -321,7 +321,7 @@ impl Reading {
 
 /// What a recovery found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct RecoveryReport {
     /// The current generation.
     pub generation: u64,
     /// Whether the last process ended on purpose.
@@ -336,13 +336,13 @@ pub struct Report {
     pub records: u64,
     /// The last whole batch; 0 before the first.
     pub last: BatchNumber,
-    /// A batch that was being written at the end. Nobody was answered for it; [`Recovered::into_log`] removes it.
-    pub cut: Option<Cut>,
+    /// A batch that was being written at the end. Nobody was answered for it; [`RecoveredStore::into_log`] removes it.
+    pub cut: Option<TornBatch>,
 }
 
 /// A store that was read to its end and found whole.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredStore {
     store: Store,
     /// The newest journal, open.
     journal: Database,
@@ -350,13 +350,13 @@ pub struct Recovered {
     torn: Option<PathBuf>,
     /// Where each stream stands.
     positions: Positions,
-    report: Report,
+    report: RecoveryReport,
 }
 
-impl Recovered {
+impl RecoveredStore {
     /// What was found.
     #[must_use]
-    pub const fn report(&self) -> &Report {
+    pub const fn report(&self) -> &RecoveryReport {
         &self.report
     }
 
@@ -368,7 +368,7 @@ impl Recovered {
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
         let Self { store, mut journal, torn, positions, report } = self;
-        let Store { directory, lock, current, mut mark } = store;
+        let Store { directory, lock, current, mut watermark } = store;
         Layout::read(&directory)?.remove_leftovers(Some(current))?;
         match (report.cut, torn) {
             (Some(cut), Some(path)) if path != journal.path() => {
@@ -380,11 +380,11 @@ impl Recovered {
             (Some(cut), _) => remove_batch(&mut journal, cut.batch)?,
             (None, _) => {}
         }
-        // Synced, so that a crash right after it is seen as one. The crc stays that of the marked batch.
-        mark.put(Marked { clean: false, ..mark.marked() })?;
-        mark.sync()?;
+        // Synced, so that a crash right after it is seen as one. The crc stays that of the watermark batch.
+        watermark.put(Watermark { clean: false, ..watermark.current() })?;
+        watermark.sync()?;
         let (lock, last) = (Arc::new(lock), report.last);
-        Ok(SledLog { directory, lock, journal, mark, positions, last, poisoned: false })
+        Ok(SledLog { directory, lock, journal, watermark, positions, last, poisoned: false })
     }
 
     /// Begins a generation that replaces the content as a whole (import with `--merge`). Batches keep counting. Until
@@ -394,11 +394,11 @@ impl Recovered {
     ///
     /// When the disk refuses.
     pub fn replace(self) -> Result<NewGeneration, StoreError> {
-        let SledLog { directory, lock, journal, mut mark, last, .. } = self.into_log()?;
+        let SledLog { directory, lock, journal, mut watermark, last, .. } = self.into_log()?;
         let lock = Arc::into_inner(lock).expect("nobody was given the log");
         journal.close()?;
-        mark.put(Marked { clean: true, ..mark.marked() })?;
-        mark.sync()?;
+        watermark.put(Watermark { clean: true, ..watermark.current() })?;
+        watermark.sync()?;
         NewGeneration::begin(&directory, lock, last.next())
     }
 }

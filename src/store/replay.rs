@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::store::batch::{self, BatchFault, chunk_of_key};
 use crate::store::codec::RECORD_FORMAT;
-use crate::store::durable_watermark::Marked;
-use crate::store::error::{Place, StoreError};
+use crate::store::durable_watermark::Watermark;
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::journal::gap;
-use crate::store::record::{BatchNumber, Continues, Positions, Record};
+use crate::store::record::{BatchNumber, Continues, JournalRecord, Positions};
 
 /// A batch at the end of the journal that was being written when the process ended. Nobody was answered for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct TornBatch {
     /// Its number, which the next batch takes over.
     pub batch: BatchNumber,
     /// How many of its chunks had reached the disk.
@@ -22,7 +22,7 @@ pub struct Cut {
 #[derive(Debug)]
 pub(super) struct Replay {
     /// What the mark promises.
-    pub(super) marked: Marked,
+    pub(super) watermark: Watermark,
     pub(super) positions: Positions,
     /// The last whole batch so far.
     pub(super) last: BatchNumber,
@@ -31,11 +31,11 @@ pub(super) struct Replay {
     /// Records handed out.
     pub(super) records: u64,
     /// The torn batch, if a journal ends in one, and which does. No batch may follow it.
-    pub(super) cut: Option<(Cut, PathBuf)>,
+    pub(super) cut: Option<(TornBatch, PathBuf)>,
 }
 
 /// A journal to be read.
-pub(super) struct Source<'a, C> {
+pub(super) struct JournalChunks<'a, C> {
     /// Named in errors.
     pub(super) path: &'a Path,
     /// Its chunks by key, without the header.
@@ -43,8 +43,8 @@ pub(super) struct Source<'a, C> {
 }
 
 impl Replay {
-    pub(super) fn new(marked: Marked, positions: Positions, last: BatchNumber) -> Self {
-        Self { marked, positions, last, batches: 0, records: 0, cut: None }
+    pub(super) fn new(watermark: Watermark, positions: Positions, last: BatchNumber) -> Self {
+        Self { watermark, positions, last, batches: 0, records: 0, cut: None }
     }
 
     /// Hands out the records of one journal that its snapshots do not hold.
@@ -54,13 +54,13 @@ impl Replay {
     /// The first thing that is neither whole nor a tear at the very end; or what `visit` returns.
     pub(super) fn journal<C>(
         &mut self,
-        source: Source<'_, C>,
-        mut visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
+        source: JournalChunks<'_, C>,
+        mut visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>
     where
         C: Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>>,
     {
-        let Source { path, chunks } = source;
+        let JournalChunks { path, chunks } = source;
         let mut chunks = chunks.map(|entry| chunk_of_entry(path, entry?)).peekable();
         while let Some(first) = chunks.next() {
             let (number, index, bytes) = first?;
@@ -74,12 +74,12 @@ impl Replay {
             let expected = self.last.next();
             if number != expected {
                 let what = format!("batch {expected} is missing before it");
-                return Err(StoreError::damaged(path, Place::Batch(number), what));
+                return Err(StoreError::damaged(path, DamageLocation::Batch(number), what));
             }
-            if let Some((Cut { batch, chunks }, torn)) = &self.cut {
+            if let Some((TornBatch { batch, chunks }, torn)) = &self.cut {
                 let what =
                     format!("only {chunks} of its chunks are there, and a later journal goes on");
-                return Err(StoreError::damaged(torn, Place::Batch(*batch), what));
+                return Err(StoreError::damaged(torn, DamageLocation::Batch(*batch), what));
             }
             let at_end = chunks.peek().is_none();
             let Some((crc, records)) = self.decode(path, number, &found, at_end)? else { break };
@@ -98,35 +98,36 @@ impl Replay {
         number: BatchNumber,
         chunks: &[(u32, Vec<u8>)],
         at_end: bool,
-    ) -> Result<Option<(u32, Vec<Record>)>, StoreError> {
+    ) -> Result<Option<(u32, Vec<JournalRecord>)>, StoreError> {
         let what = match batch::decode(number, chunks) {
             Ok(batch) => return Ok(Some(batch)),
             Err(BatchFault::Torn { found }) => {
-                if at_end && number > self.marked.batch && !self.marked.clean {
-                    self.cut = Some((Cut { batch: number, chunks: found }, path.to_owned()));
+                if at_end && number > self.watermark.batch && !self.watermark.clean {
+                    self.cut = Some((TornBatch { batch: number, chunks: found }, path.to_owned()));
                     return Ok(None);
                 }
                 format!("only {found} of its chunks are there")
             }
             Err(BatchFault::Wrong(what)) => what,
         };
-        Err(StoreError::damaged(path, Place::Batch(number), what))
+        Err(StoreError::damaged(path, DamageLocation::Batch(number), what))
     }
 
     fn check_mark(&self, path: &Path, number: BatchNumber, crc: u32) -> Result<(), StoreError> {
-        if number != self.marked.batch || crc == self.marked.crc {
+        if number != self.watermark.batch || crc == self.watermark.crc {
             return Ok(());
         }
-        let what = format!("its checksum is {crc:08x}, but the mark says {:08x}", self.marked.crc);
-        Err(StoreError::damaged(path, Place::Batch(number), what))
+        let what =
+            format!("its checksum is {crc:08x}, but the mark says {:08x}", self.watermark.crc);
+        Err(StoreError::damaged(path, DamageLocation::Batch(number), what))
     }
 
     fn records(
         &mut self,
         path: &Path,
         batch: BatchNumber,
-        records: Vec<Record>,
-        visit: &mut impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
+        records: Vec<JournalRecord>,
+        visit: &mut impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for record in records {
             if record.format > RECORD_FORMAT {
@@ -142,8 +143,11 @@ impl Replay {
                 .advance(&record)
                 .map_err(|expected| gap(path, batch, &record, expected))?;
             if continues == Continues::Anew {
-                let place =
-                    Place::Record { batch, stream: record.stream, sequence: record.sequence };
+                let place = DamageLocation::Record {
+                    batch,
+                    stream: record.stream,
+                    sequence: record.sequence,
+                };
                 visit(batch, record).map_err(|error| error.located(path, place))?;
                 self.records += 1;
             }
@@ -157,18 +161,18 @@ impl Replay {
     ///
     /// [`StoreError::JournalShort`] when batches are missing that were durable once.
     pub(super) fn end(&mut self, path: &Path) -> Result<(), StoreError> {
-        if self.last < self.marked.batch {
+        if self.last < self.watermark.batch {
             return Err(StoreError::JournalShort {
                 path: path.to_owned(),
                 ends: self.last,
-                mark: self.marked.batch,
+                watermark: self.watermark.batch,
             });
         }
         self.positions.settle().map_err(|(stream, found, snapshot)| {
             let what = format!(
                 "{stream} ends at record {found}, but its snapshot holds record {snapshot}"
             );
-            StoreError::damaged(path, Place::Whole, what)
+            StoreError::damaged(path, DamageLocation::Whole, what)
         })
     }
 }
@@ -180,6 +184,10 @@ fn chunk_of_entry(
     let (key, value) = entry;
     match chunk_of_key(&key) {
         Some((number, index)) => Ok((number, index, value)),
-        None => Err(StoreError::damaged(path, Place::Whole, format!("{key:02x?} is nobody's key"))),
+        None => Err(StoreError::damaged(
+            path,
+            DamageLocation::Whole,
+            format!("{key:02x?} is nobody's key"),
+        )),
     }
 }

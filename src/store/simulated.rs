@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::store::batch;
-use crate::store::durable_watermark::Marked;
+use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
 use crate::store::journal::{Log, advance_all};
-use crate::store::record::{BatchNumber, Positions, Record};
-use crate::store::replay::{Cut, Replay, Source};
+use crate::store::record::{BatchNumber, JournalRecord, Positions};
+use crate::store::replay::{JournalChunks, Replay, TornBatch};
 
 /// Chunks by key, as the databases hold them; what is visible and what is durable share their bytes.
-type Image = BTreeMap<Vec<u8>, Arc<[u8]>>;
+type ChunkMap = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
 /// A disk that outlives the logs opened on it, and can lose power. Clones are the same disk.
 #[derive(Clone, Debug, Default)]
@@ -24,20 +24,20 @@ pub struct SimulatedDisk {
 #[derive(Debug, Default)]
 struct Contents {
     /// What a reader sees while the power is on.
-    live: Image,
+    live: ChunkMap,
     /// What is there after the power failed; always a state that `live` went through.
-    durable: Image,
+    durable: ChunkMap,
     /// The mark goes with the batch: its own sync is not simulated.
-    marked: Marked,
+    watermark: Watermark,
     /// Counts appends over the life of the disk, from 1.
     appends: u64,
     /// What goes wrong, by the number of the append.
-    faults: BTreeMap<u64, Fault>,
+    faults: BTreeMap<u64, InjectedFault>,
 }
 
 /// What goes wrong in one append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The write fails; nothing of the batch is anywhere.
     Write,
     /// The sync fails; the batch is visible until the power fails.
@@ -65,7 +65,7 @@ impl SimulatedDisk {
     }
 
     /// Makes the `nth` append over the life of the disk, from 1, go wrong.
-    pub fn fail_append(&self, nth: u64, fault: Fault) {
+    pub fn fail_append(&self, nth: u64, fault: InjectedFault) {
         self.with(|contents| contents.faults.insert(nth, fault));
     }
 
@@ -79,7 +79,7 @@ impl SimulatedDisk {
     /// must be dropped.
     pub fn crash(&self, tail: Tail) {
         self.with(|contents| {
-            let unsynced: Image = contents
+            let unsynced: ChunkMap = contents
                 .live
                 .iter()
                 .filter(|(key, _)| !contents.durable.contains_key(*key))
@@ -102,20 +102,20 @@ impl SimulatedDisk {
     /// As [`crate::store::Store::recover`]: damage, or what `visit` returns.
     pub fn recover(
         &self,
-        visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
-    ) -> Result<(SimulatedLog, Option<Cut>), StoreError> {
+        visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
+    ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
         let path = simulated_path();
-        let (image, marked) = self.with(|contents| (contents.live.clone(), contents.marked));
-        let mut replay = Replay::new(marked, Positions::default(), BatchNumber(0));
+        let (image, watermark) = self.with(|contents| (contents.live.clone(), contents.watermark));
+        let mut replay = Replay::new(watermark, Positions::default(), BatchNumber(0));
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
-        replay.journal(Source { path: &path, chunks }, visit)?;
+        replay.journal(JournalChunks { path: &path, chunks }, visit)?;
         replay.end(&path)?;
         let Replay { positions, last, cut, .. } = replay;
         self.with(|contents| {
             let end = batch::chunk_key(last.next(), 0).to_vec();
             contents.live.split_off(&end);
             contents.durable = contents.live.clone();
-            contents.marked.clean = false;
+            contents.watermark.clean = false;
         });
         let log =
             SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
@@ -136,7 +136,7 @@ pub struct SimulatedLog {
     /// The last batch that is durable.
     last: BatchNumber,
     /// A batch that is written and not synced, with what the sync will do.
-    written: Option<(Marked, Option<Fault>)>,
+    written: Option<(Watermark, Option<InjectedFault>)>,
     /// Set by the first failure and never reset.
     poisoned: bool,
 }
@@ -148,7 +148,7 @@ impl SimulatedLog {
     /// # Errors
     ///
     /// As [`Log::append`]; also when the batch before was not synced.
-    pub fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    pub fn write(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         assert!(!records.is_empty(), "a batch has records");
         if self.poisoned || self.written.is_some() {
             return Err(self.poison());
@@ -160,16 +160,16 @@ impl SimulatedLog {
         let fault = self.disk.with(|contents| {
             contents.appends += 1;
             let fault = contents.faults.remove(&contents.appends);
-            if fault != Some(Fault::Write) {
+            if fault != Some(InjectedFault::Write) {
                 let keys = (0..).map(|index| batch::chunk_key(number, index).to_vec());
                 contents.live.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
             }
             fault
         });
-        if fault == Some(Fault::Write) {
+        if fault == Some(InjectedFault::Write) {
             return Err(injected("write"));
         }
-        self.written = Some((Marked { batch: number, crc: encoded.crc, clean: false }, fault));
+        self.written = Some((Watermark { batch: number, crc: encoded.crc, clean: false }, fault));
         self.poisoned = false;
         Ok(())
     }
@@ -180,14 +180,14 @@ impl SimulatedLog {
     ///
     /// As [`Log::append`]; also without a batch to sync.
     pub fn sync(&mut self) -> Result<BatchNumber, StoreError> {
-        let Some((marked, fault)) = self.written.take().filter(|_| !self.poisoned) else {
+        let Some((watermark, fault)) = self.written.take().filter(|_| !self.poisoned) else {
             return Err(self.poison());
         };
         self.poisoned = fault.is_some();
         self.disk.with(|contents| {
-            if fault != Some(Fault::Sync) {
+            if fault != Some(InjectedFault::Sync) {
                 // All before it is durable already.
-                let from = batch::chunk_key(marked.batch, 0).to_vec();
+                let from = batch::chunk_key(watermark.batch, 0).to_vec();
                 contents.durable.extend(
                     contents
                         .live
@@ -196,14 +196,14 @@ impl SimulatedLog {
                 );
             }
             if fault.is_none() {
-                contents.marked = marked;
+                contents.watermark = watermark;
             }
         });
         if fault.is_some() {
             return Err(injected("sync"));
         }
-        self.last = marked.batch;
-        Ok(marked.batch)
+        self.last = watermark.batch;
+        Ok(watermark.batch)
     }
 
     fn poison(&mut self) -> StoreError {
@@ -213,12 +213,12 @@ impl SimulatedLog {
 }
 
 impl Log for SimulatedLog {
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         self.write(records)?;
         self.sync()
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
         if self.poisoned { Err(self.poison()) } else { Ok(()) }
     }
 
@@ -226,7 +226,7 @@ impl Log for SimulatedLog {
         if self.poisoned || self.written.is_some() {
             return Err(self.poison());
         }
-        self.disk.with(|contents| contents.marked.clean = true);
+        self.disk.with(|contents| contents.watermark.clean = true);
         Ok(())
     }
 }
@@ -244,11 +244,11 @@ mod tests {
     use super::*;
     use crate::store::Stream;
 
-    fn record(sequence: u64) -> Record {
-        Record::new(Stream::Directory, 0, sequence, vec![7; 3000])
+    fn record(sequence: u64) -> JournalRecord {
+        JournalRecord::new(Stream::Directory, 0, sequence, vec![7; 3000])
     }
 
-    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<Cut>) {
+    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<TornBatch>) {
         let mut sequences = Vec::new();
         let (log, cut) = disk
             .recover(|_, record| {
@@ -281,7 +281,10 @@ mod tests {
         log.write(&[record(2), record(3), record(4)]).unwrap();
         disk.crash(Tail::Torn(9));
         let (mut log, sequences, cut) = open(&disk);
-        assert_eq!((sequences, cut), (vec![1], Some(Cut { batch: BatchNumber(2), chunks: 2 })));
+        assert_eq!(
+            (sequences, cut),
+            (vec![1], Some(TornBatch { batch: BatchNumber(2), chunks: 2 }))
+        );
         assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
         disk.crash(Tail::Lost);
         assert_eq!(open(&disk).1, [1, 2]);
@@ -298,9 +301,11 @@ mod tests {
 
     #[test]
     fn after_a_fault_the_log_refuses_everything() {
-        for (fault, kept) in
-            [(Fault::Write, vec![1]), (Fault::Sync, vec![1]), (Fault::SyncAfterAll, vec![1, 2])]
-        {
+        for (fault, kept) in [
+            (InjectedFault::Write, vec![1]),
+            (InjectedFault::Sync, vec![1]),
+            (InjectedFault::SyncAfterAll, vec![1, 2]),
+        ] {
             let disk = SimulatedDisk::new();
             disk.fail_append(2, fault);
             let (mut log, ..) = open(&disk);
@@ -310,7 +315,7 @@ mod tests {
                 matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })),
                 "{fault:?}"
             );
-            assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
+            assert!(matches!(log.sync_watermark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
             assert!(log.close().is_err());
             disk.crash(Tail::Lost);
             assert_eq!(open(&disk).1, kept, "{fault:?}");

@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{CHUNK_BYTES, Fields};
 use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
-use crate::store::database::{Database, Entries, Entry};
-use crate::store::error::{Place, StoreError};
+use crate::store::database::{Database, DatabaseEntry, Entries};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::forget_cached;
 use crate::store::io_throttle::{IoThrottle, PIECE_BYTES, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
-const SEAL_KEY: [u8; 1] = [0];
+const MANIFEST_KEY: [u8; 1] = [0];
 /// How much is written between two syncs, where nobody else waits for the disk.
 const SYNC_BYTES: usize = 1 << 20;
-const FRAME_HEAD_BYTES: usize = 8;
+const FRAME_HEADER_BYTES: usize = 8;
 
 /// What a database of snapshots is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seal {
+pub(super) struct SnapshotManifest {
     format: u16,
     /// The generation it was written for.
     pub(super) generation: u64,
@@ -36,7 +36,7 @@ pub(super) struct Seal {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Head {
+struct SnapshotHeader {
     format: u16,
     epoch: u32,
     sequence: u64,
@@ -46,7 +46,7 @@ struct Head {
     crc: u32,
 }
 
-impl Head {
+impl SnapshotHeader {
     const fn position(&self) -> Position {
         Position { epoch: self.epoch, sequence: self.sequence }
     }
@@ -72,7 +72,7 @@ pub struct SnapshotWriter<'a> {
     writer: &'a mut SnapshotsWriter,
     stream: Stream,
     /// What will be written as value 0; its counts and checksum cover the values cut so far.
-    head: Head,
+    head: SnapshotHeader,
     hasher: crc32fast::Hasher,
     /// The value being filled, shorter than [`CHUNK_BYTES`].
     value: Vec<u8>,
@@ -106,7 +106,14 @@ impl SnapshotsWriter {
         assert_eq!(self.unfinished, None, "a snapshot is finished before the next begins");
         self.unfinished = Some(stream);
         let Position { epoch, sequence } = position;
-        let head = Head { format: SNAPSHOT_FORMAT, epoch, sequence, frames: 0, values: 0, crc: 0 };
+        let head = SnapshotHeader {
+            format: SNAPSHOT_FORMAT,
+            epoch,
+            sequence,
+            frames: 0,
+            values: 0,
+            crc: 0,
+        };
         SnapshotWriter {
             writer: self,
             stream,
@@ -144,13 +151,13 @@ impl SnapshotsWriter {
     ) -> Result<(), StoreError> {
         assert_eq!(self.unfinished, None, "every snapshot begun is finished");
         self.flush()?;
-        let seal = Seal {
+        let seal = SnapshotManifest {
             format: STORE_FORMAT,
             generation,
             first_batch: first_batch.0,
             streams: self.streams,
         };
-        self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
+        self.database.write([(MANIFEST_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
         let path = self.database.path().to_owned();
         self.database.close()?;
         verify(&path, generation, self.pace)
@@ -230,7 +237,7 @@ impl SnapshotWriter<'_> {
 /// The snapshots of a generation, complete.
 pub(super) struct Snapshots {
     database: Database,
-    seal: Seal,
+    seal: SnapshotManifest,
 }
 
 impl Snapshots {
@@ -240,10 +247,11 @@ impl Snapshots {
     ///
     /// [`StoreError::Damaged`] without a seal, or with that of another generation.
     pub(super) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
-        let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
+        let damaged =
+            |what: String| StoreError::damaged(database.path(), DamageLocation::Header, what);
         let bytes =
-            database.value(&SEAL_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
-        let seal: Seal =
+            database.value(&MANIFEST_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
+        let seal: SnapshotManifest =
             codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
         if seal.format > STORE_FORMAT {
             let path = database.path().to_owned();
@@ -295,17 +303,17 @@ impl Snapshots {
         mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
         mut judge: impl FnMut(Stream, Result<(), StoreError>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut entries = self.database.after(&SEAL_KEY).peekable();
+        let mut entries = self.database.after(&MANIFEST_KEY).peekable();
         let mut streams = 0;
         while let Some(entry) = entries.next() {
             let (key, bytes) = entry?;
             let Some((stream, value)) = value_of_key(&key) else {
                 let what = format!("{key:02x?} is nobody's key");
-                return Err(StoreError::damaged(self.database.path(), Place::Whole, what));
+                return Err(StoreError::damaged(self.database.path(), DamageLocation::Whole, what));
             };
             let read = self.head(stream, value, &bytes).and_then(|head| {
                 let mut frames = Frames::new(self, &mut entries, stream, head);
-                let place = Place::Snapshot { stream, value: 0 };
+                let place = DamageLocation::Snapshot { stream, value: 0 };
                 visit(stream, head.position(), &mut frames)
                     .map_err(|error| error.located(self.database.path(), place))?;
                 while frames.next()?.is_some() {}
@@ -313,7 +321,7 @@ impl Snapshots {
             });
             judge(stream, read)?;
             // What is left of a stream that could not be read.
-            let of_stream = |entry: &Entry| {
+            let of_stream = |entry: &DatabaseEntry| {
                 entry.as_ref().is_ok_and(|(key, _)| {
                     value_of_key(key).is_some_and(|(other, _)| other == stream)
                 })
@@ -326,7 +334,7 @@ impl Snapshots {
                 "{streams} streams have a snapshot, where {} were written",
                 self.seal.streams
             );
-            return Err(StoreError::damaged(self.database.path(), Place::Header, what));
+            return Err(StoreError::damaged(self.database.path(), DamageLocation::Header, what));
         }
         Ok(())
     }
@@ -351,7 +359,11 @@ impl Snapshots {
         let bytes = self.database.value(&head_key)?;
         let head = self.head(stream, 0, &bytes.unwrap_or_default())?;
         let damaged = |value, what: &str| {
-            StoreError::damaged(self.database.path(), Place::Snapshot { stream, value }, what)
+            StoreError::damaged(
+                self.database.path(),
+                DamageLocation::Snapshot { stream, value },
+                what,
+            )
         };
         let mut hasher = crc32fast::Hasher::new();
         let mut entries = self.database.after(&head_key);
@@ -398,13 +410,13 @@ impl Snapshots {
         self.database.close()
     }
 
-    fn head(&self, stream: Stream, value: u32, bytes: &[u8]) -> Result<Head, StoreError> {
+    fn head(&self, stream: Stream, value: u32, bytes: &[u8]) -> Result<SnapshotHeader, StoreError> {
         let path = self.database.path();
-        let place = Place::Snapshot { stream, value };
+        let place = DamageLocation::Snapshot { stream, value };
         if value != 0 {
             return Err(StoreError::damaged(path, place, "a head belongs there"));
         }
-        let head: Head = codec::decode_sealed(bytes)
+        let head: SnapshotHeader = codec::decode_sealed(bytes)
             .map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
         if head.format > SNAPSHOT_FORMAT {
             return Err(StoreError::Newer {
@@ -423,9 +435,9 @@ pub struct Frames<'a, 'e> {
     /// The walk over the whole database, standing before the next value of this stream.
     entries: &'a mut Peekable<Entries<'e>>,
     stream: Stream,
-    head: Head,
+    head: SnapshotHeader,
     /// What was read so far; at the end its counts equal the head's.
-    read: Head,
+    read: SnapshotHeader,
     hasher: crc32fast::Hasher,
     /// Bytes read and not yet handed out.
     bytes: Vec<u8>,
@@ -436,9 +448,9 @@ impl<'a, 'e> Frames<'a, 'e> {
         snapshots: &'a Snapshots,
         entries: &'a mut Peekable<Entries<'e>>,
         stream: Stream,
-        head: Head,
+        head: SnapshotHeader,
     ) -> Self {
-        let read = Head { frames: 0, values: 0, ..head };
+        let read = SnapshotHeader { frames: 0, values: 0, ..head };
         Self {
             snapshots,
             entries,
@@ -465,12 +477,12 @@ impl<'a, 'e> Frames<'a, 'e> {
         if self.read.frames == self.head.frames {
             return self.end().map(|()| None);
         }
-        self.fill(FRAME_HEAD_BYTES)?;
+        self.fill(FRAME_HEADER_BYTES)?;
         let mut fields = Fields(&self.bytes);
         let (length, crc) = fields.u32().zip(fields.u32()).expect("as many bytes were read");
-        let end = FRAME_HEAD_BYTES + usize::try_from(length).expect("a 64-bit machine");
+        let end = FRAME_HEADER_BYTES + usize::try_from(length).expect("a 64-bit machine");
         self.fill(end)?;
-        let frame = self.bytes[FRAME_HEAD_BYTES..end].to_vec();
+        let frame = self.bytes[FRAME_HEADER_BYTES..end].to_vec();
         if crc32fast::hash(&frame) != crc {
             return Err(
                 self.damaged(format!("the checksum of frame {} does not hold", self.read.frames))
@@ -488,7 +500,7 @@ impl<'a, 'e> Frames<'a, 'e> {
                 return Err(self.damaged("its frames are longer than its values"));
             }
             let expected = Some((self.stream, self.read.values + 1));
-            let is_next = |entry: &Entry| {
+            let is_next = |entry: &DatabaseEntry| {
                 entry.as_ref().map_or(true, |(key, _)| value_of_key(key) == expected)
             };
             // What belongs to another stream is left for whoever reads that.
@@ -514,7 +526,7 @@ impl<'a, 'e> Frames<'a, 'e> {
     }
 
     fn damaged(&self, what: impl Into<String>) -> StoreError {
-        let place = Place::Snapshot { stream: self.stream, value: self.read.values };
+        let place = DamageLocation::Snapshot { stream: self.stream, value: self.read.values };
         StoreError::damaged(self.snapshots.database.path(), place, what)
     }
 }

@@ -50,12 +50,12 @@ enum GroupFrame {
     /// Links about accounts that can be followed.
     Links(Vec<Arc<AccountLink>>),
     /// Events that could not be carried out when the snapshot was written: the state stands before the first of them.
-    Waiting(Vec<Waiting>),
+    Quarantined(Vec<QuarantinedEvent>),
 }
 
 /// An event of a group that could not be carried out, kept as it is for a release that can.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct QuarantinedEvent {
     /// Its place in the group's history.
     pub sequence: u64,
     /// Format of `bytes`.
@@ -134,10 +134,10 @@ pub fn write_group<E>(
 /// # Errors
 /// What `write` returns.
 pub fn write_waiting<E>(
-    waiting: &[Waiting],
+    waiting: &[QuarantinedEvent],
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    frames_of(waiting.iter(), GroupFrame::Waiting, &mut write)
+    frames_of(waiting.iter(), GroupFrame::Quarantined, &mut write)
 }
 
 /// Puts a group's state together again, frame by frame.
@@ -157,7 +157,7 @@ pub struct GroupReader {
     last_message: u64,
     answers: Vec<Arc<IdempotencyRecord>>,
     links: Vec<Arc<AccountLink>>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<QuarantinedEvent>,
 }
 
 impl GroupReader {
@@ -181,14 +181,14 @@ impl GroupReader {
             GroupFrame::LastMessage(id) => self.last_message = id,
             GroupFrame::IdempotencyRecords(rows) => self.answers.extend(rows),
             GroupFrame::Links(rows) => self.links.extend(rows),
-            GroupFrame::Waiting(events) => self.waiting.extend(events),
+            GroupFrame::Quarantined(events) => self.waiting.extend(events),
         }
         Ok(())
     }
 
     /// Events that could not be carried out when the snapshot was written, in order: the state stands before them.
     #[must_use]
-    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+    pub fn take_waiting(&mut self) -> Vec<QuarantinedEvent> {
         std::mem::take(&mut self.waiting)
     }
 

@@ -16,7 +16,9 @@ use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
-use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError, Stream};
+use slotbook::store::{
+    BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError, Stream,
+};
 use slotbook::transfer::Content;
 use slotbook::transfer::import::{Import, Taken};
 
@@ -74,13 +76,13 @@ struct Slow {
 
 impl Log for Slow {
     #[expect(clippy::disallowed_methods, reason = "what is waited for is the time a disk takes")]
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         std::thread::sleep(self.batch);
         self.log.append(records)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.log.sync_mark()
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        self.log.sync_watermark()
     }
 
     fn close(self) -> Result<(), StoreError> {

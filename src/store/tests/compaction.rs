@@ -71,7 +71,7 @@ fn is_whole(directory: &Path, appended: &BTreeMap<u64, u64>, step: &str) {
 }
 
 /// The last record of each stream, whether a snapshot or the journal holds it.
-fn reached(seen: &Seen) -> BTreeMap<u64, u64> {
+fn reached(seen: &CollectingVisitor) -> BTreeMap<u64, u64> {
     let mut reached: BTreeMap<u64, u64> = BTreeMap::new();
     for (stream, (at, frames)) in &seen.snapshots {
         assert_eq!(frames, &state_at(at.sequence), "the snapshot of {stream}");
@@ -148,7 +148,7 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     );
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen.records.len(), 1);
-    assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(2), chunks: 1 }));
+    assert_eq!(recovered.report().cut, Some(TornBatch { batch: BatchNumber(2), chunks: 1 }));
     let used = copied(directory.path());
     let mut log = recovered.into_log().unwrap();
     assert_eq!(log.append(&[record(1, 2, 10)]).unwrap(), BatchNumber(2));
@@ -167,7 +167,7 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     );
     assert!(matches!(
         refusal(used.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(2)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(2)), .. }
     ));
 }
 
@@ -256,7 +256,10 @@ fn a_snapshot_that_is_damaged_twice_is_refused_with_the_current_place() {
     }
     let error = refusal(directory.path());
     assert!(error.to_string().contains("snapshots-000003"), "{error}");
-    assert!(matches!(error, StoreError::Damaged { place: Place::Snapshot { .. }, .. }), "{error}");
+    assert!(
+        matches!(error, StoreError::Damaged { place: DamageLocation::Snapshot { .. }, .. }),
+        "{error}"
+    );
 }
 
 #[test]

@@ -63,7 +63,7 @@ proptest! {
             filled(&mut generation, stream, &frames(sizes));
             expected.insert(stream, (AT, frames(sizes)));
         }
-        let mut seen = Seen::default();
+        let mut seen = CollectingVisitor::default();
         let recovered = generation.publish().unwrap().recover(&mut seen).unwrap();
         prop_assert_eq!(&seen.snapshots, &expected);
         prop_assert_eq!(recovered.report().snapshots, expected.len() as u64);
@@ -75,7 +75,7 @@ proptest! {
 fn records_go_on_right_after_the_snapshot() {
     let directory = imported();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
-    let next = Record { epoch: 2, ..record(1, 41, 5) };
+    let next = JournalRecord { epoch: 2, ..record(1, 41, 5) };
     log.append(&[next.clone(), record(9, 1, 5)]).unwrap();
     drop(log);
     let (seen, recovered) = recovered(directory.path()).unwrap();
@@ -90,8 +90,8 @@ fn records_go_on_right_after_the_snapshot() {
 #[test]
 fn records_that_the_snapshot_holds_are_skipped() {
     let directory = imported();
-    let records: Vec<Record> =
-        (38..=42).map(|sequence| Record { epoch: 2, ..record(1, sequence, 5) }).collect();
+    let records: Vec<JournalRecord> =
+        (38..=42).map(|sequence| JournalRecord { epoch: 2, ..record(1, sequence, 5) }).collect();
     let encoded = batch::encode(BatchNumber(1), &records);
     change(
         &journal_path(&directory),
@@ -121,7 +121,10 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     fs::remove_dir_all(&second).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
     journal::create(&second, 2, Some(BatchNumber(3))).unwrap();
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: DamageLocation::Header, .. }
+    ));
 }
 
 #[test]
@@ -130,7 +133,9 @@ fn damage_in_a_snapshot_is_refused_with_its_place() {
         let directory = imported();
         flipped(&snapshots_path(&directory), &snapshot_key(stream, value), byte);
         let error = refusal(directory.path());
-        let StoreError::Damaged { place: Place::Snapshot { stream: found, .. }, .. } = error else {
+        let StoreError::Damaged { place: DamageLocation::Snapshot { stream: found, .. }, .. } =
+            error
+        else {
             panic!("{error}")
         };
         assert_eq!(found, GroupId::new(stream).map_or(Stream::Directory, Stream::Group));
@@ -152,13 +157,16 @@ fn a_missing_part_of_a_snapshot_is_refused() {
         &snapshots_path(&directory),
         (0..=2).map(|value| (snapshot_key(7, value), None)).collect(),
     );
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: DamageLocation::Header, .. }
+    ));
 }
 
 #[test]
 fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
-    struct Picky;
-    impl Visitor for Picky {
+    struct RejectingVisitor;
+    impl RecoveryVisitor for RejectingVisitor {
         fn snapshot(
             &mut self,
             _: Stream,
@@ -168,16 +176,19 @@ fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
             let frame = frames.next()?.expect("each has one");
             Ok(codec::decode::<(u64, String)>(&frame).map(|_| ())?)
         }
-        fn record(&mut self, _: BatchNumber, _: Record) -> Result<(), StoreError> {
+        fn record(&mut self, _: BatchNumber, _: JournalRecord) -> Result<(), StoreError> {
             Ok(())
         }
     }
     let directory = imported();
-    let error = Store::open(directory.path()).unwrap().recover(&mut Picky).unwrap_err();
+    let error = Store::open(directory.path()).unwrap().recover(&mut RejectingVisitor).unwrap_err();
     let StoreError::Damaged { path, place, .. } = error else { panic!("{error}") };
     assert_eq!(
         (path, place),
-        (snapshots_path(&directory), Place::Snapshot { stream: Stream::Directory, value: 0 })
+        (
+            snapshots_path(&directory),
+            DamageLocation::Snapshot { stream: Stream::Directory, value: 0 }
+        )
     );
 }
 
@@ -298,15 +309,18 @@ fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
     let directory = written(&[vec![record(1, 1, 5)], vec![record(1, 2, 5)]], false);
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
-    let mut seen = Seen::default();
+    let mut seen = CollectingVisitor::default();
     let recovered = replacement.publish().unwrap().recover(&mut seen).unwrap();
     let replaced = Current { generation: Generation(2), before: None };
     assert_eq!(generation::current(directory.path()).unwrap(), Some(replaced));
     assert_eq!(seen.snapshots.len(), 1);
     assert_eq!(seen.records, []);
     let mut log = recovered.into_log().unwrap();
-    assert_eq!(log.append(&[Record { epoch: 2, ..record(1, 41, 5) }]).unwrap(), BatchNumber(3));
-    assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked().batch, BatchNumber(3));
+    assert_eq!(
+        log.append(&[JournalRecord { epoch: 2, ..record(1, 41, 5) }]).unwrap(),
+        BatchNumber(3)
+    );
+    assert_eq!(DurableWatermark::open(directory.path()).unwrap().current().batch, BatchNumber(3));
 }
 
 #[test]

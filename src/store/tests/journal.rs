@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::batch::{self, chunk_key};
-use crate::store::durable_watermark::{DurableWatermark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::files::entries;
 
-fn three_batches() -> Vec<Vec<Record>> {
+fn three_batches() -> Vec<Vec<JournalRecord>> {
     vec![
         vec![record(1, 1, 10)],
         vec![record(1, 2, 9000), record(2, 1, 10)],
@@ -22,7 +22,7 @@ fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
     (chunk_key(BatchNumber(batch), chunk).to_vec(), None)
 }
 
-fn chunks(batch: u64, records: &[Record]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+fn chunks(batch: u64, records: &[JournalRecord]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     let encoded = batch::encode(BatchNumber(batch), records);
     let keys = (0..).map(|index| chunk_key(BatchNumber(batch), index).to_vec());
     keys.zip(encoded.chunks.into_iter().map(Some)).collect()
@@ -39,7 +39,7 @@ proptest! {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
-        let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+        let mut log = store.recover(&mut CollectingVisitor::default()).unwrap().into_log().unwrap();
         let mut sequences = BTreeMap::new();
         let mut expected = Vec::new();
         for (index, batch) in batches.iter().enumerate() {
@@ -52,7 +52,7 @@ proptest! {
                 *sequence += 1;
                 record(id, *sequence, bytes)
             };
-            let records: Vec<Record> = batch.iter().map(next).collect();
+            let records: Vec<JournalRecord> = batch.iter().map(next).collect();
             let number = log.append(&records).unwrap();
             expected.extend(records.into_iter().map(|record| (number, record)));
         }
@@ -75,7 +75,7 @@ fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
         change(&journal_path(&directory), tail);
         let (seen, recovered) = recovered(directory.path()).unwrap();
         assert_eq!(seen.records.len(), 4);
-        assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(4), chunks: 2 }));
+        assert_eq!(recovered.report().cut, Some(TornBatch { batch: BatchNumber(4), chunks: 2 }));
         let mut log = recovered.into_log().unwrap();
         assert_eq!(log.append(&[record(1, 3, 1)]).unwrap(), BatchNumber(4));
         log.close().unwrap();
@@ -106,7 +106,7 @@ fn a_tear_that_a_crash_cannot_leave_is_refused() {
         let directory = written(&three_batches(), close);
         change(&journal_path(&directory), changes(&directory));
         let error = refusal(directory.path());
-        let StoreError::Damaged { path, place: Place::Batch(found), .. } = &error else {
+        let StoreError::Damaged { path, place: DamageLocation::Batch(found), .. } = &error else {
             panic!("{error}")
         };
         assert_eq!((path, *found), (&journal_path(&directory), BatchNumber(place)), "{error}");
@@ -121,7 +121,7 @@ fn a_torn_batch_that_others_follow_is_refused() {
     change(&journal_path(&directory), tail);
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(4)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(4)), .. }
     ));
 }
 
@@ -134,7 +134,7 @@ fn a_journal_that_ends_before_its_mark_is_refused() {
         assert!(
             matches!(
                 error,
-                StoreError::JournalShort { ends: BatchNumber(2), mark: BatchNumber(3), .. }
+                StoreError::JournalShort { ends: BatchNumber(2), watermark: BatchNumber(3), .. }
             ),
             "{error}"
         );
@@ -147,7 +147,7 @@ fn a_missing_batch_is_refused() {
     change(&journal_path(&directory), (0..3).map(|chunk| removal(2, chunk)).collect());
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(3)), .. }
     ));
 }
 
@@ -158,18 +158,18 @@ fn a_flipped_byte_is_refused_with_its_place() {
         flipped(&journal_path(&directory), &chunk_key(BatchNumber(batch), chunk), byte);
         let error = refusal(directory.path());
         let StoreError::Damaged { place, .. } = error else { panic!("{error}") };
-        assert_eq!(place, Place::Batch(BatchNumber(batch)));
+        assert_eq!(place, DamageLocation::Batch(BatchNumber(batch)));
     }
 }
 
 #[test]
 fn a_batch_that_the_mark_does_not_know_is_refused() {
     let directory = written(&three_batches(), true);
-    let mut mark = DurableWatermark::open(directory.path()).unwrap();
-    mark.put(Marked { crc: mark.marked().crc ^ 1, ..mark.marked() }).unwrap();
+    let mut watermark = DurableWatermark::open(directory.path()).unwrap();
+    watermark.put(Watermark { crc: watermark.current().crc ^ 1, ..watermark.current() }).unwrap();
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(3)), .. }
     ));
 }
 
@@ -203,10 +203,10 @@ fn after_a_failed_sync_everything_is_refused() {
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Io { doing: "sync", .. })));
     log.journal.mend_syncs(file);
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
-    assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })));
+    assert!(matches!(log.sync_watermark(), Err(StoreError::Poisoned { .. })));
     assert!(matches!(log.close(), Err(StoreError::Poisoned { .. })));
-    let mark = DurableWatermark::open(directory.path()).unwrap().marked();
-    assert_eq!((mark.batch, mark.clean), (BatchNumber(3), false));
+    let watermark = DurableWatermark::open(directory.path()).unwrap().current();
+    assert_eq!((watermark.batch, watermark.clean), (BatchNumber(3), false));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_lost_current_is_not_an_empty_store() {
 
 #[test]
 fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
-    let batches: Vec<Vec<Record>> =
+    let batches: Vec<Vec<JournalRecord>> =
         (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
     let (mut refused, mut whole) = (0, 0);
     for step in 0..80_u64 {

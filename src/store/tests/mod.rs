@@ -15,12 +15,12 @@ use crate::domain::records::ids::GroupId;
 
 /// Everything a recovery handed out.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct CollectingVisitor {
     snapshots: BTreeMap<Stream, (Position, Vec<Vec<u8>>)>,
-    records: Vec<(BatchNumber, Record)>,
+    records: Vec<(BatchNumber, JournalRecord)>,
 }
 
-impl Visitor for Seen {
+impl RecoveryVisitor for CollectingVisitor {
     fn snapshot(
         &mut self,
         stream: Stream,
@@ -35,7 +35,7 @@ impl Visitor for Seen {
         Ok(())
     }
 
-    fn record(&mut self, batch: BatchNumber, record: Record) -> Result<(), StoreError> {
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
         self.records.push((batch, record));
         Ok(())
     }
@@ -45,15 +45,15 @@ fn group(id: u64) -> Stream {
     Stream::Group(GroupId::new(id).unwrap())
 }
 
-fn record(id: u64, sequence: u64, bytes: usize) -> Record {
-    Record::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
+fn record(id: u64, sequence: u64, bytes: usize) -> JournalRecord {
+    JournalRecord::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
 }
 
 /// A new store with one batch for each list, dropped as a killed process would drop it, or closed.
-fn written(batches: &[Vec<Record>], close: bool) -> TempDir {
+fn written(batches: &[Vec<JournalRecord>], close: bool) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
-    let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+    let mut log = store.recover(&mut CollectingVisitor::default()).unwrap().into_log().unwrap();
     for batch in batches {
         log.append(batch).unwrap();
     }
@@ -63,8 +63,8 @@ fn written(batches: &[Vec<Record>], close: bool) -> TempDir {
     directory
 }
 
-fn recovered(directory: &Path) -> Result<(Seen, Recovered), StoreError> {
-    let mut seen = Seen::default();
+fn recovered(directory: &Path) -> Result<(CollectingVisitor, RecoveredStore), StoreError> {
+    let mut seen = CollectingVisitor::default();
     let recovered = Store::open(directory)?.recover(&mut seen)?;
     Ok((seen, recovered))
 }
