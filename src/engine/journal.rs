@@ -150,7 +150,7 @@ impl<L: Log> Writer<L> {
                 Publish::Group(group, group_state) => self.published.show(group, group_state),
                 Publish::Directory(directory) => self.published.show_directory(directory),
                 Publish::Second => self.log.sync_watermark()?,
-                Publish::Turn(next, waiting) => turns.push((self.log.turn(next)?, waiting)),
+                Publish::Turn(next, waiting) => turns.push((self.log.rotate(next)?, waiting)),
             }
         }
         for (turned, waiting) in turns {

@@ -347,11 +347,16 @@ fn fill(
     content: &Directory,
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
-    write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
+    write_directory(
+        generation.begin_snapshot(Stream::Directory, directory_position(content)),
+        content,
+    )?;
     for group_state in group_states {
         write_group(
-            generation
-                .snapshot(Stream::Group(group_state.catalogue.group.id), position(group_state)),
+            generation.begin_snapshot(
+                Stream::Group(group_state.catalogue.group.id),
+                position(group_state),
+            ),
             group_state,
         )?;
     }
@@ -373,7 +378,7 @@ pub(super) fn write_group(
     mut snapshot: SnapshotWriter<'_>,
     group_state: &GroupState,
 ) -> Result<(), StoreError> {
-    state::write_group(group_state, |frame| snapshot.frame(frame))?;
+    state::write_group(group_state, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 
@@ -382,7 +387,7 @@ pub(super) fn write_directory(
     mut snapshot: SnapshotWriter<'_>,
     directory: &Directory,
 ) -> Result<(), StoreError> {
-    state::write_directory(directory, |frame| snapshot.frame(frame))?;
+    state::write_directory(directory, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 

@@ -2,8 +2,8 @@
 //! written beside it. Nobody who appends waits for any of it.
 //!
 //! 1. [`Generations::next_journal`]: an empty journal, on disk with its name.
-//! 2. [`crate::store::Log::turn`]: appends go there.
-//! 3. [`Generations::begin`]: the snapshots, of states that hold at least all that was appended before the turn.
+//! 2. [`crate::store::Log::rotate`]: appends go there.
+//! 3. [`Generations::begin_compaction`]: the snapshots, of states that hold at least all that was appended before the turn.
 //! 4. [`Compaction::publish`]: they are read back from the disk, `CURRENT` is renamed, and what is neither current nor
 //!    the generation before is removed.
 //!
@@ -94,7 +94,7 @@ impl StoreSizes {
 /// # Errors
 ///
 /// [`StoreError::Empty`] without a store; a directory that cannot be read.
-pub fn sizes(directory: &Path) -> Result<StoreSizes, StoreError> {
+pub fn store_sizes(directory: &Path) -> Result<StoreSizes, StoreError> {
     let current = || {
         generation::current(directory)?
             .ok_or_else(|| StoreError::Empty { directory: directory.to_owned() })
@@ -169,14 +169,17 @@ impl Generations {
         Ok(NextJournal { generation, database: Database::open(&path)? })
     }
 
-    /// Begins the snapshots that the journal turned to goes on from. Each stream's must hold at least all that was
+    /// Begins the snapshots that the journal rotation to goes on from. Each stream's must hold at least all that was
     /// appended before the turn. They are written in the disk's pauses.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn begin(&mut self, turned: JournalRotation) -> Result<Compaction<'_>, StoreError> {
-        let JournalRotation { generation, first_batch, ended } = turned;
+    pub fn begin_compaction(
+        &mut self,
+        rotation: JournalRotation,
+    ) -> Result<Compaction<'_>, StoreError> {
+        let JournalRotation { generation, first_batch, ended } = rotation;
         ended.close()?;
         let path = snapshots_path(&self.directory, generation);
         let writer = SnapshotsWriter::paced(Database::create(&path)?);
@@ -192,7 +195,11 @@ impl Compaction<'_> {
     ///
     /// [`StoreError::Damaged`] where the bytes are not what was written; or a disk that refuses. The generation is then
     /// to be given up.
-    pub fn copy(&mut self, stream: Stream, position: Position) -> Result<bool, StoreError> {
+    pub fn copy_snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+    ) -> Result<bool, StoreError> {
         if self.current()?.position(stream)? != Some(position) {
             return Ok(false);
         }
@@ -206,8 +213,8 @@ impl Compaction<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`Compaction::copy`].
-    pub fn extend(
+    /// As for [`Compaction::copy_snapshot`].
+    pub fn extend_snapshot(
         &mut self,
         stream: Stream,
         position: Position,
@@ -216,17 +223,17 @@ impl Compaction<'_> {
         self.current()?;
         let current = self.current.as_ref().expect("it was opened just now");
         let mut writer = self.writer.stream(stream, position);
-        current.frames_of(stream, |frame| writer.frame(frame))?;
-        more.iter().try_for_each(|frame| writer.frame(frame))?;
+        current.frames_of(stream, |frame| writer.write_frame(frame))?;
+        more.iter().try_for_each(|frame| writer.write_frame(frame))?;
         writer.finish()
     }
 
-    /// Begins the snapshot of `stream` as it stands at `position`. See [`crate::store::NewGeneration::snapshot`].
+    /// Begins the snapshot of `stream` as it stands at `position`. See [`crate::store::NewGeneration::begin_snapshot`].
     ///
     /// # Panics
     ///
     /// When the one before was not finished.
-    pub fn snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.writer.stream(stream, position)
     }
 
@@ -246,12 +253,12 @@ impl Compaction<'_> {
         Layout::read(&generations.directory)?.remove_leftovers(Some(current))
     }
 
-    /// Gives the generation up and removes what was written of it. The journal has turned, and stays so.
+    /// Gives the generation up and removes what was written of it. The journal has rotation, and stays so.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn give_up(self) -> Result<(), StoreError> {
+    pub fn discard(self) -> Result<(), StoreError> {
         let Self { generations, generation, writer, current, .. } = self;
         drop((writer, current));
         remove_directory(&snapshots_path(&generations.directory, generation))

@@ -158,7 +158,7 @@ impl NewGeneration {
     /// # Panics
     ///
     /// When the one before was not finished.
-    pub fn snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.snapshots.stream(stream, position)
     }
 

@@ -43,7 +43,7 @@ pub trait Log: Send {
     /// # Errors
     ///
     /// As for [`Log::append`]. A log that keeps one journal only refuses, and goes on in it.
-    fn turn(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
         drop(next);
         Err(StoreError::rejected("this log has one journal only"))
     }
@@ -187,7 +187,7 @@ impl Log for SledLog {
         self.step(|log| log.watermark.sync())
     }
 
-    fn turn(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
         self.step(|log| {
             let first_batch = log.last.next();
             let (generation, journal) = next.into_parts();

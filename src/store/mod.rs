@@ -55,7 +55,9 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
-pub use compaction::{Compaction, Generations, JournalRotation, NextJournal, StoreSizes, sizes};
+pub use compaction::{
+    Compaction, Generations, JournalRotation, NextJournal, StoreSizes, store_sizes,
+};
 pub use copy::{StoreCopy, copy_store};
 pub use creation::NewGeneration;
 pub use error::{DamageLocation, StoreError};

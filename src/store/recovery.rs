@@ -22,7 +22,7 @@ use crate::store::snapshot::{Frames, Snapshots};
 /// What it made is worth nothing unless [`Store::recover`] returns `Ok`. It reports bytes it cannot read as
 /// [`StoreError::Rejected`] (which [`crate::store::codec::decode`]'s error turns into), and the store adds the place.
 pub trait RecoveryVisitor {
-    /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames turned
+    /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames rotation
     /// out damaged may be handed out again as it stood earlier: that replaces what was made of it.
     ///
     /// # Errors
@@ -372,7 +372,7 @@ impl RecoveredStore {
         Layout::read(&directory)?.remove_leftovers(Some(current))?;
         match (report.cut, torn) {
             (Some(cut), Some(path)) if path != journal.path() => {
-                // The journal turned before anything else was appended.
+                // The journal rotation before anything else was appended.
                 let mut torn = Database::open(&path)?;
                 remove_batch(&mut torn, cut.batch)?;
                 torn.close()?;

@@ -190,7 +190,7 @@ impl SnapshotWriter<'_> {
     /// # Errors
     ///
     /// Whatever the disk refuses; the generation is then to be given up.
-    pub fn frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    pub fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
         self.head.frames += 1;
         self.bytes(&length.to_be_bytes())?;

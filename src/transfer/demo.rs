@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::domain::records::text::{Illegal, Text};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, DAY, Instant, Weekday};
-use crate::transfer::import::read;
-use crate::transfer::{Content, ImportFault};
+use crate::transfer::import::read_document;
+use crate::transfer::{ImportFault, StoreContent};
 use crate::wire::datetime;
 
 /// The demonstration as it is written, its dated rows around the Monday that it names as `anchor`.
@@ -16,12 +16,12 @@ pub const DOCUMENT: &[u8] = include_bytes!("../../data/demo.json");
 ///
 /// # Errors
 /// What is wrong with the document.
-pub fn content(
+pub fn demo_content(
     now: Instant,
     hash_password: &dyn Fn(&str) -> Text<255>,
-) -> Result<Content, Vec<ImportFault>> {
+) -> Result<StoreContent, Vec<ImportFault>> {
     let document = moved(DOCUMENT, now).map_err(|fault| vec![fault])?;
-    read(&document, now, hash_password)
+    read_document(&document, now, hash_password)
 }
 
 /// The document with the dates of all fiches and events moved to the week of `now`.

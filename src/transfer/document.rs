@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::transfer::faults::ImportFault;
 
 /// A part of a document.
-pub(super) enum Piece {
+pub(super) enum DocumentPart {
     /// A member of the document other than `groups`.
     Top(String, Value),
     /// A group begins.
@@ -17,19 +17,19 @@ pub(super) enum Piece {
     /// A member of a group other than its fiches and events.
     Field(usize, String, Value),
     /// The id that a fiche or an event is given, on a walk that takes no rows.
-    RowId(Section, Option<Value>),
+    RowId(RowSection, Option<Value>),
     /// A fiche or an event, by its group and its place there.
     Row(usize, usize, Value),
 }
 
 /// The long lists of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum RowSection {
     Fiches,
     Vevents,
 }
 
-impl Section {
+impl RowSection {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Fiches => "fiches",
@@ -42,13 +42,13 @@ impl Section {
 ///
 /// # Errors
 /// The first place where the document is not JSON, or has another shape.
-pub(super) fn walk(
+pub(super) fn walk_document(
     document: &[u8],
-    rows: Option<Section>,
-    sink: &mut dyn FnMut(Piece),
+    rows: Option<RowSection>,
+    sink: &mut dyn FnMut(DocumentPart),
 ) -> Result<(), ImportFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(document);
-    let mut walker = Walker { rows, sink, groups: 0 };
+    let mut walker = DocumentWalker { rows, sink, groups: 0 };
     Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(
         |error| {
             let text = error.to_string();
@@ -62,17 +62,17 @@ pub(super) fn walk(
     )
 }
 
-struct Walker<'s> {
-    rows: Option<Section>,
-    sink: &'s mut dyn FnMut(Piece),
+struct DocumentWalker<'s> {
+    rows: Option<RowSection>,
+    sink: &'s mut dyn FnMut(DocumentPart),
     /// Groups begun.
     groups: usize,
 }
 
-struct Top<'w, 's>(&'w mut Walker<'s>);
-struct Groups<'w, 's>(&'w mut Walker<'s>);
-struct Group<'w, 's>(&'w mut Walker<'s>);
-struct Rows<'w, 's>(&'w mut Walker<'s>, Section);
+struct Top<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Groups<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Group<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Rows<'w, 's>(&'w mut DocumentWalker<'s>, RowSection);
 
 /// All that a first walk looks at in a row.
 #[derive(Deserialize)]
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Top<'_, '_> {
                 map.next_value_seed(Groups(self.0))?;
             } else if self.0.rows.is_none() {
                 let value = map.next_value()?;
-                (self.0.sink)(Piece::Top(key, value));
+                (self.0.sink)(DocumentPart::Top(key, value));
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -143,15 +143,15 @@ impl<'de> Visitor<'de> for Group<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.0.groups += 1;
         if self.0.rows.is_none() {
-            (self.0.sink)(Piece::Group);
+            (self.0.sink)(DocumentPart::Group);
         }
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "fiches" => map.next_value_seed(Rows(self.0, Section::Fiches))?,
-                "vevents" => map.next_value_seed(Rows(self.0, Section::Vevents))?,
+                "fiches" => map.next_value_seed(Rows(self.0, RowSection::Fiches))?,
+                "vevents" => map.next_value_seed(Rows(self.0, RowSection::Vevents))?,
                 _ if self.0.rows.is_none() => {
                     let value = map.next_value()?;
-                    (self.0.sink)(Piece::Field(self.0.groups - 1, key, value));
+                    (self.0.sink)(DocumentPart::Field(self.0.groups - 1, key, value));
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -181,12 +181,12 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
         if walker.rows == Some(section) {
             let mut index = 0;
             while let Some(row) = list.next_element()? {
-                (walker.sink)(Piece::Row(walker.groups - 1, index, row));
+                (walker.sink)(DocumentPart::Row(walker.groups - 1, index, row));
                 index += 1;
             }
         } else if walker.rows.is_none() {
             while let Some(RowId { id }) = list.next_element()? {
-                (walker.sink)(Piece::RowId(section, id));
+                (walker.sink)(DocumentPart::RowId(section, id));
             }
         } else {
             while list.next_element::<IgnoredAny>()?.is_some() {}

@@ -22,7 +22,7 @@ use crate::wire::vevent::VEVENT;
 ///
 /// # Errors
 /// What `out` answers.
-pub fn write(
+pub fn write_document(
     directory: &Directory,
     group_states: &[impl Borrow<GroupState>],
     out: &mut (impl io::Write + ?Sized),

@@ -24,9 +24,9 @@ impl fmt::Display for ImportFault {
 
 /// The first faults of a document.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<ImportFault>);
+pub(super) struct ImportFaults(Vec<ImportFault>);
 
-impl Faults {
+impl ImportFaults {
     pub(super) fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
         if !self.full() {
             self.0.push(ImportFault { path: path.into(), rule: rule.into() });

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
-use crate::transfer::Content;
-use crate::transfer::faults::Faults;
+use crate::transfer::StoreContent;
+use crate::transfer::faults::ImportFaults;
 use crate::wire::value;
 
 /// The highest id that a document may give: enough are left above it to go on from for ever.
@@ -15,7 +15,7 @@ const GIVEN_MAX: u64 = ID_MAX - (1 << 40);
 
 /// What the store already uses and a document may not.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct UsedIds {
     /// The highest id of each resource, by the name of its section.
     highest: BTreeMap<&'static str, u64>,
     /// Whose each `urlname` is.
@@ -24,10 +24,10 @@ pub struct Taken {
     pub(super) groups: BTreeSet<u64>,
 }
 
-impl Taken {
+impl UsedIds {
     /// What `content` uses.
     #[must_use]
-    pub fn of(content: &Content) -> Self {
+    pub fn from_content(content: &StoreContent) -> Self {
         let mut taken = Self::default();
         let mut note = |section, id: Option<u64>| {
             let highest = taken.highest.entry(section).or_default();
@@ -69,15 +69,15 @@ impl Taken {
 
 /// The ids of all resources of a document.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(super) struct IdAllocator {
     /// The highest id given or assigned, by section.
     highest: BTreeMap<&'static str, u64>,
     /// Those claimed so far, by section.
     claimed: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
-impl Ids {
-    pub(super) fn after(taken: &Taken) -> Self {
+impl IdAllocator {
+    pub(super) fn after(taken: &UsedIds) -> Self {
         Self { highest: taken.highest.clone(), claimed: BTreeMap::new() }
     }
 
@@ -95,7 +95,7 @@ impl Ids {
         section: &'static str,
         row: &Map<String, Value>,
         path: &str,
-        faults: &mut Faults,
+        faults: &mut ImportFaults,
     ) -> Option<u64> {
         let id = match row.get("id").map_or(Ok(None), value::id) {
             Ok(Some(id)) => id,

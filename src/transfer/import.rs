@@ -22,13 +22,13 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::randomness::Randomness;
-use crate::transfer::document::{Piece, Section, walk};
-use crate::transfer::faults::Faults;
-use crate::transfer::ids::Ids;
-pub use crate::transfer::ids::Taken;
-use crate::transfer::people::{self, HashPassword, Pros, objects};
+use crate::transfer::document::{DocumentPart, RowSection, walk_document};
+use crate::transfer::faults::ImportFaults;
+use crate::transfer::ids::IdAllocator;
+pub use crate::transfer::ids::UsedIds;
+use crate::transfer::people::{self, HashPassword, ImportedPros, objects};
 use crate::transfer::slug;
-use crate::transfer::{Content, ImportFault, MESSAGES_MADE};
+use crate::transfer::{ImportFault, MESSAGES_MADE, StoreContent};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::datetime;
@@ -48,7 +48,7 @@ pub struct Import<'a> {
     /// Where the secrets of appointments come from that bring none.
     pub draws: Randomness,
     /// What the store already uses.
-    pub taken: Taken,
+    pub used_ids: UsedIds,
     /// Is told how many rows of how many have been read.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
@@ -57,18 +57,18 @@ pub struct Import<'a> {
 ///
 /// # Errors
 /// The first things that are wrong with it, at most twenty.
-pub fn read(
+pub fn read_document(
     document: &[u8],
     now: Instant,
     hash_password: &dyn Fn(&str) -> Text<255>,
-) -> Result<Content, Vec<ImportFault>> {
-    let (draws, taken) = (Randomness::from_os(), Taken::default());
-    Import { now, hash_password, draws, taken, progress: &mut |_, _| {} }.read(document)
+) -> Result<StoreContent, Vec<ImportFault>> {
+    let (draws, used_ids) = (Randomness::from_os(), UsedIds::default());
+    Import { now, hash_password, draws, used_ids, progress: &mut |_, _| {} }.read_document(document)
 }
 
 /// The document but for its fiches and events.
 #[derive(Default)]
-struct Outline {
+struct DocumentOutline {
     top: Map<String, Value>,
     groups: Vec<Map<String, Value>>,
     rows: usize,
@@ -87,10 +87,10 @@ const SECTIONS: [&str; 7] = [
     "customfields",
 ];
 
-impl Outline {
+impl DocumentOutline {
     /// Refuses sections that nobody reads: lists and objects that are none of the document's or of a group's. What else is
     /// unknown is ignored, as it is in every resource.
-    fn check_sections(&self, faults: &mut Faults) {
+    fn check_sections(&self, faults: &mut ImportFaults) {
         let is_section = |value: &Value| value.is_array() || value.is_object();
         for (name, _) in self
             .top
@@ -121,7 +121,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// A group as far as it has been read.
-struct Draft {
+struct GroupDraft {
     path: String,
     /// The group without events, in which references are looked up.
     state: GroupState,
@@ -137,16 +137,16 @@ impl Import<'_> {
     ///
     /// # Errors
     /// The first things that are wrong with it, at most twenty.
-    pub fn read(mut self, document: &[u8]) -> Result<Content, Vec<ImportFault>> {
-        let mut ids = Ids::after(&self.taken);
+    pub fn read_document(mut self, document: &[u8]) -> Result<StoreContent, Vec<ImportFault>> {
+        let mut ids = IdAllocator::after(&self.used_ids);
         let outline = outline(document, &mut ids).map_err(|fault| vec![fault])?;
-        let mut faults = Faults::default();
+        let mut faults = ImportFaults::default();
         outline.check_sections(&mut faults);
         let mut drafts = self.catalogues(&outline, &mut ids, &mut faults);
         faults.none_or(())?;
         let mut done = 0;
-        walk(document, Some(Section::Fiches), &mut |piece| {
-            let Piece::Row(group, index, row) = piece else { return };
+        walk_document(document, Some(RowSection::Fiches), &mut |piece| {
+            let DocumentPart::Row(group, index, row) = piece else { return };
             if !faults.full() {
                 drafts[group].fiche(index, &row, self.now, &mut ids, &mut faults);
             }
@@ -157,8 +157,8 @@ impl Import<'_> {
         for draft in &mut drafts {
             draft.settle_fiches();
         }
-        walk(document, Some(Section::Vevents), &mut |piece| {
-            let Piece::Row(group, index, row) = piece else { return };
+        walk_document(document, Some(RowSection::Vevents), &mut |piece| {
+            let DocumentPart::Row(group, index, row) = piece else { return };
             if !faults.full() {
                 self.vevent(&mut drafts[group], index, &row, &mut ids, &mut faults);
             }
@@ -180,7 +180,12 @@ impl Import<'_> {
     }
 
     /// The groups with all but their rows, accounts and professionals.
-    fn catalogues(&mut self, outline: &Outline, ids: &mut Ids, faults: &mut Faults) -> Vec<Draft> {
+    fn catalogues(
+        &mut self,
+        outline: &DocumentOutline,
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
+    ) -> Vec<GroupDraft> {
         let mut drafts = Vec::new();
         for (index, fields) in outline.groups.iter().enumerate() {
             let path = format!("groups[{index}]");
@@ -202,10 +207,10 @@ impl Import<'_> {
             }
             self.name_in_addresses(&mut group, &path, faults);
             let catalogue =
-                Sections { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
+                SectionReader { fields, path: &path, now: self.now, ids, faults }.catalogue(group);
             let messages_made = messages_made(fields, &path, faults);
             let state = GroupState::new(catalogue);
-            drafts.push(Draft {
+            drafts.push(GroupDraft {
                 path,
                 state,
                 messages_made,
@@ -217,15 +222,16 @@ impl Import<'_> {
     }
 
     /// Gives the group a `urlname` of its own.
-    fn name_in_addresses(&mut self, group: &mut Group, path: &str, faults: &mut Faults) {
+    fn name_in_addresses(&mut self, group: &mut Group, path: &str, faults: &mut ImportFaults) {
         if group.urlname.is_blank() {
-            let taken =
-                |slug: &str| self.taken.urlnames.get(slug).is_some_and(|owner| *owner != group.id);
-            let slug = slug::unique(group.name.as_str(), group.id.number(), taken);
+            let taken = |slug: &str| {
+                self.used_ids.urlnames.get(slug).is_some_and(|owner| *owner != group.id)
+            };
+            let slug = slug::unique_slug(group.name.as_str(), group.id.number(), taken);
             group.urlname = Text::new(&slug).expect("a slug is short");
         }
         let owner =
-            self.taken.urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);
+            self.used_ids.urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);
         if *owner != group.id {
             faults.add(
                 format!("{path}.urlname"),
@@ -236,11 +242,11 @@ impl Import<'_> {
 
     fn vevent(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut GroupDraft,
         index: usize,
         row: &Value,
-        ids: &mut Ids,
-        faults: &mut Faults,
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
     ) {
         let path = format!("{}.vevents[{index}]", draft.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
@@ -262,12 +268,12 @@ impl Import<'_> {
 
     fn people(
         &self,
-        outline: &Outline,
-        drafts: &[Draft],
-        ids: &mut Ids,
-        faults: &mut Faults,
-    ) -> People {
-        let mut pros = Pros::default();
+        outline: &DocumentOutline,
+        drafts: &[GroupDraft],
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
+    ) -> ImportedPeople {
+        let mut pros = ImportedPros::default();
         let mut accounts = Vec::new();
         for (draft, fields) in drafts.iter().zip(&outline.groups) {
             let scope = Scope::of(&draft.state);
@@ -283,34 +289,34 @@ impl Import<'_> {
         }
         let groups: Vec<GroupId> =
             drafts.iter().map(|draft| draft.state.catalogue.group.id).collect();
-        let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.taken, faults);
+        let apikeys = people::apikeys(outline.top.get("apikeys"), &groups, &self.used_ids, faults);
         let directory = Directory {
             apikeys: apikeys.into(),
             pros: pros.finish().into(),
             ..Directory::default()
         };
-        People { directory, accounts }
+        ImportedPeople { directory, accounts }
     }
 }
 
-struct People {
+struct ImportedPeople {
     directory: Directory,
     /// Those of each group, in the order of the groups.
     accounts: Vec<Vec<Arc<crate::domain::identity::account::Account>>>,
 }
 
 /// Reads everything but the rows, and notes all ids.
-fn outline(document: &[u8], ids: &mut Ids) -> Result<Outline, ImportFault> {
-    let mut outline = Outline::default();
-    walk(document, None, &mut |piece| match piece {
-        Piece::Top(key, value) => drop(outline.top.insert(key, value)),
-        Piece::Group => outline.groups.push(Map::new()),
-        Piece::Field(group, key, value) => drop(outline.groups[group].insert(key, value)),
-        Piece::RowId(section, id) => {
+fn outline(document: &[u8], ids: &mut IdAllocator) -> Result<DocumentOutline, ImportFault> {
+    let mut outline = DocumentOutline::default();
+    walk_document(document, None, &mut |piece| match piece {
+        DocumentPart::Top(key, value) => drop(outline.top.insert(key, value)),
+        DocumentPart::Group => outline.groups.push(Map::new()),
+        DocumentPart::Field(group, key, value) => drop(outline.groups[group].insert(key, value)),
+        DocumentPart::RowId(section, id) => {
             outline.rows += 1;
             ids.note(section.name(), id.as_ref());
         }
-        Piece::Row(..) => {}
+        DocumentPart::Row(..) => {}
     })?;
     for group in &outline.groups {
         ids.note("groups", group.get("id"));
@@ -323,15 +329,15 @@ fn outline(document: &[u8], ids: &mut Ids) -> Result<Outline, ImportFault> {
 }
 
 /// Reads the short lists of one group.
-struct Sections<'a> {
+struct SectionReader<'a> {
     fields: &'a Map<String, Value>,
     path: &'a str,
     now: Instant,
-    ids: &'a mut Ids,
-    faults: &'a mut Faults,
+    ids: &'a mut IdAllocator,
+    faults: &'a mut ImportFaults,
 }
 
-impl Sections<'_> {
+impl SectionReader<'_> {
     /// The group with its sets, calendars, interventions and customised attributes; what is referred to comes first.
     fn catalogue(&mut self, group: Group) -> Catalogue {
         let mut state = GroupState::new(Catalogue::new(group));
@@ -420,14 +426,14 @@ impl Sections<'_> {
     }
 }
 
-impl Draft {
+impl GroupDraft {
     fn fiche(
         &mut self,
         index: usize,
         row: &Value,
         now: Instant,
-        ids: &mut Ids,
-        faults: &mut Faults,
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
     ) {
         let path = format!("{}.fiches[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
@@ -455,7 +461,7 @@ impl Draft {
     }
 
     /// Names both of any two live appointments that take the same time of a calendar.
-    fn check_overlaps(&self, faults: &mut Faults) {
+    fn check_overlaps(&self, faults: &mut ImportFaults) {
         let live = self.vevents.iter().filter(|(_, row)| !row.deleted);
         let mut taken: Vec<(CalendarId, Instant, Instant, usize)> = live
             .filter_map(|(index, row)| {
@@ -499,7 +505,7 @@ fn stamps<R: 'static>(
     scope: &Scope<'_>,
     now: Instant,
     path: &str,
-    faults: &mut Faults,
+    faults: &mut ImportFaults,
 ) -> Option<(Instant, Instant)> {
     match table.parse_stamps(object, scope) {
         Ok((created_at, updated_at)) => {
@@ -546,7 +552,7 @@ fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, no
 }
 
 /// How many messages a group has made elsewhere; so many that numbers are left for those to come.
-fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -> u64 {
+fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut ImportFaults) -> u64 {
     const MOST: u64 = ID_MAX / 2;
     match fields.get(MESSAGES_MADE).map_or(Ok(None), value::id) {
         Ok(number) if number.is_none_or(|number| number <= MOST) => number.unwrap_or(0),
@@ -561,8 +567,8 @@ fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -
 }
 
 /// Puts the groups together, and notes whose their ids are.
-fn finish(people: People, drafts: Vec<Draft>) -> Content {
-    let People { mut directory, accounts } = people;
+fn finish(people: ImportedPeople, drafts: Vec<GroupDraft>) -> StoreContent {
+    let ImportedPeople { mut directory, accounts } = people;
     let mut group_states = Vec::new();
     for (draft, accounts) in drafts.into_iter().zip(accounts) {
         let catalogue = Catalogue::clone(&draft.state.catalogue);
@@ -582,7 +588,7 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         state.outbox = Outbox::assembled(Vec::new(), draft.messages_made);
         group_states.push(state);
     }
-    Content { directory, group_states }
+    StoreContent { directory, group_states }
 }
 
 /// The latest stamp of what changes seldom.

@@ -9,9 +9,9 @@ use crate::domain::identity::directory::{Directory, IdKind, Pro};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::state::group_state::GroupState;
-use crate::transfer::document::{Piece, Section, walk};
-use crate::transfer::faults::{FAULTS_MAX, Faults};
-use crate::transfer::{Content, ImportFault};
+use crate::transfer::document::{DocumentPart, RowSection, walk_document};
+use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
+use crate::transfer::{ImportFault, StoreContent};
 use crate::wire::value;
 
 /// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail
@@ -19,12 +19,12 @@ use crate::wire::value;
 ///
 /// # Errors
 /// Ids of the document that belong to groups or persons that stay, the first twenty.
-pub fn merge(
-    existing: Content,
-    new: Content,
+pub fn merge_content(
+    existing: StoreContent,
+    new: StoreContent,
     document: &[u8],
-) -> Result<Content, Vec<ImportFault>> {
-    let mut faults = Faults::default();
+) -> Result<StoreContent, Vec<ImportFault>> {
+    let mut faults = ImportFaults::default();
     let replaced: BTreeSet<GroupId> =
         new.group_states.iter().map(|state| state.catalogue.group.id).collect();
     let is_replaced = |state: &GroupState| replaced.contains(&state.catalogue.group.id);
@@ -62,7 +62,7 @@ pub fn merge(
     let mut group_states = staying;
     group_states.extend(arriving);
     group_states.sort_by_key(|state| state.catalogue.group.id);
-    Ok(Content { directory, group_states })
+    Ok(StoreContent { directory, group_states })
 }
 
 fn claim(directory: &mut Directory, state: &GroupState) {
@@ -75,7 +75,7 @@ fn claim(directory: &mut Directory, state: &GroupState) {
 type Clashes = BTreeMap<(usize, &'static str, u64), String>;
 
 /// The ids that both a group that stays and one that arrives have.
-fn clashes(staying: &[GroupState], arriving: &[GroupState], faults: &mut Faults) -> Clashes {
+fn clashes(staying: &[GroupState], arriving: &[GroupState], faults: &mut ImportFaults) -> Clashes {
     let mut clashes = Clashes::new();
     for (index, state) in arriving.iter().enumerate() {
         for other in staying {
@@ -113,7 +113,7 @@ fn name(
     document: &[u8],
     clashes: &Clashes,
     persons: &BTreeSet<u64>,
-    faults: &mut Faults,
+    faults: &mut ImportFaults,
 ) -> Result<(), ImportFault> {
     let mut look = |group: usize, section: &str, index: usize, row: &Value| {
         let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
@@ -127,15 +127,15 @@ fn name(
             faults.add(format!("groups[{group}].{section}[{index}].id"), rule);
         }
     };
-    walk(document, None, &mut |piece| {
-        if let Piece::Field(group, section, Value::Array(rows)) = piece {
+    walk_document(document, None, &mut |piece| {
+        if let DocumentPart::Field(group, section, Value::Array(rows)) = piece {
             rows.iter().enumerate().for_each(|(index, row)| look(group, &section, index, row));
         }
     })?;
-    for section in [Section::Fiches, Section::Vevents] {
+    for section in [RowSection::Fiches, RowSection::Vevents] {
         if clashes.keys().any(|(_, name, _)| *name == section.name()) {
-            walk(document, Some(section), &mut |piece| {
-                if let Piece::Row(group, index, row) = piece {
+            walk_document(document, Some(section), &mut |piece| {
+                if let DocumentPart::Row(group, index, row) = piece {
                     look(group, section.name(), index, &row);
                 }
             })?;

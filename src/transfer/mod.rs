@@ -23,7 +23,7 @@ const MESSAGES_MADE: &str = "messages_made";
 
 /// All that a store holds.
 #[derive(Clone, Debug, Default)]
-pub struct Content {
+pub struct StoreContent {
     /// Keys, professionals, and who has which ids.
     pub directory: Directory,
     /// The groups, in the order of the document.

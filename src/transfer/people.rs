@@ -13,8 +13,8 @@ use crate::domain::records::text::{Email, Illegal, Text};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::password;
-use crate::transfer::faults::Faults;
-use crate::transfer::ids::{Ids, Taken};
+use crate::transfer::faults::ImportFaults;
+use crate::transfer::ids::{IdAllocator, UsedIds};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::{self, PROFESSIONAL};
 use crate::wire::value;
@@ -31,7 +31,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 pub(super) fn objects<'v>(
     section: Option<&'v Value>,
     path: &str,
-    faults: &mut Faults,
+    faults: &mut ImportFaults,
 ) -> Vec<(String, &'v Map<String, Value>)> {
     let list = match section {
         None | Some(Value::Null) => return Vec::new(),
@@ -64,8 +64,8 @@ fn text<'v>(row: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
 pub(super) fn apikeys(
     section: Option<&Value>,
     groups: &[GroupId],
-    taken: &Taken,
-    faults: &mut Faults,
+    taken: &UsedIds,
+    faults: &mut ImportFaults,
 ) -> BTreeMap<[u8; 32], Apikey> {
     let known = |id: &GroupId| groups.contains(id) || taken.groups.contains(&id.number());
     let mut keys = BTreeMap::new();
@@ -174,11 +174,11 @@ fn secret(row: &Map<String, Value>) -> Option<(&'static str, String)> {
 
 /// The professionals of all groups: one person per e-mail.
 #[derive(Default)]
-pub(super) struct Pros {
-    by_email: BTreeMap<Box<str>, Person>,
+pub(super) struct ImportedPros {
+    by_email: BTreeMap<Box<str>, ImportedPro>,
 }
 
-struct Person {
+struct ImportedPro {
     pro: Pro,
     /// What the password is known by in the document, and in which form it stands there.
     secret: Option<(&'static str, String)>,
@@ -186,7 +186,7 @@ struct Person {
     main_given: bool,
 }
 
-impl Pros {
+impl ImportedPros {
     /// Adds the professionals of one group.
     pub(super) fn add_group(
         &mut self,
@@ -195,7 +195,7 @@ impl Pros {
         scope: &Scope<'_>,
         now: Instant,
         hash: HashPassword<'_>,
-        (ids, faults): (&mut Ids, &mut Faults),
+        (ids, faults): (&mut IdAllocator, &mut ImportFaults),
     ) {
         let group = scope.state.catalogue.group.id;
         for (path, row) in objects(section, &format!("{path}.pros"), faults) {
@@ -240,7 +240,7 @@ impl Pros {
                     pro.id = id;
                     pro.password_hash = password;
                     self.by_email
-                        .insert(email, Person { pro, secret: secret(row), main_given: main });
+                        .insert(email, ImportedPro { pro, secret: secret(row), main_given: main });
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Pros {
     }
 }
 
-impl Person {
+impl ImportedPro {
     /// The same person in one more group. What the first group says of the person holds.
     fn join(
         &mut self,
@@ -260,7 +260,7 @@ impl Person {
         main: bool,
         row: &Map<String, Value>,
         path: &str,
-        faults: &mut Faults,
+        faults: &mut ImportFaults,
     ) {
         if let Some(Ok(Some(id))) = row.get("id").map(value::id)
             && id != self.pro.id.number()
@@ -298,7 +298,7 @@ pub(super) fn accounts(
     path: &str,
     state: &GroupState,
     hash: HashPassword<'_>,
-    faults: &mut Faults,
+    faults: &mut ImportFaults,
 ) -> Vec<Arc<Account>> {
     let mut accounts: BTreeMap<Box<str>, Arc<Account>> = BTreeMap::new();
     for (path, row) in objects(section, &format!("{path}.accounts"), faults) {

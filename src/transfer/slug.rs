@@ -1,8 +1,8 @@
 //! The name of a group as it can stand in an address. Reference 6.
 
 /// A slug made from `name` that is not taken yet: small letters and digits, joined by `-`.
-pub(super) fn unique(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
-    let slug = match of(name) {
+pub(super) fn unique_slug(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
+    let slug = match slugify(name) {
         slug if slug.is_empty() => format!("group-{id}"),
         slug => slug,
     };
@@ -15,11 +15,11 @@ pub(super) fn unique(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> Strin
         .expect("numbers do not end")
 }
 
-fn of(name: &str) -> String {
+fn slugify(name: &str) -> String {
     const SLUG_MAX: usize = 100;
     let mut slug = String::new();
     for letter in name.chars().flat_map(char::to_lowercase) {
-        match plain(letter) {
+        match unaccented(letter) {
             Some(plain) => slug.push_str(plain),
             None if letter.is_ascii_alphanumeric() => slug.push(letter),
             None if slug.is_empty() || slug.ends_with('-') => {}
@@ -33,7 +33,7 @@ fn of(name: &str) -> String {
 }
 
 /// The plain letters of those that western European languages mark.
-fn plain(letter: char) -> Option<&'static str> {
+fn unaccented(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => "a",
         'ç' => "c",
@@ -58,10 +58,10 @@ mod tests {
     fn a_slug_is_plain_and_unique() {
         let taken = |slug: &str| slug == "a";
         assert_eq!(
-            unique("  Cabinet médical « Les Œillets »", 4, taken),
+            unique_slug("  Cabinet médical « Les Œillets »", 4, taken),
             "cabinet-medical-les-oeillets"
         );
-        assert_eq!(unique("A!", 4, taken), "a-2");
-        assert_eq!(unique("診療所", 4, taken), "group-4");
+        assert_eq!(unique_slug("A!", 4, taken), "a-2");
+        assert_eq!(unique_slug("診療所", 4, taken), "group-4");
     }
 }

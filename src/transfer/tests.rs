@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::import::{Import, Taken, read};
-use super::merge::merge;
-use super::{Content, ImportFault, demo, export};
+use super::import::{Import, UsedIds, read_document};
+use super::merge::merge_content;
+use super::{ImportFault, StoreContent, demo, export};
 use crate::domain::messaging::outbox::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
@@ -24,18 +24,19 @@ fn hash(sha1: &str) -> Text<255> {
     Text::new(&format!("$argon2id$v=19$m=19456,t=2,p=1$c2FsdCBvZiB0ZXN0cw${sha1}")).expect("short")
 }
 
-fn import(document: &Value) -> Result<Content, Vec<ImportFault>> {
-    read(&serde_json::to_vec(document).expect("JSON"), now(), &hash)
+fn import(document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
+    read_document(&serde_json::to_vec(document).expect("JSON"), now(), &hash)
 }
 
-fn exported(content: &Content) -> String {
+fn exported(content: &StoreContent) -> String {
     let mut out = Vec::new();
-    export::write(&content.directory, &content.group_states, &mut out).expect("memory takes all");
+    export::write_document(&content.directory, &content.group_states, &mut out)
+        .expect("memory takes all");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 /// Holds two contents against one another, but for what counts the events that made them.
-fn assert_same(a: &Content, b: &Content) {
+fn assert_same(a: &StoreContent, b: &StoreContent) {
     assert_eq!(a.directory, b.directory);
     assert_eq!(a.group_states.len(), b.group_states.len());
     for (a, b) in a.group_states.iter().zip(&b.group_states) {
@@ -49,7 +50,7 @@ fn assert_same(a: &Content, b: &Content) {
 }
 
 /// The same content once every reminder is past.
-fn passed_over(mut content: Content) -> Content {
+fn passed_over(mut content: StoreContent) -> StoreContent {
     for state in &mut content.group_states {
         let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
@@ -122,13 +123,15 @@ fn changed(edit: impl FnOnce(&mut Value)) -> Vec<String> {
 
 #[test]
 fn what_export_writes_import_restores_exactly() {
-    for content in [import(&shop()).expect("legal"), demo::content(now(), &hash).expect("legal")] {
+    for content in
+        [import(&shop()).expect("legal"), demo::demo_content(now(), &hash).expect("legal")]
+    {
         let document = exported(&content);
-        let again = read(document.as_bytes(), now(), &hash).expect("an export is legal");
+        let again = read_document(document.as_bytes(), now(), &hash).expect("an export is legal");
         assert_same(&content, &again);
         // Much later: what was sent and when things were made does not depend on the day of the import. Only what has
         // become past meanwhile is passed over.
-        let later = read(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
+        let later = read_document(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
             .expect("an export is legal");
         assert_same(&passed_over(content), &passed_over(later.clone()));
         assert_eq!(exported(&later), document);
@@ -151,7 +154,7 @@ fn messages_are_numbered_on_where_they_were() {
     older["groups"].as_array_mut().expect("a list").truncate(1);
     older["groups"][0]["messages_made"] = 7.into();
     let older = import(&older).expect("legal");
-    let merged = merge(content, older, b"").expect("nothing clashes");
+    let merged = merge_content(content, older, b"").expect("nothing clashes");
     assert_eq!(merged.group_states[0].outbox.last_id(), 41);
 }
 
@@ -269,7 +272,7 @@ fn what_is_wrong_is_named_by_its_path() {
         ["apikeys[0].groups"]
     );
     assert_eq!(
-        read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
+        read_document(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
         "line 2, column 1"
     );
 }
@@ -333,12 +336,13 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
 }
 
 /// A document merged into a content.
-fn merged(existing: Content, document: &Value) -> Result<Content, Vec<ImportFault>> {
-    let (document, taken) = (serde_json::to_vec(document).expect("JSON"), Taken::of(&existing));
+fn merged(existing: StoreContent, document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
+    let (document, used_ids) =
+        (serde_json::to_vec(document).expect("JSON"), UsedIds::from_content(&existing));
     let draws = Randomness::seeded([0; 32]);
     let import =
-        Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
-    merge(existing, import.read(&document)?, &document)
+        Import { now: now(), hash_password: &hash, draws, used_ids, progress: &mut |_, _| {} };
+    merge_content(existing, import.read_document(&document)?, &document)
 }
 
 #[test]
@@ -408,7 +412,7 @@ fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
 fn the_demonstration_is_always_this_week() {
     for days in [0, 3, 4, 11, 200] {
         let now = now().plus_seconds(days * 86_400);
-        let content = demo::content(now, &hash).expect("legal");
+        let content = demo::demo_content(now, &hash).expect("legal");
         let state = &content.group_states[0];
         let zone = state.catalogue.zone();
         let ahead = state

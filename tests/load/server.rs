@@ -19,8 +19,8 @@ use slotbook::store::codec;
 use slotbook::store::{
     BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError, Stream,
 };
-use slotbook::transfer::Content;
-use slotbook::transfer::import::{Import, Taken};
+use slotbook::transfer::StoreContent;
+use slotbook::transfer::import::{Import, UsedIds};
 
 pub(crate) const CALENDARS: u64 = 8;
 
@@ -38,7 +38,7 @@ fn group() -> GroupId {
 }
 
 /// A practice open day and night, with so many clients.
-fn practice(clients: u64) -> Content {
+fn practice(clients: u64) -> StoreContent {
     let rows = |count: u64, row: &dyn Fn(u64) -> Value| (1..=count).map(row).collect::<Vec<_>>();
     let document = json!({
         "apikeys": [{"key": "test-key", "label": "tests"}],
@@ -62,10 +62,10 @@ fn practice(clients: u64) -> Content {
         now: SystemClock.now(),
         hash_password: &hash_password,
         draws: Randomness::seeded([1; 32]),
-        taken: Taken::default(),
+        used_ids: UsedIds::default(),
         progress: &mut |_, _| {},
     };
-    import.read(document.to_string().as_bytes()).expect("a good document")
+    import.read_document(document.to_string().as_bytes()).expect("a good document")
 }
 
 /// A log that takes so long for a batch.

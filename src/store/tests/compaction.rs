@@ -90,8 +90,8 @@ fn state_at(sequence: u64) -> Vec<Vec<u8>> {
 }
 
 fn snapshot(compaction: &mut Compaction<'_>, id: u64, sequence: u64) {
-    let mut writer = compaction.snapshot(group(id), Position { epoch: 0, sequence });
-    state_at(sequence).iter().for_each(|frame| writer.frame(frame).unwrap());
+    let mut writer = compaction.begin_snapshot(group(id), Position { epoch: 0, sequence });
+    state_at(sequence).iter().for_each(|frame| writer.write_frame(frame).unwrap());
     writer.finish().unwrap();
 }
 
@@ -107,12 +107,12 @@ fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
         running.is_whole(&step("next journal made"));
         running.append(1);
         running.is_whole(&step("next journal made, the old one goes on"));
-        let turned = running.log.turn(next).unwrap();
-        running.is_whole(&step("turned"));
+        let rotation = running.log.rotate(next).unwrap();
+        running.is_whole(&step("rotation"));
         running.append(2);
-        running.is_whole(&step("turned and appended"));
+        running.is_whole(&step("rotation and appended"));
         let path = running.directory.path().to_owned();
-        let mut compaction = running.generations.begin(turned).unwrap();
+        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
         let appended = &mut running.appended;
         is_whole(&path, appended, &step("begun"));
         snapshot(&mut compaction, 1, appended[&1]);
@@ -177,11 +177,11 @@ fn compacted() -> TempDir {
     (1..=3).for_each(|id| running.append(id));
     for _ in 0..2 {
         let next = running.generations.next_journal().unwrap();
-        let turned = running.log.turn(next).unwrap();
-        let mut compaction = running.generations.begin(turned).unwrap();
+        let rotation = running.log.rotate(next).unwrap();
+        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
         for (id, sequence) in &running.appended {
             let position = Position { epoch: 0, sequence: *sequence };
-            if !compaction.copy(group(*id), position).unwrap() {
+            if !compaction.copy_snapshot(group(*id), position).unwrap() {
                 snapshot(&mut compaction, *id, *sequence);
             }
         }
@@ -266,8 +266,8 @@ fn a_snapshot_that_is_damaged_twice_is_refused_with_the_current_place() {
 fn what_an_import_replaced_never_stands_in() {
     let directory = written(&[vec![record(1, 1, 5)]], false);
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
-    let mut writer = replacement.snapshot(group(1), AT);
-    writer.frame(&[1; 10]).unwrap();
+    let mut writer = replacement.begin_snapshot(group(1), AT);
+    writer.write_frame(&[1; 10]).unwrap();
     writer.finish().unwrap();
     drop(replacement.publish().unwrap());
     fs::remove_dir_all(directory.path().join("snapshots-000002")).unwrap();
@@ -282,11 +282,11 @@ fn damage_is_never_copied_into_the_next_generation() {
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     let mut generations = log.generations().unwrap();
     flipped(&directory.path().join("snapshots-000003"), &key, 9);
-    let turned = log.turn(generations.next_journal().unwrap()).unwrap();
-    let mut compaction = generations.begin(turned).unwrap();
-    let copied = compaction.copy(group(2), Position { epoch: 0, sequence: 1 });
+    let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
+    let mut compaction = generations.begin_compaction(rotation).unwrap();
+    let copied = compaction.copy_snapshot(group(2), Position { epoch: 0, sequence: 1 });
     assert!(matches!(copied, Err(StoreError::Damaged { .. })));
-    compaction.give_up().unwrap();
+    compaction.discard().unwrap();
     drop((log, generations));
     assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
 }

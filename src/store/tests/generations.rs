@@ -15,9 +15,9 @@ use crate::store::journal;
 pub(super) const AT: Position = Position { epoch: 2, sequence: 40 };
 
 fn filled(generation: &mut NewGeneration, stream: Stream, frames: &[Vec<u8>]) {
-    let mut writer = generation.snapshot(stream, AT);
+    let mut writer = generation.begin_snapshot(stream, AT);
     for frame in frames {
-        writer.frame(frame).unwrap();
+        writer.write_frame(frame).unwrap();
     }
     writer.finish().unwrap();
 }
@@ -199,7 +199,7 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     assert!(Store::is_empty(&path).unwrap());
     let mut generation = NewGeneration::create(&path).unwrap();
     filled(&mut generation, group(1), &frames(&[2_000_000]));
-    generation.snapshot(group(2), AT).frame(&[1; 100]).unwrap();
+    generation.begin_snapshot(group(2), AT).write_frame(&[1; 100]).unwrap();
     let killed = copied(&path);
     drop(generation);
     assert!(!path.exists(), "what was made for it is taken away, where nobody kills us");
