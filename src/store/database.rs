@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 
 use crate::store::error::StoreError;
-use crate::store::files::{create_directory, entries, found, sync_directory, sync_file};
+use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
 
 const CACHE_BYTES: u64 = 16 << 20;
 /// How often, and how far apart, a closed database is asked whether its lock is free: 5 s in all.
@@ -23,7 +23,7 @@ const RELEASE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A database that is written in durable steps.
 #[derive(Debug)]
-pub(super) struct Database {
+pub(crate) struct Database {
     /// Directory that sled keeps its files in.
     path: PathBuf,
     /// `None` only while the database is being dropped.
@@ -36,7 +36,7 @@ pub(super) struct Database {
 
 impl Database {
     /// Makes an empty database in the new directory `path`, durable with its name.
-    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
         create_directory(path)?;
         let mut database = Self::start(path)?;
         database.sync()?;
@@ -51,9 +51,9 @@ impl Database {
     /// # Errors
     ///
     /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled would make anew.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         for name in ["conf", "db"] {
-            if !found(&path.join(name))?.is_some_and(|found| found.is_file()) {
+            if !find_metadata(&path.join(name))?.is_some_and(|found| found.is_file()) {
                 let reason = format!("its file `{name}` is missing");
                 return Err(StoreError::Database { path: path.to_owned(), doing: "open", reason });
             }
@@ -87,7 +87,7 @@ impl Database {
     }
 
     /// The directory of the database.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -97,7 +97,7 @@ impl Database {
     ///
     /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing: a second fsync would
     /// report success for pages that the kernel has given up.
-    pub(super) fn write<K, V>(
+    pub(crate) fn write<K, V>(
         &mut self,
         changes: impl IntoIterator<Item = (K, Option<V>)>,
     ) -> Result<(), StoreError>
@@ -142,13 +142,13 @@ impl Database {
     }
 
     /// The value of `key`.
-    pub(super) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let db = self.db.as_ref().expect("open until dropped");
         Ok(guarded(&self.path, "read", || db.get(key))?.map(|value| value.to_vec()))
     }
 
     /// Keys and values after `key`, ascending. Ends after the first error.
-    pub(super) fn after(&self, key: &[u8]) -> Entries<'_> {
+    pub(crate) fn after(&self, key: &[u8]) -> Entries<'_> {
         let db = self.db.as_ref().expect("open until dropped");
         Entries {
             path: &self.path,
@@ -158,18 +158,18 @@ impl Database {
 
     /// Makes every later sync fail, as a dying disk would: nothing can be synced to this device.
     #[cfg(test)]
-    pub(super) fn break_syncs(&mut self) -> File {
+    pub(crate) fn break_syncs(&mut self) -> File {
         std::mem::replace(&mut self.file, File::open("/dev/null").expect("every unix has it"))
     }
 
     /// Undoes [`Database::break_syncs`]; what failed stays failed.
     #[cfg(test)]
-    pub(super) fn mend_syncs(&mut self, file: File) {
+    pub(crate) fn mend_syncs(&mut self, file: File) {
         self.file = file;
     }
 
     /// Ends the use of the database; all in it is on disk already.
-    pub(super) fn close(mut self) -> Result<(), StoreError> {
+    pub(crate) fn close(mut self) -> Result<(), StoreError> {
         if self.failed {
             return Err(StoreError::Poisoned { path: self.path.clone() });
         }
@@ -209,10 +209,10 @@ fn await_release(file: &File) {
 }
 
 /// A key with its value, or why the walk ends.
-pub(super) type DatabaseEntry = Result<(Vec<u8>, Vec<u8>), StoreError>;
+pub(crate) type DatabaseEntry = Result<(Vec<u8>, Vec<u8>), StoreError>;
 
 /// An ascending walk over a database.
-pub(super) struct Entries<'a> {
+pub(crate) struct Entries<'a> {
     /// For errors.
     path: &'a Path,
     /// `None` once the walk failed: sled's iterator is not to be asked again after a panic.
@@ -245,7 +245,7 @@ fn apply_one(db: &sled::Db, (key, value): (sled::IVec, Option<sled::IVec>)) -> s
 /// ever on one that a crash cut short. It needs none of them: without, it reads its whole log.
 fn remove_page_tables(path: &Path, meant: impl Fn(&str) -> bool) -> Result<usize, StoreError> {
     let mut removed = 0;
-    for entry in entries(path)? {
+    for entry in list_paths(path)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with("snap.") && meant(&name) {
             fs::remove_file(&entry).map_err(StoreError::io("remove", &entry))?;
@@ -260,7 +260,8 @@ fn remove_page_tables(path: &Path, meant: impl Fn(&str) -> bool) -> Result<usize
 fn expect_access(path: &Path) -> Result<(), StoreError> {
     for folder in [path.to_owned(), path.join("blobs")] {
         // Where sled's folder of blobs is missing, sled says so.
-        let files = if found(&folder)?.is_some() { entries(&folder)? } else { Vec::new() };
+        let files =
+            if find_metadata(&folder)?.is_some() { list_paths(&folder)? } else { Vec::new() };
         for file in files.iter().filter(|file| file.is_file()) {
             OpenOptions::new()
                 .read(true)

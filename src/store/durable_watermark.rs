@@ -20,18 +20,18 @@ const SLOT_BYTES: usize = 27;
 
 /// What the mark says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Watermark {
+pub(crate) struct Watermark {
     /// The last batch known to be on disk; 0 before the first.
-    pub(super) batch: BatchNumber,
+    pub(crate) batch: BatchNumber,
     /// The checksum of that batch; 0 before the first.
-    pub(super) crc: u32,
+    pub(crate) crc: u32,
     /// Whether the writer ended on purpose, so that the disk holds all that was written.
-    pub(super) clean: bool,
+    pub(crate) clean: bool,
 }
 
 /// The file `mark` of a data directory.
 #[derive(Debug)]
-pub(super) struct DurableWatermark {
+pub(crate) struct DurableWatermark {
     path: PathBuf,
     /// Preallocated, so that a write changes no metadata.
     file: File,
@@ -45,7 +45,7 @@ pub(super) struct DurableWatermark {
 
 impl DurableWatermark {
     /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
-    pub(super) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
+    pub(crate) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let file =
             OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
@@ -53,7 +53,7 @@ impl DurableWatermark {
         let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
         file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
         let mut created = Self { path, file, watermark, counter: 0, unsynced: false };
-        created.put(watermark)?;
+        created.write(watermark)?;
         created.file.sync_all().map_err(StoreError::io("sync", &created.path))?;
         sync_directory(directory)?;
         created.unsynced = false;
@@ -65,7 +65,7 @@ impl DurableWatermark {
     /// # Errors
     ///
     /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
-    pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let broken = |what| StoreError::damaged(&path, DamageLocation::Whole, what);
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
@@ -98,17 +98,17 @@ impl DurableWatermark {
         Ok(Self { path, file, watermark, counter, unsynced: false })
     }
 
-    pub(super) const fn current(&self) -> Watermark {
+    pub(crate) const fn current(&self) -> Watermark {
         self.watermark
     }
 
     /// Whether the creation of the store came to its end: it writes the mark before anything else, and again at the end.
-    pub(super) const fn was_completed(&self) -> bool {
+    pub(crate) const fn was_completed(&self) -> bool {
         self.counter > 1
     }
 
     /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`DurableWatermark::sync`].
-    pub(super) fn put(&mut self, watermark: Watermark) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, watermark: Watermark) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
         self.file
@@ -120,7 +120,7 @@ impl DurableWatermark {
     }
 
     /// Makes the mark survive a power cut. Without news since the last sync it does nothing.
-    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         if self.unsynced {
             self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
             self.unsynced = false;
@@ -172,10 +172,10 @@ mod tests {
         .unwrap();
         assert!(!watermark.was_completed());
         for batch in 1..=3 {
-            watermark.put(at(batch)).unwrap();
+            watermark.write(at(batch)).unwrap();
             assert_eq!(DurableWatermark::open(directory.path()).unwrap().current(), at(batch));
         }
-        watermark.put(Watermark { clean: true, ..at(3) }).unwrap();
+        watermark.write(Watermark { clean: true, ..at(3) }).unwrap();
         watermark.sync().unwrap();
         let watermark = DurableWatermark::open(directory.path()).unwrap();
         assert!(watermark.current().clean && watermark.was_completed());
@@ -186,12 +186,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut watermark =
             DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
-        watermark.put(at(1)).unwrap();
-        watermark.put(at(2)).unwrap();
+        watermark.write(at(1)).unwrap();
+        watermark.write(at(2)).unwrap();
         spoil(directory.path(), watermark.counter % 2);
         let mut reopened = DurableWatermark::open(directory.path()).unwrap();
         assert_eq!(reopened.current(), at(1));
-        reopened.put(at(3)).unwrap();
+        reopened.write(at(3)).unwrap();
         assert_eq!(
             DurableWatermark::open(directory.path()).unwrap().current(),
             at(3),

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant as Stopwatch};
 
 use crate::store::error::StoreError;
-use crate::store::files::entries;
+use crate::store::files::list_paths;
 
 /// Bytes of a piece.
-pub(super) const PIECE_BYTES: usize = 256 << 10;
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// How far a piece has come.
-pub(super) struct IoThrottle {
+pub(crate) struct IoThrottle {
     /// When it began.
     began: Stopwatch,
     /// Bytes of it that are done.
@@ -21,12 +21,12 @@ pub(super) struct IoThrottle {
 
 impl IoThrottle {
     /// At the beginning of a piece.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { began: Stopwatch::now(), bytes: 0 }
     }
 
     /// Notes bytes that are done, and rests where they complete the piece.
-    pub(super) fn go(&mut self, bytes: usize) {
+    pub(crate) fn go(&mut self, bytes: usize) {
         self.bytes += bytes;
         if self.bytes >= PIECE_BYTES {
             self.rest();
@@ -34,7 +34,7 @@ impl IoThrottle {
     }
 
     /// Ends the piece: leaves disk and processor to others for as long as it took.
-    pub(super) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         pause(self.began.elapsed());
         *self = Self::new();
     }
@@ -55,9 +55,9 @@ fn pause(length: Duration) {
 /// # Errors
 ///
 /// When a file cannot be read.
-pub(super) fn read_ahead(directory: &Path, pace: &mut IoThrottle) -> Result<(), StoreError> {
+pub(crate) fn read_ahead(directory: &Path, pace: &mut IoThrottle) -> Result<(), StoreError> {
     let mut piece = vec![0; PIECE_BYTES];
-    for path in entries(directory)?.into_iter().filter(|path| path.is_file()) {
+    for path in list_paths(directory)?.into_iter().filter(|path| path.is_file()) {
         let mut file = File::open(&path).map_err(StoreError::io("open", &path))?;
         loop {
             match file.read(&mut piece).map_err(StoreError::io("read", &path))? {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::store::batch;
 use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
-use crate::store::journal::{Log, advance_all};
-use crate::store::record::{BatchNumber, JournalRecord, Positions};
-use crate::store::replay::{JournalChunks, Replay, TornBatch};
+use crate::store::journal::Log;
+use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
+use crate::store::replay::{JournalChunks, Replay, TornBatch, advance_all};
 
 /// Chunks by key, as the databases hold them; what is visible and what is durable share their bytes.
 type ChunkMap = BTreeMap<Vec<u8>, Arc<[u8]>>;
@@ -106,11 +106,11 @@ impl SimulatedDisk {
     ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
         let path = simulated_path();
         let (image, watermark) = self.with(|contents| (contents.live.clone(), contents.watermark));
-        let mut replay = Replay::new(watermark, Positions::default(), BatchNumber(0));
+        let mut replay = Replay::new(watermark, StreamPositions::default(), BatchNumber(0));
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
-        replay.journal(JournalChunks { path: &path, chunks }, visit)?;
-        replay.end(&path)?;
-        let Replay { positions, last, cut, .. } = replay;
+        replay.replay_journal(JournalChunks { path: &path, chunks }, visit)?;
+        replay.finish(&path)?;
+        let Replay { positions, last, torn_batch, .. } = replay;
         self.with(|contents| {
             let end = batch::chunk_key(last.next(), 0).to_vec();
             contents.live.split_off(&end);
@@ -119,7 +119,7 @@ impl SimulatedDisk {
         });
         let log =
             SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
-        Ok((log, cut.map(|(cut, _)| cut)))
+        Ok((log, torn_batch.map(|(torn_batch, _)| torn_batch)))
     }
 
     fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {
@@ -132,7 +132,7 @@ impl SimulatedDisk {
 pub struct SimulatedLog {
     disk: SimulatedDisk,
     /// Where each stream stands, the batch being written included.
-    positions: Positions,
+    positions: StreamPositions,
     /// The last batch that is durable.
     last: BatchNumber,
     /// A batch that is written and not synced, with what the sync will do.
@@ -156,7 +156,7 @@ impl SimulatedLog {
         self.poisoned = true;
         let number = self.last.next();
         advance_all(&mut self.positions, &simulated_path(), number, records)?;
-        let encoded = batch::encode(number, records);
+        let encoded = batch::encode_batch(number, records);
         let fault = self.disk.with(|contents| {
             contents.appends += 1;
             let fault = contents.faults.remove(&contents.appends);

@@ -13,7 +13,7 @@ use crate::store::batch::{CHUNK_BYTES, Fields};
 use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use crate::store::database::{Database, DatabaseEntry, Entries};
 use crate::store::error::{DamageLocation, StoreError};
-use crate::store::files::forget_cached;
+use crate::store::files::drop_page_cache;
 use crate::store::io_throttle::{IoThrottle, PIECE_BYTES, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 
@@ -25,14 +25,14 @@ const FRAME_HEADER_BYTES: usize = 8;
 
 /// What a database of snapshots is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SnapshotManifest {
+pub(crate) struct SnapshotManifest {
     format: u16,
     /// The generation it was written for.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// Number of the first batch of that generation's journal.
-    pub(super) first_batch: u64,
+    pub(crate) first_batch: u64,
     /// How many streams have a snapshot in it.
-    pub(super) streams: u64,
+    pub(crate) streams: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl SnapshotHeader {
 }
 
 /// Writes the snapshots of a generation that nobody reads yet.
-pub(super) struct SnapshotsWriter {
+pub(crate) struct SnapshotsWriter {
     database: Database,
     /// Values not yet given to the database.
     pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -79,7 +79,7 @@ pub struct SnapshotWriter<'a> {
 }
 
 impl SnapshotsWriter {
-    pub(super) fn new(database: Database) -> Self {
+    pub(crate) fn new(database: Database) -> Self {
         Self {
             database,
             pending: Vec::new(),
@@ -92,17 +92,21 @@ impl SnapshotsWriter {
 
     /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
     /// for it.
-    pub(super) fn paced(database: Database) -> Self {
-        Self::new(database).in_pauses()
+    pub(crate) fn throttled(database: Database) -> Self {
+        Self::new(database).with_throttle()
     }
 
     /// The same writer, paced.
-    pub(super) fn in_pauses(self) -> Self {
+    pub(crate) fn with_throttle(self) -> Self {
         Self { pace: Some(IoThrottle::new()), ..self }
     }
 
     /// Begins the snapshot of `stream`, which has none in this generation yet.
-    pub(super) fn stream(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    pub(crate) fn begin_stream(
+        &mut self,
+        stream: Stream,
+        position: Position,
+    ) -> SnapshotWriter<'_> {
         assert_eq!(self.unfinished, None, "a snapshot is finished before the next begins");
         self.unfinished = Some(stream);
         let Position { epoch, sequence } = position;
@@ -144,7 +148,7 @@ impl SnapshotsWriter {
     /// # Errors
     ///
     /// When the disk refuses, or gives back something else than was written.
-    pub(super) fn seal(
+    pub(crate) fn complete(
         mut self,
         generation: u64,
         first_batch: BatchNumber,
@@ -157,7 +161,7 @@ impl SnapshotsWriter {
             first_batch: first_batch.0,
             streams: self.streams,
         };
-        self.database.write([(MANIFEST_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
+        self.database.write([(MANIFEST_KEY.to_vec(), Some(codec::encode_with_checksum(&seal)))])?;
         let path = self.database.path().to_owned();
         self.database.close()?;
         verify(&path, generation, self.pace)
@@ -170,12 +174,12 @@ impl SnapshotsWriter {
 ///
 /// [`StoreError::Damaged`] where the disk gives back something else than was written.
 fn verify(path: &Path, generation: u64, mut pace: Option<IoThrottle>) -> Result<(), StoreError> {
-    forget_cached(path)?;
+    drop_page_cache(path)?;
     if let Some(pace) = &mut pace {
         read_ahead(path, pace)?;
     }
     let snapshots = Snapshots::open(Database::open(path)?, generation)?;
-    snapshots.for_each(|_, _, frames| {
+    snapshots.for_each_stream(|_, _, frames| {
         while let Some(frame) = frames.next()? {
             pace.iter_mut().for_each(|pace| pace.go(frame.len()));
         }
@@ -208,7 +212,7 @@ impl SnapshotWriter<'_> {
             self.cut()?;
         }
         self.head.crc = self.hasher.finalize();
-        self.writer.put(value_key(self.stream, 0), codec::encode_sealed(&self.head))?;
+        self.writer.put(value_key(self.stream, 0), codec::encode_with_checksum(&self.head))?;
         self.writer.streams += 1;
         self.writer.unfinished = None;
         Ok(())
@@ -235,7 +239,7 @@ impl SnapshotWriter<'_> {
 }
 
 /// The snapshots of a generation, complete.
-pub(super) struct Snapshots {
+pub(crate) struct Snapshots {
     database: Database,
     seal: SnapshotManifest,
 }
@@ -246,13 +250,13 @@ impl Snapshots {
     /// # Errors
     ///
     /// [`StoreError::Damaged`] without a seal, or with that of another generation.
-    pub(super) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
+    pub(crate) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
         let damaged =
             |what: String| StoreError::damaged(database.path(), DamageLocation::Header, what);
         let bytes =
             database.value(&MANIFEST_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
         let seal: SnapshotManifest =
-            codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
+            codec::decode_with_checksum(&bytes).map_err(|error| damaged(error.to_string()))?;
         if seal.format > STORE_FORMAT {
             let path = database.path().to_owned();
             return Err(StoreError::Newer { path, format: seal.format, known: STORE_FORMAT });
@@ -264,12 +268,12 @@ impl Snapshots {
     }
 
     /// Number of the first batch to be replayed on these snapshots.
-    pub(super) const fn first_batch(&self) -> BatchNumber {
+    pub(crate) const fn first_batch(&self) -> BatchNumber {
         BatchNumber(self.seal.first_batch)
     }
 
     /// How many streams were written.
-    pub(super) fn streams(&self) -> usize {
+    pub(crate) fn streams(&self) -> usize {
         usize::try_from(self.seal.streams).expect("a 64-bit machine")
     }
 
@@ -280,12 +284,12 @@ impl Snapshots {
     /// # Errors
     ///
     /// The first damage, with its place; or what `visit` returns.
-    pub(super) fn for_each(
+    pub(crate) fn for_each_stream(
         &self,
         visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
         let mut streams = 0;
-        self.for_each_or(visit, |_, read| {
+        self.visit_streams(visit, |_, read| {
             streams += 1;
             read
         })?;
@@ -298,7 +302,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// What `judge` returns; or damage that hides which streams there are.
-    pub(super) fn for_each_or(
+    pub(crate) fn visit_streams(
         &self,
         mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
         mut judge: impl FnMut(Stream, Result<(), StoreError>) -> Result<(), StoreError>,
@@ -340,7 +344,7 @@ impl Snapshots {
     }
 
     /// Where the snapshot of `stream` stands, if there is one.
-    pub(super) fn position(&self, stream: Stream) -> Result<Option<Position>, StoreError> {
+    pub(crate) fn position(&self, stream: Stream) -> Result<Option<Position>, StoreError> {
         let Some(bytes) = self.database.value(&value_key(stream, 0))? else { return Ok(None) };
         Ok(Some(self.head(stream, 0, &bytes)?.position()))
     }
@@ -350,7 +354,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// [`StoreError::Damaged`] where a checksum does not hold: what was copied is then worth nothing.
-    pub(super) fn copy_to(
+    pub(crate) fn copy_to(
         &self,
         stream: Stream,
         writer: &mut SnapshotsWriter,
@@ -381,7 +385,7 @@ impl Snapshots {
         if hasher.finalize() != head.crc {
             return Err(damaged(head.values, "the checksum of all its values does not hold"));
         }
-        writer.put(head_key, codec::encode_sealed(&head))?;
+        writer.put(head_key, codec::encode_with_checksum(&head))?;
         writer.streams += 1;
         Ok(())
     }
@@ -391,7 +395,7 @@ impl Snapshots {
     /// # Errors
     ///
     /// The first damage, with its place; or what `visit` returns.
-    pub(super) fn frames_of(
+    pub(crate) fn visit_frames(
         &self,
         stream: Stream,
         mut visit: impl FnMut(&[u8]) -> Result<(), StoreError>,
@@ -406,7 +410,7 @@ impl Snapshots {
         Ok(())
     }
 
-    pub(super) fn close(self) -> Result<(), StoreError> {
+    pub(crate) fn close(self) -> Result<(), StoreError> {
         self.database.close()
     }
 
@@ -416,7 +420,7 @@ impl Snapshots {
         if value != 0 {
             return Err(StoreError::damaged(path, place, "a head belongs there"));
         }
-        let head: SnapshotHeader = codec::decode_sealed(bytes)
+        let head: SnapshotHeader = codec::decode_with_checksum(bytes)
             .map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
         if head.format > SNAPSHOT_FORMAT {
             return Err(StoreError::Newer {

@@ -6,7 +6,7 @@ use super::generations::{AT, frames};
 use super::*;
 use crate::store::batch;
 use crate::store::compaction::{Compaction, Generations};
-use crate::store::generation::{self, Current, Generation};
+use crate::store::generation::{self, CurrentGeneration, Generation};
 
 /// Copies a data directory as a killed process leaves it.
 pub(super) fn copied(from: &Path) -> TempDir {
@@ -141,14 +141,14 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     drop(running.generations.next_journal().unwrap());
     let Running { directory, log, generations, .. } = running;
     drop((log, generations));
-    let torn = batch::encode(BatchNumber(2), &[record(1, 2, 9_000)]);
+    let torn = batch::encode_batch(BatchNumber(2), &[record(1, 2, 9_000)]);
     change(
         &journal_path(&directory),
         vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(torn.chunks[0].clone()))],
     );
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen.records.len(), 1);
-    assert_eq!(recovered.report().cut, Some(TornBatch { batch: BatchNumber(2), chunks: 1 }));
+    assert_eq!(recovered.report().torn_batch, Some(TornBatch { batch: BatchNumber(2), chunks: 1 }));
     let used = copied(directory.path());
     let mut log = recovered.into_log().unwrap();
     assert_eq!(log.append(&[record(1, 2, 10)]).unwrap(), BatchNumber(2));
@@ -159,7 +159,7 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
         "the tear is gone from the old journal"
     );
 
-    let next = batch::encode(BatchNumber(2), &[record(1, 2, 10)]);
+    let next = batch::encode_batch(BatchNumber(2), &[record(1, 2, 10)]);
     let later = used.path().join("journal-000002");
     change(
         &later,
@@ -206,8 +206,8 @@ fn unchanged_streams_are_copied_and_come_back_as_they_were() {
         (report.generation, report.snapshots, report.restored, report.records),
         (3, 3, 0, 1)
     );
-    let named = Current { generation: Generation(3), before: Some(Generation(2)) };
-    assert_eq!(generation::current(directory.path()).unwrap(), Some(named));
+    let named = CurrentGeneration { generation: Generation(3), previous: Some(Generation(2)) };
+    assert_eq!(generation::read_current(directory.path()).unwrap(), Some(named));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::compaction::copied;
 use super::*;
 use crate::store::batch::{self, chunk_key};
 use crate::store::durable_watermark::DurableWatermark;
-use crate::store::generation::{self, Current, Generation};
+use crate::store::generation::{self, CurrentGeneration, Generation};
 use crate::store::journal;
 
 pub(super) const AT: Position = Position { epoch: 2, sequence: 40 };
@@ -92,7 +92,7 @@ fn records_that_the_snapshot_holds_are_skipped() {
     let directory = imported();
     let records: Vec<JournalRecord> =
         (38..=42).map(|sequence| JournalRecord { epoch: 2, ..record(1, sequence, 5) }).collect();
-    let encoded = batch::encode(BatchNumber(1), &records);
+    let encoded = batch::encode_batch(BatchNumber(1), &records);
     change(
         &journal_path(&directory),
         vec![(chunk_key(BatchNumber(1), 0).to_vec(), encoded.chunks.first().cloned())],
@@ -108,7 +108,7 @@ fn records_that_the_snapshot_holds_are_skipped() {
 fn journals_after_the_current_generation_are_replayed_in_turn() {
     let directory = written(&[vec![record(1, 1, 5)]], false);
     let second = directory.path().join("journal-000002");
-    journal::create(&second, 2, Some(BatchNumber(2))).unwrap();
+    journal::create_journal(&second, 2, Some(BatchNumber(2))).unwrap();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     assert_eq!(log.journal.path(), second);
     assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
@@ -120,7 +120,7 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     );
     fs::remove_dir_all(&second).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
-    journal::create(&second, 2, Some(BatchNumber(3))).unwrap();
+    journal::create_journal(&second, 2, Some(BatchNumber(3))).unwrap();
     assert!(matches!(
         refusal(directory.path()),
         StoreError::Damaged { place: DamageLocation::Header, .. }
@@ -311,8 +311,8 @@ fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
     filled(&mut replacement, group(1), &frames(&[10]));
     let mut seen = CollectingVisitor::default();
     let recovered = replacement.publish().unwrap().recover(&mut seen).unwrap();
-    let replaced = Current { generation: Generation(2), before: None };
-    assert_eq!(generation::current(directory.path()).unwrap(), Some(replaced));
+    let replaced = CurrentGeneration { generation: Generation(2), previous: None };
+    assert_eq!(generation::read_current(directory.path()).unwrap(), Some(replaced));
     assert_eq!(seen.snapshots.len(), 1);
     assert_eq!(seen.records, []);
     let mut log = recovered.into_log().unwrap();
@@ -335,8 +335,11 @@ fn an_interrupted_replacement_leaves_the_old_content() {
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
     replacement.publish().unwrap();
-    generation::set_current(directory.path(), Current { generation: Generation(1), before: None })
-        .unwrap();
+    generation::set_current(
+        directory.path(),
+        CurrentGeneration { generation: Generation(1), previous: None },
+    )
+    .unwrap();
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen, before);
     let mut log = recovered.into_log().unwrap();

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::store::batch::{self, chunk_key};
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
-use crate::store::files::entries;
+use crate::store::files::list_paths;
 
 fn three_batches() -> Vec<Vec<JournalRecord>> {
     vec![
@@ -23,7 +23,7 @@ fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
 }
 
 fn chunks(batch: u64, records: &[JournalRecord]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-    let encoded = batch::encode(BatchNumber(batch), records);
+    let encoded = batch::encode_batch(BatchNumber(batch), records);
     let keys = (0..).map(|index| chunk_key(BatchNumber(batch), index).to_vec());
     keys.zip(encoded.chunks.into_iter().map(Some)).collect()
 }
@@ -61,7 +61,7 @@ proptest! {
         prop_assert_eq!(seen.records, expected);
         prop_assert_eq!(recovered.report().clean, close);
         prop_assert_eq!(recovered.report().last, BatchNumber(batches.len() as u64));
-        prop_assert_eq!(recovered.report().cut, None);
+        prop_assert_eq!(recovered.report().torn_batch, None);
     }
 }
 
@@ -75,13 +75,16 @@ fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
         change(&journal_path(&directory), tail);
         let (seen, recovered) = recovered(directory.path()).unwrap();
         assert_eq!(seen.records.len(), 4);
-        assert_eq!(recovered.report().cut, Some(TornBatch { batch: BatchNumber(4), chunks: 2 }));
+        assert_eq!(
+            recovered.report().torn_batch,
+            Some(TornBatch { batch: BatchNumber(4), chunks: 2 })
+        );
         let mut log = recovered.into_log().unwrap();
         assert_eq!(log.append(&[record(1, 3, 1)]).unwrap(), BatchNumber(4));
         log.close().unwrap();
         let (seen, recovered) = self::recovered(directory.path()).unwrap();
         assert_eq!(seen.records.last(), Some(&(BatchNumber(4), record(1, 3, 1))));
-        assert_eq!(recovered.report().cut, None);
+        assert_eq!(recovered.report().torn_batch, None);
     }
 }
 
@@ -166,7 +169,7 @@ fn a_flipped_byte_is_refused_with_its_place() {
 fn a_batch_that_the_mark_does_not_know_is_refused() {
     let directory = written(&three_batches(), true);
     let mut watermark = DurableWatermark::open(directory.path()).unwrap();
-    watermark.put(Watermark { crc: watermark.current().crc ^ 1, ..watermark.current() }).unwrap();
+    watermark.write(Watermark { crc: watermark.current().crc ^ 1, ..watermark.current() }).unwrap();
     assert!(matches!(
         refusal(directory.path()),
         StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(3)), .. }
@@ -233,7 +236,7 @@ fn a_damaged_page_table_of_sled_is_done_without() {
     let directory = written(&three_batches(), true);
     // Made by a start that found more in the log than the one before.
     drop(recovered(directory.path()).unwrap());
-    let tables: Vec<PathBuf> = entries(&journal_path(&directory)).unwrap();
+    let tables: Vec<PathBuf> = list_paths(&journal_path(&directory)).unwrap();
     let tables: Vec<&PathBuf> = tables
         .iter()
         .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap."))
