@@ -37,7 +37,7 @@ impl QuarantinedGroup {
     /// The frames to stand behind those of the state before them.
     pub(super) fn frames(&self) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut frames = Vec::new();
-        state::write_waiting(&self.waiting, |frame| {
+        state::write_quarantined(&self.waiting, |frame| {
             frames.push(frame.to_vec());
             Ok::<_, StoreError>(())
         })?;

@@ -111,7 +111,7 @@ impl RecoveryVisitor for States {
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
                 while let Some(frame) = frames.next()? {
-                    reader.frame(&frame)?;
+                    reader.add_frame(&frame)?;
                 }
                 self.assemble(group, position, reader)?;
             }
@@ -147,7 +147,7 @@ impl States {
         self.aside.remove(&group);
         self.retrace.forget(group);
         self.snapshots.insert(group, at);
-        let waiting = reader.take_waiting();
+        let waiting = reader.take_quarantined();
         let sequence = waiting.first().map_or(at.sequence, |first| first.sequence - 1);
         match guarded(|| reader.group_state(sequence)) {
             Ok(Some(group_state)) => {

@@ -1,8 +1,8 @@
-//! The mark: how far the journal was once durable, kept beside it, because damage can make sled open cleanly and
-//! shorter.
+//! The durable watermark: the last batch known to be on disk. Damage can make sled open cleanly with
+//! a shorter log; the watermark reveals that. Reference 8.
 //!
-//! The file has two slots, 4 KiB apart, written in turn; each carries a counter and its own crc32. A write that is cut
-//! short spoils one slot, and the other is at most one write older.
+//! The file `mark` has two slots, 4 KiB apart, written in turn. Each carries a counter and its own
+//! crc32. An interrupted write damages one slot, and the other is at most one write older.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -18,14 +18,14 @@ use crate::store::record::BatchNumber;
 const SLOT_STRIDE: u64 = 4096;
 const SLOT_BYTES: usize = 27;
 
-/// What the mark says.
+/// Content of the watermark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watermark {
     /// The last batch known to be on disk; 0 before the first.
     pub(crate) batch: BatchNumber,
     /// The checksum of that batch; 0 before the first.
     pub(crate) crc: u32,
-    /// Whether the writer ended on purpose, so that the disk holds all that was written.
+    /// Whether the writer closed the store, so that the disk holds all that was written.
     pub(crate) clean: bool,
 }
 
@@ -35,21 +35,23 @@ pub(crate) struct DurableWatermark {
     path: PathBuf,
     /// Preallocated, so that a write changes no metadata.
     file: File,
-    /// What the newest slot says.
+    /// Content of the newest slot.
     watermark: Watermark,
-    /// Counts the writes of the mark over its life; its parity chooses the slot, the higher one is newer.
+    /// Number of writes over the life of the file. Its parity chooses the slot; the slot with the
+    /// higher counter is newer.
     counter: u64,
     /// Whether slots were written since the last sync.
     unsynced: bool,
 }
 
 impl DurableWatermark {
-    /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
+    /// Creates the watermark of a store without batches, durable with its name. It replaces that of an
+    /// interrupted creation.
     pub(crate) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let file =
-            OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
-        let file = file.map_err(StoreError::io("create", &path))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).read(true).write(true);
+        let file = options.open(&path).map_err(StoreError::io("create", &path))?;
         let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
         file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
         let mut created = Self { path, file, watermark, counter: 0, unsynced: false };
@@ -60,11 +62,12 @@ impl DurableWatermark {
         Ok(created)
     }
 
-    /// Reads the newest whole slot.
+    /// Reads the newest undamaged slot.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
+    /// [`StoreError::Damaged`] when there is none. Without a watermark it is unknown whether the journal
+    /// is complete.
     pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let broken = |what| StoreError::damaged(&path, DamageLocation::Whole, what);
@@ -84,42 +87,46 @@ impl DurableWatermark {
                 }
                 Err(error) => return Err(StoreError::io("read", &path)(error)),
             }
-            let Some((format, counter, watermark)) = slot_of_bytes(&bytes) else { continue };
+            let Some((format, counter, watermark)) = decode_slot(&bytes) else { continue };
             if format > STORE_FORMAT {
                 return Err(StoreError::Newer { path, format, known: STORE_FORMAT });
             }
-            if newest.is_none_or(|(other, _)| other < counter) {
-                newest = Some((counter, watermark));
+            match newest {
+                Some((other, _)) if other >= counter => {}
+                Some(_) | None => newest = Some((counter, watermark)),
             }
         }
         let Some((counter, watermark)) = newest else {
-            return Err(broken("neither of its slots is whole"));
+            return Err(broken("both of its slots are damaged"));
         };
         Ok(Self { path, file, watermark, counter, unsynced: false })
     }
 
+    /// The last value written or read.
     pub(crate) const fn current(&self) -> Watermark {
         self.watermark
     }
 
-    /// Whether the creation of the store came to its end: it writes the mark before anything else, and again at the end.
+    /// Whether the creation of the store was completed: it writes the watermark first, and again at
+    /// the end.
     pub(crate) const fn was_completed(&self) -> bool {
         self.counter > 1
     }
 
-    /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`DurableWatermark::sync`].
+    /// Moves the watermark, in one write. It survives a killed process at once, and a power cut after
+    /// the next [`DurableWatermark::sync`].
     pub(crate) fn write(&mut self, watermark: Watermark) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
         self.file
-            .write_all_at(&slot_bytes(counter, watermark), (counter % 2) * SLOT_STRIDE)
+            .write_all_at(&encode_slot(counter, watermark), (counter % 2) * SLOT_STRIDE)
             .map_err(StoreError::io("write", &self.path))?;
         self.counter = counter;
         self.watermark = watermark;
         Ok(())
     }
 
-    /// Makes the mark survive a power cut. Without news since the last sync it does nothing.
+    /// Makes the watermark survive a power cut. It does nothing without a write since the last sync.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         if self.unsynced {
             self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
@@ -129,7 +136,7 @@ impl DurableWatermark {
     }
 }
 
-fn slot_bytes(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
+fn encode_slot(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
     let mut bytes = [0; SLOT_BYTES];
     bytes[..2].copy_from_slice(&STORE_FORMAT.to_be_bytes());
     bytes[2..10].copy_from_slice(&counter.to_be_bytes());
@@ -141,12 +148,14 @@ fn slot_bytes(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
     bytes
 }
 
-fn slot_of_bytes(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
+fn decode_slot(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
     let mut fields = Fields(bytes);
     let (format, counter) = (fields.u16()?, fields.u64()?);
     let (batch, crc, clean) = (BatchNumber(fields.u64()?), fields.u32()?, fields.u8()? != 0);
-    let whole = fields.u32()? == crc32fast::hash(&bytes[..23]) && counter > 0;
-    whole.then_some((format, counter, Watermark { batch, crc, clean }))
+    if fields.u32()? != crc32fast::hash(&bytes[..23]) || counter == 0 {
+        return None;
+    }
+    Some((format, counter, Watermark { batch, crc, clean }))
 }
 
 #[cfg(test)]
@@ -157,13 +166,13 @@ mod tests {
         Watermark { batch: BatchNumber(batch), crc: 77, clean: false }
     }
 
-    fn spoil(directory: &Path, slot: u64) {
+    fn damage_slot(directory: &Path, slot: u64) {
         let file = OpenOptions::new().write(true).open(directory.join("mark")).unwrap();
         file.write_all_at(&[0xff; 9], slot * SLOT_STRIDE + 12).unwrap();
     }
 
     #[test]
-    fn a_mark_is_read_back_with_its_flag() {
+    fn a_watermark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
         let mut watermark = DurableWatermark::create(
             directory.path(),
@@ -182,23 +191,23 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_slot_leaves_the_other() {
+    fn a_damaged_slot_leaves_the_other() {
         let directory = tempfile::tempdir().unwrap();
         let mut watermark =
             DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
         watermark.write(at(1)).unwrap();
         watermark.write(at(2)).unwrap();
-        spoil(directory.path(), watermark.counter % 2);
+        damage_slot(directory.path(), watermark.counter % 2);
         let mut reopened = DurableWatermark::open(directory.path()).unwrap();
         assert_eq!(reopened.current(), at(1));
         reopened.write(at(3)).unwrap();
         assert_eq!(
             DurableWatermark::open(directory.path()).unwrap().current(),
             at(3),
-            "the torn slot is the next one written"
+            "the damaged slot is the next one written"
         );
-        spoil(directory.path(), 0);
-        spoil(directory.path(), 1);
+        damage_slot(directory.path(), 0);
+        damage_slot(directory.path(), 1);
         assert!(matches!(
             DurableWatermark::open(directory.path()),
             Err(StoreError::Damaged { .. })
