@@ -8,8 +8,8 @@
 //! 4. [`Compaction::publish`]: the snapshots are read back from the disk and `CURRENT` is renamed.
 //!    Older files than those of the previous generation are removed.
 //!
-//! After a crash between any two steps the store is complete. A journal that no snapshots precede is
-//! replayed after the others, even when it is empty.
+//! After a crash between any two steps the store is complete. A journal that no snapshots precede
+//! is replayed after the others, even when it is empty.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub struct Generations {
     current: CurrentGeneration,
 }
 
-/// A generation under construction beside the one in use. Dropped before [`Compaction::publish`], it
-/// is a leftover that the next start removes.
+/// A generation under construction beside the one in use. Dropped before [`Compaction::publish`],
+/// it is a leftover that the next start removes.
 pub struct Compaction<'a> {
     generations: &'a mut Generations,
     generation: Generation,
@@ -172,8 +172,8 @@ impl Compaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] where a checksum does not match, or when the disk refuses. The caller
-    /// must then discard the generation.
+    /// [`StoreError::Damaged`] where a checksum does not match, or when the disk refuses. The
+    /// caller must then discard the generation.
     pub fn copy_snapshot(
         &mut self,
         stream: Stream,

@@ -17,8 +17,8 @@ use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::recovery::{RecoveredStore, Store};
 use crate::store::snapshot::{SnapshotWriter, SnapshotsWriter};
 
-/// A generation under construction. Dropped before [`NewGeneration::publish`], it leaves an existing
-/// store unchanged, and removes its own files from a directory without a store.
+/// A generation under construction. Dropped before [`NewGeneration::publish`], it leaves an
+/// existing store unchanged, and removes its own files from a directory without a store.
 pub struct NewGeneration {
     directory: PathBuf,
     /// Its number, above all others in the directory.
@@ -159,8 +159,8 @@ impl NewGeneration {
         Self { snapshots: self.snapshots.with_throttle(), ..self }
     }
 
-    /// Begins the snapshot of `stream` at `position`; the next record of the stream follows it. Each
-    /// stream has one snapshot at most, and each is finished before the next begins.
+    /// Begins the snapshot of `stream` at `position`; the next record of the stream follows it.
+    /// Each stream has one snapshot at most, and each is finished before the next begins.
     ///
     /// # Panics
     ///
@@ -174,7 +174,8 @@ impl NewGeneration {
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or returns other bytes than were written. The store is then unchanged.
+    /// When the disk refuses, or returns other bytes than were written. The store is then
+    /// unchanged.
     pub fn publish(self) -> Result<Store, StoreError> {
         let Self { lock, directory, generation, first_batch, mut cleanup, snapshots } = self;
         snapshots.complete(generation.0, first_batch)?;

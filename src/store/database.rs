@@ -1,9 +1,9 @@
 //! One sled database, with the syncs that make it durable.
 //!
-//! sled's `flush` ends in `sync_file_range`, which survives a killed process but not a power cut. So
-//! each flush is followed by an fdatasync of sled's file `db` through a descriptor of this module.
-//! That one also reports errors that sled only logs. sled panics on some damage, so every call is
-//! guarded. Its cache is small, it has no flusher thread, and one thread owns the database.
+//! sled's `flush` ends in `sync_file_range`, which survives a killed process but not a power cut.
+//! So each flush is followed by an fdatasync of sled's file `db` through a descriptor of this
+//! module. That one also reports errors that sled only logs. sled panics on some damage, so every
+//! call is guarded. Its cache is small, it has no flusher thread, and one thread owns the database.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -52,8 +52,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled would
-    /// create again.
+    /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled
+    /// would create again.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         for name in ["conf", "db"] {
             let is_file = match find_metadata(&path.join(name))? {
@@ -102,8 +102,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing. A
-    /// second fsync would report success for pages that the kernel has dropped.
+    /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing.
+    /// A second fsync would report success for pages that the kernel has dropped.
     pub(crate) fn write<K, V>(
         &mut self,
         changes: impl IntoIterator<Item = (K, Option<V>)>,
@@ -205,8 +205,8 @@ impl Drop for Database {
     }
 }
 
-/// Waits until sled has released the lock on its file `db`. A thread of sled may hold the file for a
-/// moment after the database is dropped, and a new open would be refused.
+/// Waits until sled has released the lock on its file `db`. A thread of sled may hold the file for
+/// a moment after the database is dropped, and a new open would be refused.
 fn await_release(file: &File) {
     for _ in 0..RELEASE_TRIES {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {

@@ -1,5 +1,5 @@
-//! The durable watermark: the last batch known to be on disk. Damage can make sled open cleanly with
-//! a shorter log; the watermark reveals that. Reference 8.
+//! The durable watermark: the last batch known to be on disk. Damage can make sled open cleanly
+//! with a shorter log; the watermark reveals that. Reference 8.
 //!
 //! The file `mark` has two slots, 4 KiB apart, written in turn. Each carries a counter and its own
 //! crc32. An interrupted write damages one slot, and the other is at most one write older.
@@ -45,8 +45,8 @@ pub(crate) struct DurableWatermark {
 }
 
 impl DurableWatermark {
-    /// Creates the watermark of a store without batches, durable with its name. It replaces that of an
-    /// interrupted creation.
+    /// Creates the watermark of a store without batches, durable with its name. It replaces that of
+    /// an interrupted creation.
     pub(crate) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let mut options = OpenOptions::new();
@@ -66,8 +66,8 @@ impl DurableWatermark {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when there is none. Without a watermark it is unknown whether the journal
-    /// is complete.
+    /// [`StoreError::Damaged`] when there is none. Without a watermark it is unknown whether the
+    /// journal is complete.
     pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
         let broken = |what| StoreError::damaged(&path, DamageLocation::Whole, what);
@@ -113,8 +113,8 @@ impl DurableWatermark {
         self.counter > 1
     }
 
-    /// Moves the watermark, in one write. It survives a killed process at once, and a power cut after
-    /// the next [`DurableWatermark::sync`].
+    /// Moves the watermark, in one write. It survives a killed process at once, and a power cut
+    /// after the next [`DurableWatermark::sync`].
     pub(crate) fn write(&mut self, watermark: Watermark) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
@@ -126,7 +126,8 @@ impl DurableWatermark {
         Ok(())
     }
 
-    /// Makes the watermark survive a power cut. It does nothing without a write since the last sync.
+    /// Makes the watermark survive a power cut. It does nothing without a write since the last
+    /// sync.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         if self.unsynced {
             self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;

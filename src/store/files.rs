@@ -22,8 +22,8 @@ impl DirectoryLock {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Locked`] while another process holds it. [`StoreError::ForeignOwner`] when root
-    /// runs in another user's directory.
+    /// [`StoreError::Locked`] while another process holds it. [`StoreError::ForeignOwner`] when
+    /// root runs in another user's directory.
     pub(crate) fn acquire(directory: &Path) -> Result<Self, StoreError> {
         let metadata = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
         if rustix::process::geteuid().is_root() && metadata.uid() != 0 {

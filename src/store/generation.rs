@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Generation numbers only grow. A journal is made under the name `….new` and renamed when it is
-//! complete. Snapshots count from the moment that `CURRENT` names them. So whatever a crash leaves is
-//! either complete or a leftover that the next start removes.
+//! complete. Snapshots count from the moment that `CURRENT` names them. So whatever a crash leaves
+//! is either complete or a leftover that the next start removes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Throttle for bulk I/O: work in small chunks with a pause after each, so that other work waits for
-//! one chunk at most.
+//! Throttle for bulk I/O: work in small chunks with a pause after each, so that other work waits
+//! for one chunk at most.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -1,5 +1,5 @@
-//! Recovery: rebuilds the state from snapshots and journals, or refuses with the place of the damage.
-//! Reference 8.
+//! Recovery: rebuilds the state from snapshots and journals, or refuses with the place of the
+//! damage. Reference 8.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,9 @@ use crate::store::snapshot::{Frames, Snapshots};
 /// decode as [`StoreError::Rejected`], and the store adds the place. The error of
 /// [`crate::store::codec::decode`] converts into that one.
 pub trait RecoveryVisitor {
-    /// Receives a stream at `position`. The directory comes first, then groups by id. A stream whose
-    /// frames turn out damaged may be passed again at an earlier position, which replaces the first.
+    /// Receives a stream at `position`. The directory comes first, then groups by id. A stream
+    /// whose frames turn out damaged may be passed again at an earlier position, which replaces the
+    /// first.
     ///
     /// # Errors
     ///
@@ -63,8 +64,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when `CURRENT` is missing or unreadable in a store that was completed, or
-    /// may have been.
+    /// [`StoreError::Damaged`] when `CURRENT` is missing or unreadable in a store that was
+    /// completed, or may have been.
     pub fn is_empty(directory: &Path) -> Result<bool, StoreError> {
         if !find_metadata(directory)?.is_some_and(|metadata| metadata.is_dir()) {
             return Ok(true);
@@ -90,8 +91,8 @@ impl Store {
         Err(StoreError::damaged(&directory.join("CURRENT"), DamageLocation::Whole, what))
     }
 
-    /// Locks the store in `directory`. After an unclean end it drops the page cache, so that recovery
-    /// reads the disk.
+    /// Locks the store in `directory`. After an unclean end it drops the page cache, so that
+    /// recovery reads the disk.
     ///
     /// # Errors
     ///
@@ -124,11 +125,11 @@ impl Store {
         Ok(Self { directory: directory.to_owned(), lock, current, watermark })
     }
 
-    /// Passes every snapshot and every later record to `visitor`, and finds the end of the journal. It
-    /// changes no record.
+    /// Passes every snapshot and every later record to `visitor`, and finds the end of the journal.
+    /// It changes no record.
     ///
-    /// A stream whose snapshot is damaged is read from the previous generation and all journals since,
-    /// where there is one.
+    /// A stream whose snapshot is damaged is read from the previous generation and all journals
+    /// since, where there is one.
     ///
     /// # Errors
     ///
@@ -358,8 +359,8 @@ pub struct RecoveryReport {
     pub records: u64,
     /// The last whole batch; 0 before the first.
     pub last: BatchNumber,
-    /// An incomplete batch at the end. No answer depended on it; [`RecoveredStore::into_log`] removes
-    /// it.
+    /// An incomplete batch at the end. No answer depended on it; [`RecoveredStore::into_log`]
+    /// removes it.
     pub torn_batch: Option<TornBatch>,
 }
 
@@ -383,8 +384,8 @@ impl RecoveredStore {
         &self.report
     }
 
-    /// Continues at the end of the journal. It removes a torn batch, and the files of generations that
-    /// are no longer needed.
+    /// Continues at the end of the journal. It removes a torn batch, and the files of generations
+    /// that are no longer needed.
     ///
     /// # Errors
     ///

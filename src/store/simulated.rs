@@ -75,8 +75,8 @@ impl SimulatedDisk {
         self.with(|contents| contents.appends)
     }
 
-    /// Cuts the power: synced chunks stay, and of an unsynced batch the part that `tail` names. Logs
-    /// opened before must be dropped.
+    /// Cuts the power: synced chunks stay, and of an unsynced batch the part that `tail` names.
+    /// Logs opened before must be dropped.
     pub fn crash(&self, tail: Tail) {
         self.with(|contents| {
             let mut unsynced = ChunkMap::new();
@@ -95,8 +95,8 @@ impl SimulatedDisk {
         });
     }
 
-    /// Recovers the journal: passes every record to `visit` in order, and removes a torn batch. The log
-    /// continues after the last whole batch.
+    /// Recovers the journal: passes every record to `visit` in order, and removes a torn batch. The
+    /// log continues after the last whole batch.
     ///
     /// # Errors
     ///

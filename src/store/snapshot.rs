@@ -1,10 +1,10 @@
-//! Snapshots: the whole state of each stream at one position, as frames, in a database of their own.
-//! Reference 8.
+//! Snapshots: the whole state of each stream at one position, as frames, in a database of their
+//! own. Reference 8.
 //!
 //! A frame is opaque bytes, preceded by their length and crc32. The frames of a stream are
-//! concatenated and cut into values of at most 4 KiB, under keys (stream, index from 1). Value 0 is the
-//! header, written last: the position, the counts, and the crc32 of all values. The manifest sorts
-//! before all streams and is written last of all. It holds the number of streams.
+//! concatenated and cut into values of at most 4 KiB, under keys (stream, index from 1). Value 0 is
+//! the header, written last: the position, the counts, and the crc32 of all values. The manifest
+//! sorts before all streams and is written last of all. It holds the number of streams.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -59,7 +59,8 @@ pub(crate) struct SnapshotsWriter {
     database: Database,
     /// Values not yet written to the database.
     pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Bytes in `pending`: at most [`SYNC_BYTES`] and one value, [`THROTTLED_BYTES`] with a throttle.
+    /// Bytes in `pending`: at most [`SYNC_BYTES`] and one value, [`THROTTLED_BYTES`] with a
+    /// throttle.
     pending_bytes: usize,
     /// Streams finished.
     streams: u64,
@@ -92,8 +93,8 @@ impl SnapshotsWriter {
         }
     }
 
-    /// Makes a writer that pauses after each sync for as long as the write took. So the journal's syncs
-    /// never wait long for it.
+    /// Makes a writer that pauses after each sync for as long as the write took. So the journal's
+    /// syncs never wait long for it.
     pub(crate) fn throttled(database: Database) -> Self {
         Self::new(database).with_throttle()
     }
@@ -198,8 +199,8 @@ fn verify_snapshots(
 }
 
 impl SnapshotWriter<'_> {
-    /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must be
-    /// shorter than 4 GiB.
+    /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must
+    /// be shorter than 4 GiB.
     ///
     /// # Errors
     ///
@@ -291,8 +292,8 @@ impl Snapshots {
         usize::try_from(self.manifest.streams).expect("a 64-bit machine")
     }
 
-    /// Visits every stream's snapshot, the directory first, then groups by id. Frames that `visit` does
-    /// not read are read and checked all the same.
+    /// Visits every stream's snapshot, the directory first, then groups by id. Frames that `visit`
+    /// does not read are read and checked all the same.
     ///
     /// # Errors
     ///
@@ -441,7 +442,8 @@ impl Snapshots {
     }
 }
 
-/// The frames of one snapshot, in the order they were written. Each is checked before it is returned.
+/// The frames of one snapshot, in the order they were written. Each is checked before it is
+/// returned.
 pub struct Frames<'a, 'e> {
     snapshots: &'a Snapshots,
     /// Iteration over the whole database; its next entry is the next value of this stream.

@@ -49,8 +49,8 @@ enum GroupFrame {
     IdempotencyRecords(Vec<Arc<IdempotencyRecord>>),
     /// Account links that are still valid.
     Links(Vec<Arc<AccountLink>>),
-    /// Events that could not be applied when the snapshot was written. The state in the other frames
-    /// precedes the first of them.
+    /// Events that could not be applied when the snapshot was written. The state in the other
+    /// frames precedes the first of them.
     Quarantined(Vec<QuarantinedEvent>),
 }
 
@@ -133,8 +133,8 @@ pub fn write_group<E>(
     write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)
 }
 
-/// Passes frames of events that could not be applied to `write`. They follow the frames of the state
-/// before them.
+/// Passes frames of events that could not be applied to `write`. They follow the frames of the
+/// state before them.
 ///
 /// # Errors
 /// The first error of `write`.
@@ -191,8 +191,8 @@ impl GroupReader {
         Ok(())
     }
 
-    /// Takes the events that could not be applied when the snapshot was written, in order. The state
-    /// precedes them.
+    /// Takes the events that could not be applied when the snapshot was written, in order. The
+    /// state precedes them.
     #[must_use]
     pub fn take_quarantined(&mut self) -> Vec<QuarantinedEvent> {
         std::mem::take(&mut self.quarantined)

@@ -1,4 +1,4 @@
-//! The journal over real files.
+//! The journal on real files.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn batches_come_back_as_they_went(
+    fn recovered_batches_equal_the_appended_ones(
         batches in prop::collection::vec(prop::collection::vec((1..4_u64, 0..6000_usize), 1..6), 0..8),
         close in any::<bool>(),
         reopened in 0..8_usize,
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
+fn a_torn_batch_after_the_watermark_is_removed_and_its_number_reused() {
     for torn in 0..3 {
         let directory = written(&three_batches(), false);
         let mut tail = chunks(4, &[record(1, 3, 9000)]);
@@ -89,7 +89,7 @@ fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
 }
 
 #[test]
-fn a_whole_batch_after_the_mark_is_kept() {
+fn a_whole_batch_after_the_watermark_is_kept() {
     let directory = written(&three_batches(), false);
     change(&journal_path(&directory), chunks(4, &[record(1, 3, 9000)]));
     let (seen, recovered) = recovered(directory.path()).unwrap();
@@ -98,7 +98,7 @@ fn a_whole_batch_after_the_mark_is_kept() {
 }
 
 #[test]
-fn a_tear_that_a_crash_cannot_leave_is_refused() {
+fn a_torn_batch_that_no_crash_leaves_is_refused() {
     let four = |_: &TempDir| chunks(4, &[record(1, 3, 9000)])[..2].to_vec();
     let before_the_mark = |_: &TempDir| vec![removal(3, 2)];
     let in_the_middle = |_: &TempDir| vec![removal(2, 0)];
@@ -117,7 +117,7 @@ fn a_tear_that_a_crash_cannot_leave_is_refused() {
 }
 
 #[test]
-fn a_torn_batch_that_others_follow_is_refused() {
+fn a_torn_batch_followed_by_others_is_refused() {
     let directory = written(&three_batches(), false);
     let mut tail = chunks(4, &[record(1, 3, 9000)])[..1].to_vec();
     tail.extend(chunks(5, &[record(1, 4, 1)]));
@@ -129,7 +129,7 @@ fn a_torn_batch_that_others_follow_is_refused() {
 }
 
 #[test]
-fn a_journal_that_ends_before_its_mark_is_refused() {
+fn a_journal_that_ends_before_its_watermark_is_refused() {
     for close in [false, true] {
         let directory = written(&three_batches(), close);
         change(&journal_path(&directory), (0..3).map(|chunk| removal(3, chunk)).collect());
@@ -155,7 +155,7 @@ fn a_missing_batch_is_refused() {
 }
 
 #[test]
-fn a_flipped_byte_is_refused_with_its_place() {
+fn a_flipped_byte_is_refused_with_its_location() {
     for (batch, chunk, byte) in [(1, 0, 9), (2, 1, 100), (3, 2, 0), (3, 0, 5)] {
         let directory = written(&three_batches(), true);
         flipped(&journal_path(&directory), &chunk_key(BatchNumber(batch), chunk), byte);
@@ -166,7 +166,7 @@ fn a_flipped_byte_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_batch_that_the_mark_does_not_know_is_refused() {
+fn a_batch_whose_checksum_differs_from_the_watermark_is_refused() {
     let directory = written(&three_batches(), true);
     let mut watermark = DurableWatermark::open(directory.path()).unwrap();
     watermark.write(Watermark { crc: watermark.current().crc ^ 1, ..watermark.current() }).unwrap();
@@ -213,7 +213,7 @@ fn after_a_failed_sync_everything_is_refused() {
 }
 
 #[test]
-fn a_second_holder_is_refused_by_name() {
+fn a_second_process_is_refused_with_the_holder() {
     let directory = written(&[], true);
     let _held = Store::open(directory.path()).unwrap();
     let error = Store::open(directory.path()).unwrap_err().to_string();
@@ -232,9 +232,9 @@ fn a_half_written_page_table_of_sled_is_removed() {
 }
 
 #[test]
-fn a_damaged_page_table_of_sled_is_done_without() {
+fn a_damaged_page_table_of_sled_is_removed() {
     let directory = written(&three_batches(), true);
-    // Made by a start that found more in the log than the one before.
+    // sled makes one when a start finds more in the log than the one before.
     drop(recovered(directory.path()).unwrap());
     let tables: Vec<PathBuf> = list_paths(&journal_path(&directory)).unwrap();
     let tables: Vec<&PathBuf> = tables
@@ -252,7 +252,7 @@ fn a_damaged_page_table_of_sled_is_done_without() {
 }
 
 #[test]
-fn a_missing_file_is_never_made_anew() {
+fn a_missing_file_is_never_created_again() {
     for name in [
         "journal-000001/db",
         "journal-000001/conf",
@@ -282,7 +282,7 @@ fn a_lost_current_is_not_an_empty_store() {
 }
 
 #[test]
-fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
+fn no_flipped_bit_in_the_file_shortens_the_journal_unnoticed() {
     let batches: Vec<Vec<JournalRecord>> =
         (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
     let (mut refused, mut whole) = (0, 0);

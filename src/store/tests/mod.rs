@@ -1,4 +1,4 @@
-//! The store as a whole, over real files: what comes back, what is refused, and where damage is found.
+//! The whole store on real files: recovery, refusals and the location of damage.
 
 mod compaction;
 mod generations;
@@ -13,7 +13,7 @@ use super::database::Database;
 use super::*;
 use crate::domain::records::ids::GroupId;
 
-/// Everything a recovery handed out.
+/// All snapshots and records of a recovery.
 #[derive(Debug, Default, PartialEq)]
 struct CollectingVisitor {
     snapshots: BTreeMap<Stream, (Position, Vec<Vec<u8>>)>,
@@ -49,7 +49,7 @@ fn record(id: u64, sequence: u64, bytes: usize) -> JournalRecord {
     JournalRecord::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
 }
 
-/// A new store with one batch for each list, dropped as a killed process would drop it, or closed.
+/// Creates a store with one batch for each list; closed, or dropped as by a killed process.
 fn written(batches: &[Vec<JournalRecord>], close: bool) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
@@ -70,7 +70,7 @@ fn recovered(directory: &Path) -> Result<(CollectingVisitor, RecoveredStore), St
 }
 
 fn refusal(directory: &Path) -> StoreError {
-    recovered(directory).expect_err("the store is not to be believed")
+    recovered(directory).expect_err("the store is damaged")
 }
 
 fn journal_path(directory: &TempDir) -> PathBuf {
