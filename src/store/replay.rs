@@ -39,6 +39,8 @@ pub(crate) struct Replay {
 
 /// A chunk with its batch and its index there.
 type Chunk = (BatchNumber, u32, Vec<u8>);
+/// A batch with its chunks by index.
+type BatchChunks = (BatchNumber, Vec<(u32, Vec<u8>)>);
 
 /// The chunks of one journal.
 pub(crate) struct JournalChunks<'a, C> {
@@ -187,7 +189,7 @@ impl Replay {
 fn collect_batch(
     first: Chunk,
     chunks: &mut Peekable<impl Iterator<Item = Result<Chunk, StoreError>>>,
-) -> Result<(BatchNumber, Vec<(u32, Vec<u8>)>), StoreError> {
+) -> Result<BatchChunks, StoreError> {
     let (number, index, bytes) = first;
     let mut found = vec![(index, bytes)];
     let is_same_batch =

@@ -1,4 +1,5 @@
-//! Walks a document row by row, so that a million events never stand in memory as JSON.
+//! Streaming reader of a document: row by row, so that the JSON of a million vevents never fills
+//! the memory. Reference 11.2.
 
 use std::fmt;
 
@@ -8,29 +9,29 @@ use serde_json::Value;
 
 use crate::transfer::faults::ImportFault;
 
-/// A part of a document.
-pub(super) enum DocumentPart {
+/// A part of a document, passed to the reader's sink.
+pub(crate) enum DocumentPart {
     /// A member of the document other than `groups`.
     Top(String, Value),
-    /// A group begins.
+    /// The beginning of a group.
     Group,
-    /// A member of a group other than its fiches and events.
+    /// A member of a group other than its fiches and vevents, with the index of the group.
     Field(usize, String, Value),
-    /// The id that a fiche or an event is given, on a walk that takes no rows.
+    /// The given id of a fiche or a vevent, when no rows are requested.
     RowId(RowSection, Option<Value>),
-    /// A fiche or an event, by its group and its place there.
+    /// A fiche or a vevent, with the index of its group and its index there.
     Row(usize, usize, Value),
 }
 
 /// The long lists of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RowSection {
+pub(crate) enum RowSection {
     Fiches,
     Vevents,
 }
 
 impl RowSection {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fiches => "fiches",
             Self::Vevents => "vevents",
@@ -38,34 +39,40 @@ impl RowSection {
     }
 }
 
-/// Hands out the rows of one section, or, where none is named, everything but rows.
+/// Passes the rows of one section to `sink`; without a section, everything but rows.
 ///
 /// # Errors
-/// The first place where the document is not JSON, or has another shape.
-pub(super) fn walk_document(
+///
+/// The first place where the document is no JSON, or has another shape.
+pub(crate) fn walk_document(
     document: &[u8],
     rows: Option<RowSection>,
     sink: &mut dyn FnMut(DocumentPart),
 ) -> Result<(), ImportFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(document);
     let mut walker = DocumentWalker { rows, sink, groups: 0 };
-    Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(
-        |error| {
-            let text = error.to_string();
-            // serde_json says the place again, at the end.
-            let what: String =
-                text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
-            let rule =
-                if error.is_data() { what } else { format!("this is no JSON document: {what}") };
-            ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
-        },
-    )
+    let read = Top(&mut walker).deserialize(&mut deserializer);
+    match read.and_then(|()| deserializer.end()) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(json_fault(&error)),
+    }
 }
 
+/// Turns an error of serde_json into a fault at its line and column.
+fn json_fault(error: &serde_json::Error) -> ImportFault {
+    let text = error.to_string();
+    // serde_json repeats the place at the end of its message.
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let what: String = what.chars().take(200).collect();
+    let rule = if error.is_data() { what } else { format!("this is no JSON document: {what}") };
+    ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
+}
+
+/// State of one pass over the document.
 struct DocumentWalker<'s> {
     rows: Option<RowSection>,
     sink: &'s mut dyn FnMut(DocumentPart),
-    /// Groups begun.
+    /// Number of groups begun.
     groups: usize,
 }
 
@@ -74,7 +81,7 @@ struct Groups<'w, 's>(&'w mut DocumentWalker<'s>);
 struct Group<'w, 's>(&'w mut DocumentWalker<'s>);
 struct Rows<'w, 's>(&'w mut DocumentWalker<'s>, RowSection);
 
-/// All that a first walk looks at in a row.
+/// The only field of a row that is read when no rows are requested.
 #[derive(Deserialize)]
 struct RowId {
     #[serde(default)]
@@ -167,7 +174,7 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
         write!(f, "a list of {}", self.1.name())
     }
 
-    /// A section that is null holds nothing, as one that is left out.
+    /// A section that is null is empty, like one that is left out.
     fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
         Ok(())
     }

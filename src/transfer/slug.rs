@@ -1,22 +1,29 @@
-//! The name of a group as it can stand in an address. Reference 6.
+//! Slug of a group: its name in URLs. Reference 12.1.
 
-/// A slug made from `name` that is not taken yet: small letters and digits, joined by `-`.
-pub(super) fn unique_slug(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
-    let slug = match slugify(name) {
-        slug if slug.is_empty() => format!("group-{id}"),
-        slug => slug,
-    };
+/// Maximum length of a slug in bytes, without a number at its end.
+const SLUG_MAX: usize = 100;
+
+/// Returns a slug of `name` that is not `taken`: lower-case letters and digits, joined by `-`. `id`
+/// replaces a name without any of them.
+pub(crate) fn unique_slug(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
+    let mut slug = slugify(name);
+    if slug.is_empty() {
+        slug = format!("group-{id}");
+    }
     if !taken(&slug) {
         return slug;
     }
-    (2_u64..)
-        .map(|number| format!("{slug}-{number}"))
-        .find(|slug| !taken(slug))
-        .expect("numbers do not end")
+    let mut number = 2_u64;
+    loop {
+        let numbered = format!("{slug}-{number}");
+        if !taken(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
 }
 
 fn slugify(name: &str) -> String {
-    const SLUG_MAX: usize = 100;
     let mut slug = String::new();
     for letter in name.chars().flat_map(char::to_lowercase) {
         match unaccented(letter) {
@@ -32,7 +39,7 @@ fn slugify(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// The plain letters of those that western European languages mark.
+/// Returns the plain letters of an accented letter of western European languages.
 fn unaccented(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => "a",

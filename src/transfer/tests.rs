@@ -35,7 +35,7 @@ fn exported(content: &StoreContent) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// Holds two contents against one another, but for what counts the events that made them.
+/// Compares two contents, except for the numbers of the events that made them.
 fn assert_same(a: &StoreContent, b: &StoreContent) {
     assert_eq!(a.directory, b.directory);
     assert_eq!(a.group_states.len(), b.group_states.len());
@@ -64,7 +64,7 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
     content
 }
 
-/// A group with one of everything, and times that clocks skip or repeat.
+/// A group with one record of each kind, and times in skipped and repeated hours.
 fn shop() -> Value {
     json!({
         "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all"}],
@@ -122,15 +122,15 @@ fn changed(edit: impl FnOnce(&mut Value)) -> Vec<String> {
 }
 
 #[test]
-fn what_export_writes_import_restores_exactly() {
+fn an_import_restores_an_export_exactly() {
     for content in
         [import(&shop()).expect("legal"), demo::demo_content(now(), &hash).expect("legal")]
     {
         let document = exported(&content);
         let again = read_document(document.as_bytes(), now(), &hash).expect("an export is legal");
         assert_same(&content, &again);
-        // Much later: what was sent and when things were made does not depend on the day of the import. Only what has
-        // become past meanwhile is passed over.
+        // Much later: what was sent and when things were made does not depend on the day of the
+        // import. Only what has become past meanwhile is passed over.
         let later = read_document(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
             .expect("an export is legal");
         assert_same(&passed_over(content), &passed_over(later.clone()));
@@ -139,7 +139,7 @@ fn what_export_writes_import_restores_exactly() {
 }
 
 #[test]
-fn messages_are_numbered_on_where_they_were() {
+fn message_numbers_continue_after_an_import() {
     let content = import(&shop()).expect("legal");
     assert_eq!(
         content.group_states.iter().map(|state| state.outbox.last_id()).collect::<Vec<_>>(),
@@ -159,7 +159,7 @@ fn messages_are_numbered_on_where_they_were() {
 }
 
 #[test]
-fn times_that_a_clock_shows_twice_keep_their_instant() {
+fn times_in_a_repeated_hour_keep_their_instant() {
     let content = import(&shop()).expect("legal");
     let row = &content.group_states[0].rows[&VeventId::new(90).expect("an id")];
     let appointment = row.appointment().expect("an appointment");
@@ -173,7 +173,7 @@ fn times_that_a_clock_shows_twice_keep_their_instant() {
 }
 
 #[test]
-fn what_is_left_out_takes_its_default() {
+fn missing_fields_take_their_default() {
     let content = import(&shop()).expect("legal");
     let (first, second) = (&content.group_states[0], &content.group_states[1]);
     assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
@@ -199,7 +199,7 @@ fn what_is_left_out_takes_its_default() {
 }
 
 #[test]
-fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
+fn a_past_reminder_was_not_sent_and_will_not_be_sent() {
     let content = import(&shop()).expect("legal");
     let state = &content.group_states[0];
     let row = state
@@ -217,7 +217,7 @@ fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_its_path() {
+fn faults_are_reported_by_path() {
     let put = |path: &str, value: Value| {
         changed(|document| {
             let (parent, name) = path.rsplit_once('/').expect("a path");
@@ -278,14 +278,14 @@ fn what_is_wrong_is_named_by_its_path() {
 }
 
 #[test]
-fn a_section_that_is_null_is_one_left_out() {
+fn a_null_section_is_empty() {
     let document = json!({"groups": [{"name": "G", "timezone": "Paris", "fiches": null, "vevents": null,
         "calendars": null, "accounts": null}]});
     assert_eq!(import(&document).expect("legal").group_states[0].rows.len(), 0);
 }
 
 #[test]
-fn a_password_hash_that_nothing_can_match_is_refused() {
+fn a_malformed_password_hash_is_refused() {
     let faults = changed(|document| {
         let account = &mut document["groups"][0]["accounts"][0];
         account.as_object_mut().expect("an object").remove("password_sha1");
@@ -296,7 +296,7 @@ fn a_password_hash_that_nothing_can_match_is_refused() {
 }
 
 #[test]
-fn twenty_faults_are_enough() {
+fn at_most_twenty_faults_are_reported() {
     let faults = changed(|document| {
         let rows = document["groups"][0]["vevents"].as_array_mut().expect("a list");
         rows.extend(std::iter::repeat_n(json!({}), 30));
@@ -305,7 +305,7 @@ fn twenty_faults_are_enough() {
 }
 
 #[test]
-fn overlapping_appointments_are_both_named() {
+fn overlapping_appointments_are_both_reported() {
     let mut document = shop();
     document["groups"][0]["vevents"][1]["deleted"] = false.into();
     let faults = import(&document).expect_err("they overlap");
@@ -316,7 +316,7 @@ fn overlapping_appointments_are_both_named() {
 }
 
 #[test]
-fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
+fn a_merge_replaces_groups_and_refuses_ids_of_staying_groups() {
     let existing = || import(&shop()).expect("legal");
     let arriving = |id: u64, calendar: u64| {
         let document = json!({"groups": [{"id": id, "name": "New", "timezone": "Paris",
@@ -335,7 +335,7 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
     assert_eq!(arriving(9, 77).expect("free ids").group_states.len(), 3);
 }
 
-/// A document merged into a content.
+/// Merges a document into a content.
 fn merged(existing: StoreContent, document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
     let (document, used_ids) =
         (serde_json::to_vec(document).expect("JSON"), UsedIds::from_content(&existing));
@@ -346,7 +346,7 @@ fn merged(existing: StoreContent, document: &Value) -> Result<StoreContent, Vec<
 }
 
 #[test]
-fn every_row_of_a_merge_whose_id_is_taken_is_named() {
+fn every_row_of_a_merge_with_a_used_id_is_reported() {
     let plage = |id| json!({"id": id, "calendar_id": 901, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
     let document = json!({"groups": [
         {"id": 900, "name": "First", "timezone": "Paris"},
@@ -375,7 +375,7 @@ fn every_row_of_a_merge_whose_id_is_taken_is_named() {
 }
 
 #[test]
-fn what_nobody_reads_is_refused_by_its_name() {
+fn unknown_sections_are_refused_by_name() {
     assert_eq!(
         import(&json!({"group": shop()["groups"]})).expect_err("no groups")[0].path,
         "group"
@@ -396,7 +396,7 @@ fn what_nobody_reads_is_refused_by_its_name() {
 }
 
 #[test]
-fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
+fn a_duplicate_attribute_is_reported_at_its_second_definition() {
     let again = |model: &str| {
         changed(|document| {
             let row = json!({"model": model, "name": "str0"});
@@ -409,7 +409,7 @@ fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
 }
 
 #[test]
-fn the_demonstration_is_always_this_week() {
+fn the_demonstration_lies_around_the_current_week() {
     for days in [0, 3, 4, 11, 200] {
         let now = now().plus_seconds(days * 86_400);
         let content = demo::demo_content(now, &hash).expect("legal");
