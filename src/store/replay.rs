@@ -231,7 +231,7 @@ pub(crate) fn advance_all(
     Ok(())
 }
 
-/// Returns the error for `record`, which stands where the sequence `expected` belongs.
+/// Returns the error for `record`, found where the sequence `expected` belongs.
 pub(crate) fn gap_error(
     path: &Path,
     batch: BatchNumber,

@@ -149,7 +149,7 @@ fn message_numbers_continue_after_an_import() {
         let path = changed(|document| document["groups"][1]["messages_made"] = wrong.clone());
         assert_eq!(path, ["groups[1].messages_made"], "{wrong}");
     }
-    // Merged from an older export, the group goes on from what it has made here.
+    // Merged from an older export, the group continues after its own last number.
     let mut older = shop();
     older["groups"].as_array_mut().expect("a list").truncate(1);
     older["groups"][0]["messages_made"] = 7.into();
