@@ -24,7 +24,7 @@ use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, Parts};
-use slotbook::store::{BatchNumber, Log, Record, StoreError};
+use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
 
 /// The `nth` free start of a practice whose appointments begin at full hours: half past, on one calendar after another.
 fn booking(nth: u64, calendars: u64) -> BookAppointment {
@@ -86,12 +86,12 @@ fn publishing(c: &mut Criterion) {
 struct NoDisk(BatchNumber);
 
 impl Log for NoDisk {
-    fn append(&mut self, _: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, _: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         self.0 = self.0.next();
         Ok(self.0)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use criterion::{Criterion, criterion_group, criterion_main};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::store::{
-    BatchNumber, Frames, Log, NewGeneration, Position, Record, SledLog, StoreError, Stream, Visitor,
+    BatchNumber, Frames, JournalRecord, Log, NewGeneration, Position, RecoveryVisitor, SledLog,
+    StoreError, Stream,
 };
 
 const RECORD_BYTES: usize = 200;
@@ -13,7 +14,7 @@ const RECORD_BYTES: usize = 200;
 /// A new store has nothing to visit.
 struct Nothing;
 
-impl Visitor for Nothing {
+impl RecoveryVisitor for Nothing {
     fn snapshot(
         &mut self,
         _: Stream,
@@ -23,7 +24,7 @@ impl Visitor for Nothing {
         unreachable!("a new store has no snapshot")
     }
 
-    fn record(&mut self, _: BatchNumber, _: Record) -> Result<(), StoreError> {
+    fn record(&mut self, _: BatchNumber, _: JournalRecord) -> Result<(), StoreError> {
         unreachable!("a new store has no record")
     }
 }
@@ -31,7 +32,7 @@ impl Visitor for Nothing {
 fn new_log(directory: &Path) -> SledLog {
     let store =
         NewGeneration::create(directory).and_then(NewGeneration::publish).expect("a new store");
-    store.recover(&mut Nothing).and_then(slotbook::store::Recovered::into_log).expect("a log")
+    store.recover(&mut Nothing).and_then(slotbook::store::RecoveredStore::into_log).expect("a log")
 }
 
 fn append(criterion: &mut Criterion, name: &str, records: u64) {
@@ -41,8 +42,10 @@ fn append(criterion: &mut Criterion, name: &str, records: u64) {
         let group = Stream::Group(GroupId::new(1).expect("an id"));
         let (mut batches, mut sequence) = (0, 0);
         bencher.iter(|| {
-            let batch: Vec<Record> = (1..=records)
-                .map(|offset| Record::new(group, 0, sequence + offset, vec![7; RECORD_BYTES]))
+            let batch: Vec<JournalRecord> = (1..=records)
+                .map(|offset| {
+                    JournalRecord::new(group, 0, sequence + offset, vec![7; RECORD_BYTES])
+                })
                 .collect();
             sequence += records;
             batches += 1;

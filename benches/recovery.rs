@@ -26,7 +26,7 @@ use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::engine::Engine;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
-use slotbook::store::{Log as _, Record, Stream};
+use slotbook::store::{JournalRecord, Log as _, Stream};
 
 /// Names the store that a child process is to recover.
 const RECOVER: &str = "RECOVER_STORE";
@@ -129,7 +129,7 @@ fn by_journal(data: &Path, size: &Size) {
     let mut records = Vec::new();
     for nth in 0..size.journal {
         let bytes = codec::encode(&booked(nth, zone, size.calendars));
-        records.push(Record::new(Stream::Group(group()), 0, nth + 1, bytes));
+        records.push(JournalRecord::new(Stream::Group(group()), 0, nth + 1, bytes));
         if records.len() == 64 || nth + 1 == size.journal {
             log.append(&records).expect("the disk takes it");
             records.clear();

@@ -201,7 +201,7 @@ fn is_refusal(error: &StoreError) -> bool {
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }
             | StoreError::Denied { .. }
-            | StoreError::OfAnother { .. }
+            | StoreError::ForeignOwner { .. }
     )
 }
 

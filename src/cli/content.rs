@@ -15,9 +15,9 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};
-use crate::transfer::Content;
+use crate::transfer::StoreContent;
 use crate::transfer::demo;
-use crate::transfer::import::{Import, Taken};
+use crate::transfer::import::{Import, UsedIds};
 use crate::transfer::merge;
 
 /// Seconds after which a command says how far it is.
@@ -43,18 +43,18 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
     let document = whole(file).map_err(|reason| Failed::File { path: file.to_owned(), reason })?;
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
-        let content = read(document, Taken::default())?;
+        let content = read(document, UsedIds::default())?;
         drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
     let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
     none_aside(&aside)?;
-    let existing = Content { directory, group_states };
+    let existing = StoreContent { directory, group_states };
     let content = if holds_nothing(&existing) {
-        read(document, Taken::default())?
+        read(document, UsedIds::default())?
     } else if merging {
-        let new = read(document, Taken::of(&existing))?;
-        merge::merge(existing, new, document).map_err(Failed::Document)?
+        let new = read(document, UsedIds::from_content(&existing))?;
+        merge::merge_content(existing, new, document).map_err(Failed::Document)?
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };
@@ -93,7 +93,7 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
     let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
-    let existing = Content { directory, group_states };
+    let existing = StoreContent { directory, group_states };
     if !demonstrating || !holds_nothing(&existing) || !aside.is_empty() {
         return Ok(Loaded {
             directory: existing.directory,
@@ -102,17 +102,18 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
             store,
         });
     }
-    let content = demo::content(SystemClock.now(), &hash_password).map_err(Failed::Document)?;
+    let content =
+        demo::demo_content(SystemClock.now(), &hash_password).map_err(Failed::Document)?;
     drop(recovery::replace(store, &content.directory, &content.group_states)?);
     tell_demonstration();
     Ok(recovery::load(data)?)
 }
 
-fn holds_nothing(content: &Content) -> bool {
+fn holds_nothing(content: &StoreContent) -> bool {
     content.group_states.is_empty() && content.directory.is_blank()
 }
 
-fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {
+fn read(document: &[u8], used_ids: UsedIds) -> Result<StoreContent, Failed> {
     let began = SystemClock.now();
     let mut told = began.plus_seconds(LONG_SECONDS - 1);
     let mut progress = |done: usize, total: usize| {
@@ -126,10 +127,10 @@ fn read(document: &[u8], taken: Taken) -> Result<Content, Failed> {
         now: began,
         hash_password: &hash_password,
         draws: Randomness::from_os(),
-        taken,
+        used_ids,
         progress: &mut progress,
     };
-    import.read(document).map_err(Failed::Document)
+    import.read_document(document).map_err(Failed::Document)
 }
 
 /// Says how to log in to the demonstration.

@@ -7,7 +7,7 @@ use crate::cli::operator::{self, Request};
 use crate::cli::{Failed, complain, is_refusal, print};
 use crate::config::Config;
 use crate::engine::check::{self, Counts};
-use crate::store::{StoreError, free_bytes, sizes};
+use crate::store::{StoreError, free_bytes, store_sizes};
 
 /// Reads everything, holds it against the store's promises and prints counts.
 pub(super) fn check(data: &Path) -> Result<(), Failed> {
@@ -79,7 +79,7 @@ pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
 pub(super) fn expect_room(data: &Path, to: &Path, reserve_mib: u64) -> Result<(), Failed> {
     let there = to.ancestors().find(|path| path.exists()).unwrap_or(to);
     let same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(there)?.dev();
-    let (backup, reserve_mib) = (sizes(data)?.sum(), if same_disk { reserve_mib } else { 0 });
+    let (backup, reserve_mib) = (store_sizes(data)?.sum(), if same_disk { reserve_mib } else { 0 });
     let free = free_bytes(there)?;
     if free > backup.saturating_add(reserve_mib << 20) {
         return Ok(());

@@ -140,7 +140,7 @@ pub(super) fn carry_out(
         }
         Request::Export => {
             place.none_aside()?;
-            export::write(&directory, &place.group_states(), out)?;
+            export::write_document(&directory, &place.group_states(), out)?;
         }
         Request::ListMessages { groups, public_url } => {
             place.tell_messages(groups, public_url, out)?

@@ -25,7 +25,7 @@ pub fn write(
         progress(done, groups);
         let group_state = published.group_state(group).expect("a published group stays published");
         write_group(
-            generation.snapshot(Stream::Group(group), position(&group_state)),
+            generation.begin_snapshot(Stream::Group(group), position(&group_state)),
             &group_state,
         )?;
     }
@@ -37,15 +37,15 @@ pub fn write(
             );
             return Err(StoreError::rejected(what));
         };
-        let mut snapshot = generation.snapshot(Stream::Group(aside.group), aside.position());
-        state::write_group(base, |frame| snapshot.frame(frame))?;
-        aside.frames()?.iter().try_for_each(|frame| snapshot.frame(frame))?;
+        let mut snapshot = generation.begin_snapshot(Stream::Group(aside.group), aside.position());
+        state::write_group(base, |frame| snapshot.write_frame(frame))?;
+        aside.frames()?.iter().try_for_each(|frame| snapshot.write_frame(frame))?;
         snapshot.finish()?;
     }
     // Last, so that it knows every block of ids that a group written above may have used.
     let directory = published.directory();
     write_directory(
-        generation.snapshot(Stream::Directory, directory_position(&directory)),
+        generation.begin_snapshot(Stream::Directory, directory_position(&directory)),
         &directory,
     )?;
     drop(generation.publish()?);

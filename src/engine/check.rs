@@ -9,13 +9,13 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
-use crate::store::{Report, StoreError, copy_to_read};
+use crate::store::{RecoveryReport, StoreError, copy_store};
 
 /// What was found in a store.
 #[derive(Debug)]
 pub struct Checked {
     /// What its recovery met.
-    pub report: Report,
+    pub report: RecoveryReport,
     /// Application keys, and professionals.
     pub directory: (usize, usize),
     /// Every group that has a state, by id.
@@ -50,9 +50,9 @@ pub struct Counts {
 /// # Errors
 /// The damage that a start would be refused for, a store in use, or no room for the copy.
 pub fn check(data: &Path) -> Result<Checked, StoreError> {
-    let copy = copy_to_read(data)?;
+    let copy = copy_store(data)?;
     let Loaded { directory, group_states, aside, store } =
-        recovery::load(copy.path()).map_err(|error| error.of_original(copy.path(), data))?;
+        recovery::load(copy.path()).map_err(|error| error.with_original_path(copy.path(), data))?;
     let groups = group_states.iter().map(counts).collect();
     Ok(Checked {
         report: *store.report(),

@@ -179,12 +179,12 @@ impl Compactor {
             // Where it cannot be seen, the writes themselves say so.
             Ok(_) | Err(_) => Ok(()),
         };
-        let mut compaction = self.generations.begin(turned)?;
+        let mut compaction = self.generations.begin_compaction(turned)?;
         let written = write(&mut compaction, &self.published, self.copying, &room);
         let done = match written {
             Ok(done) => done,
             Err(error) => {
-                compaction.give_up()?;
+                compaction.discard()?;
                 return Err(error);
             }
         };
@@ -204,7 +204,7 @@ fn write(
     let mut done = Compacted::default();
     let directory = published.directory();
     write_directory(
-        compaction.snapshot(Stream::Directory, directory_position(&directory)),
+        compaction.begin_snapshot(Stream::Directory, directory_position(&directory)),
         &directory,
     )?;
     done.written += 1;
@@ -212,10 +212,10 @@ fn write(
         room()?;
         let group_state = published.group_state(group).expect("a published group stays published");
         let (stream, at) = (Stream::Group(group), position(&group_state));
-        if copying && compaction.copy(stream, at)? {
+        if copying && compaction.copy_snapshot(stream, at)? {
             done.copied += 1;
         } else {
-            write_group(compaction.snapshot(stream, at), &group_state)?;
+            write_group(compaction.begin_snapshot(stream, at), &group_state)?;
             done.written += 1;
         }
     }
@@ -234,14 +234,14 @@ fn carry(
     copying: bool,
 ) -> Result<(), StoreError> {
     let (stream, at) = (Stream::Group(aside.group), aside.position());
-    if (copying || aside.base.is_none()) && compaction.copy(stream, at)? {
+    if (copying || aside.base.is_none()) && compaction.copy_snapshot(stream, at)? {
         return Ok(());
     }
     let frames = aside.frames()?;
-    let Some(base) = &aside.base else { return compaction.extend(stream, at, &frames) };
-    let mut snapshot = compaction.snapshot(stream, at);
-    state::write_group(base, |frame| snapshot.frame(frame))?;
-    frames.iter().try_for_each(|frame| snapshot.frame(frame))?;
+    let Some(base) = &aside.base else { return compaction.extend_snapshot(stream, at, &frames) };
+    let mut snapshot = compaction.begin_snapshot(stream, at);
+    state::write_group(base, |frame| snapshot.write_frame(frame))?;
+    frames.iter().try_for_each(|frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 

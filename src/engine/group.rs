@@ -29,7 +29,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::supervisor;
 use crate::engine::{Done, Envelope, Rejection};
 use crate::store::codec;
-use crate::store::{Record, Stream};
+use crate::store::{JournalRecord, Stream};
 
 /// What reaches a group.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl State {
                 ));
             }
         }
-        let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
+        let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.spend();
         self.journal.append(Entry {

@@ -16,7 +16,7 @@ use crate::engine::health::Health;
 use crate::engine::metrics::Meters;
 use crate::engine::published::Published;
 use crate::engine::{Answer, Done};
-use crate::store::{Log, NextJournal, Record, StoreError, Turned};
+use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, StoreError};
 
 /// Entries of one batch at most, so that one fsync never waits for an endless burst.
 const BATCH_ENTRIES: usize = 4_096;
@@ -25,7 +25,7 @@ const BATCH_ENTRIES: usize = 4_096;
 #[derive(Debug)]
 pub struct Entry {
     /// What goes to disk; `None` for an answer that only waits for what it saw.
-    pub record: Option<Record>,
+    pub record: Option<JournalRecord>,
     /// What readers see from then on.
     pub publish: Publish,
     /// Who is waiting.
@@ -45,7 +45,7 @@ pub enum Publish {
     Second,
     /// Nothing new to readers: the log goes on in its next journal. Whoever waits is told once all that the ended
     /// journals hold is shown.
-    Turn(NextJournal, oneshot::Sender<Turned>),
+    Turn(NextJournal, oneshot::Sender<JournalRotation>),
 }
 
 /// An answer on its way out.
@@ -112,7 +112,7 @@ pub(super) struct WeakHandle(mpsc::WeakUnboundedSender<Entry>);
 impl WeakHandle {
     /// Has the log go on in its next journal, and waits until all that the ended ones hold is shown; `None` where the
     /// journal has ended. Not for tasks: it blocks its thread.
-    pub(super) fn turn(&self, next: NextJournal) -> Option<Turned> {
+    pub(super) fn turn(&self, next: NextJournal) -> Option<JournalRotation> {
         let (told, turned) = oneshot::channel();
         let entry = Entry { record: None, publish: Publish::Turn(next, told), release: None };
         Handle(self.0.upgrade()?).append(entry);
@@ -136,7 +136,7 @@ impl<L: Log> Writer<L> {
     /// # Errors
     /// When the log failed: then nothing of the batch has been shown or answered, and nothing may be ever after.
     pub fn commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), StoreError> {
-        let records: Vec<Record> =
+        let records: Vec<JournalRecord> =
             batch.iter_mut().filter_map(|entry| entry.record.take()).collect();
         if !records.is_empty() {
             self.log.append(&records)?;
@@ -149,8 +149,8 @@ impl<L: Log> Writer<L> {
                 Publish::Nothing => {}
                 Publish::Group(group, group_state) => self.published.show(group, group_state),
                 Publish::Directory(directory) => self.published.show_directory(directory),
-                Publish::Second => self.log.sync_mark()?,
-                Publish::Turn(next, waiting) => turns.push((self.log.turn(next)?, waiting)),
+                Publish::Second => self.log.sync_watermark()?,
+                Publish::Turn(next, waiting) => turns.push((self.log.rotate(next)?, waiting)),
             }
         }
         for (turned, waiting) in turns {

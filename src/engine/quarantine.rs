@@ -3,8 +3,8 @@
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
-use crate::store::state::{self, Waiting};
-use crate::store::{Position, Record, StoreError};
+use crate::store::state::{self, QuarantinedEvent};
+use crate::store::{JournalRecord, Position, StoreError};
 
 /// A group that nobody is let into.
 #[derive(Clone, Debug)]
@@ -18,14 +18,14 @@ pub struct QuarantinedGroup {
     /// Where the group's snapshot stands, as the store has it.
     pub snapshot: Position,
     /// The events after `base`, or after the snapshot where there is no base.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<QuarantinedEvent>,
 }
 
 impl QuarantinedGroup {
     /// Puts an event behind those that wait.
-    pub(super) fn push(&mut self, record: Record) {
-        let Record { sequence, format, bytes, .. } = record;
-        self.waiting.push(Waiting { sequence, format, bytes });
+    pub(super) fn push(&mut self, record: JournalRecord) {
+        let JournalRecord { sequence, format, bytes, .. } = record;
+        self.waiting.push(QuarantinedEvent { sequence, format, bytes });
     }
 
     /// Where the group's history ends.
@@ -37,7 +37,7 @@ impl QuarantinedGroup {
     /// The frames to stand behind those of the state before them.
     pub(super) fn frames(&self) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut frames = Vec::new();
-        state::write_waiting(&self.waiting, |frame| {
+        state::write_quarantined(&self.waiting, |frame| {
             frames.push(frame.to_vec());
             Ok::<_, StoreError>(())
         })?;

@@ -14,10 +14,10 @@ use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::store::codec;
-use crate::store::state::{self, GroupReader, Waiting};
+use crate::store::state::{self, GroupReader, QuarantinedEvent};
 use crate::store::{
-    BatchNumber, Frames, Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store,
-    StoreError, Stream, Visitor,
+    BatchNumber, Frames, JournalRecord, Log, NewGeneration, Position, RecoveredStore,
+    RecoveryVisitor, SnapshotWriter, Store, StoreError, Stream,
 };
 
 /// What a store holds, and the way to go on writing it.
@@ -30,7 +30,7 @@ pub struct Loaded {
     /// Groups whose history cannot be carried out by this release.
     pub aside: Vec<QuarantinedGroup>,
     /// The store, to be turned into a log or replaced.
-    pub store: Recovered,
+    pub store: RecoveredStore,
 }
 
 /// The states in the making.
@@ -92,7 +92,7 @@ impl Retrace {
     }
 }
 
-impl Visitor for States {
+impl RecoveryVisitor for States {
     fn snapshot(
         &mut self,
         stream: Stream,
@@ -111,7 +111,7 @@ impl Visitor for States {
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
                 while let Some(frame) = frames.next()? {
-                    reader.frame(&frame)?;
+                    reader.add_frame(&frame)?;
                 }
                 self.assemble(group, position, reader)?;
             }
@@ -119,7 +119,7 @@ impl Visitor for States {
         Ok(())
     }
 
-    fn record(&mut self, _: BatchNumber, record: Record) -> Result<(), StoreError> {
+    fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
         match record.stream {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
@@ -147,16 +147,19 @@ impl States {
         self.aside.remove(&group);
         self.retrace.forget(group);
         self.snapshots.insert(group, at);
-        let waiting = reader.take_waiting();
+        let waiting = reader.take_quarantined();
         let sequence = waiting.first().map_or(at.sequence, |first| first.sequence - 1);
         match guarded(|| reader.group_state(sequence)) {
             Ok(Some(group_state)) => {
                 self.group_states.insert(group, group_state);
                 let stream = Stream::Group(group);
-                for Waiting { sequence, format, bytes } in waiting {
+                for QuarantinedEvent { sequence, format, bytes } in waiting {
                     self.event(
                         group,
-                        Record { format, ..Record::new(stream, at.epoch, sequence, bytes) },
+                        JournalRecord {
+                            format,
+                            ..JournalRecord::new(stream, at.epoch, sequence, bytes)
+                        },
                     )?;
                 }
             }
@@ -177,7 +180,7 @@ impl States {
     }
 
     /// Carries out a group's next event; where that panics, the group is set aside as it stood before.
-    fn event(&mut self, group: GroupId, record: Record) -> Result<(), StoreError> {
+    fn event(&mut self, group: GroupId, record: JournalRecord) -> Result<(), StoreError> {
         if let Some(aside) = self.aside.get_mut(&group) {
             aside.push(record);
             return Ok(());
@@ -264,7 +267,12 @@ pub fn follow_zones(
         let Some(event) = upkeep::resolve(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
         let next = group_state.apply(&event);
-        log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
+        log.append(&[JournalRecord::new(
+            Stream::Group(group),
+            0,
+            next.sequence,
+            codec::encode(&event),
+        )])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
         let before = invariants::overlaps(group_state);
         for overlap in
@@ -289,7 +297,7 @@ pub fn seal(
     if directory.seal.is_none() {
         let event = DirectoryEvent::Sealed { seal: seal() };
         directory.apply_in_place(&event);
-        log.append(&[Record::new(
+        log.append(&[JournalRecord::new(
             Stream::Directory,
             0,
             directory.sequence,
@@ -316,7 +324,7 @@ pub fn create(
 /// # Errors
 /// A disk that refuses; the old content then stands.
 pub fn replace(
-    store: Recovered,
+    store: RecoveredStore,
     content: &Directory,
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
@@ -330,7 +338,7 @@ pub fn replace(
 pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(), StoreError> {
     let next = loaded.directory.apply(event);
     let mut log = loaded.store.into_log()?;
-    log.append(&[Record::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
+    log.append(&[JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
     log.close()
 }
 
@@ -339,11 +347,16 @@ fn fill(
     content: &Directory,
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
-    write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
+    write_directory(
+        generation.begin_snapshot(Stream::Directory, directory_position(content)),
+        content,
+    )?;
     for group_state in group_states {
         write_group(
-            generation
-                .snapshot(Stream::Group(group_state.catalogue.group.id), position(group_state)),
+            generation.begin_snapshot(
+                Stream::Group(group_state.catalogue.group.id),
+                position(group_state),
+            ),
             group_state,
         )?;
     }
@@ -365,7 +378,7 @@ pub(super) fn write_group(
     mut snapshot: SnapshotWriter<'_>,
     group_state: &GroupState,
 ) -> Result<(), StoreError> {
-    state::write_group(group_state, |frame| snapshot.frame(frame))?;
+    state::write_group(group_state, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 
@@ -374,7 +387,7 @@ pub(super) fn write_directory(
     mut snapshot: SnapshotWriter<'_>,
     directory: &Directory,
 ) -> Result<(), StoreError> {
-    state::write_directory(directory, |frame| snapshot.frame(frame))?;
+    state::write_directory(directory, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 

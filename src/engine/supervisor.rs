@@ -19,7 +19,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::{Envelope, Rejection};
 use crate::store::codec;
-use crate::store::{Record, Stream};
+use crate::store::{JournalRecord, Stream};
 
 /// How often groups are asked whether they could stop.
 const IDLE_SWEEP: Duration = Duration::from_secs(600);
@@ -241,7 +241,8 @@ impl State {
     fn happen(&mut self, event: &DirectoryEvent, next: Directory, release: Option<Release>) {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
-        let record = Some(Record::new(Stream::Directory, 0, next.sequence, codec::encode(event)));
+        let record =
+            Some(JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event)));
         self.parts.journal.append(Entry { record, publish: Publish::Directory(next), release });
     }
 

@@ -1,110 +1,115 @@
-//! A batch as chunks: the bytes of its records, packed into values small enough for sled to keep in its log.
+//! Encoding of a batch as chunks: the bytes of its records, in values that sled keeps in its log.
 //!
-//! Chunk 0 begins with the count of chunks and the crc32 of number, count and body. The body is the count of records,
-//! then each record: format, stream, epoch, sequence, length, bytes. All numbers are big-endian.
+//! Chunk 0 begins with the count of chunks and the crc32 of number, count and body. The body is the
+//! count of records, then each record: format, stream, epoch, sequence, length, bytes. All numbers
+//! are big-endian.
 
-use crate::store::record::{BatchNumber, Record, Stream};
+use crate::store::record::{BatchNumber, JournalRecord, Stream};
 
-/// Largest value we give to sled. Far larger ones go to files of their own, which sled never syncs.
-pub(super) const CHUNK_BYTES: usize = 4096;
+/// Largest value given to sled. sled writes far larger ones to files of their own, without a sync.
+pub(crate) const CHUNK_BYTES: usize = 4096;
 
-const HEAD_BYTES: usize = 8;
+const HEADER_BYTES: usize = 8;
+/// Bytes of a record beside its own: format, stream, epoch, sequence and length.
+const RECORD_HEADER_BYTES: usize = 26;
 
 /// A batch ready to be written.
 #[derive(Clone, Debug)]
-pub(super) struct EncodedBatch {
-    /// What stands in the mark beside the number.
-    pub(super) crc: u32,
+pub(crate) struct EncodedBatch {
+    /// Checksum of the batch, which the durable watermark repeats.
+    pub(crate) crc: u32,
     /// Chunks in order, none longer than [`CHUNK_BYTES`].
-    pub(super) chunks: Vec<Vec<u8>>,
+    pub(crate) chunks: Vec<Vec<u8>>,
 }
 
-/// Why chunks are not a batch.
+/// Reason why chunks are no batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum BatchFault {
-    /// Chunks are missing, as after a write that was cut short.
+pub(crate) enum BatchFault {
+    /// Chunks are missing, as after an interrupted write.
     Torn {
-        /// How many chunks are there.
+        /// Number of chunks found.
         found: usize,
     },
-    /// All chunks are there, and something in them is wrong.
+    /// All chunks are there, and their content is wrong.
     Wrong(String),
 }
 
-/// The key of a chunk: keys sort as batches and their chunks do.
-pub(super) fn chunk_key(number: BatchNumber, index: u32) -> [u8; 12] {
+/// Returns the key of a chunk. Keys sort as batches and their chunks do.
+pub(crate) fn chunk_key(number: BatchNumber, index: u32) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.0.to_be_bytes());
     key[8..].copy_from_slice(&index.to_be_bytes());
     key
 }
 
-/// The batch and chunk that a key names.
-pub(super) fn chunk_of_key(key: &[u8]) -> Option<(BatchNumber, u32)> {
+/// Parses the batch and chunk of a key; `None` for other keys.
+pub(crate) fn parse_chunk_key(key: &[u8]) -> Option<(BatchNumber, u32)> {
     let (number, index) = key.split_first_chunk::<8>()?;
     Some((BatchNumber(u64::from_be_bytes(*number)), u32::from_be_bytes(index.try_into().ok()?)))
 }
 
-/// Packs `records` as batch `number`.
-pub(super) fn encode(number: BatchNumber, records: &[Record]) -> EncodedBatch {
-    let mut body = Vec::with_capacity(
-        HEAD_BYTES + 4 + records.iter().map(|r| 26 + r.bytes.len()).sum::<usize>(),
-    );
-    body.extend_from_slice(&[0; HEAD_BYTES]);
-    body.extend_from_slice(&length(records.len()).to_be_bytes());
+/// Encodes `records` as batch `number`.
+pub(crate) fn encode_batch(number: BatchNumber, records: &[JournalRecord]) -> EncodedBatch {
+    let mut body_bytes = HEADER_BYTES + 4;
+    for record in records {
+        body_bytes += RECORD_HEADER_BYTES + record.bytes.len();
+    }
+    let mut body = Vec::with_capacity(body_bytes);
+    body.extend_from_slice(&[0; HEADER_BYTES]);
+    body.extend_from_slice(&length_u32(records.len()).to_be_bytes());
     for record in records {
         body.extend_from_slice(&record.format.to_be_bytes());
         body.extend_from_slice(&record.stream.number().to_be_bytes());
         body.extend_from_slice(&record.epoch.to_be_bytes());
         body.extend_from_slice(&record.sequence.to_be_bytes());
-        body.extend_from_slice(&length(record.bytes.len()).to_be_bytes());
+        body.extend_from_slice(&length_u32(record.bytes.len()).to_be_bytes());
         body.extend_from_slice(&record.bytes);
     }
-    let count = length(body.len().div_ceil(CHUNK_BYTES));
-    let crc = checksum(number, count, &body[HEAD_BYTES..]);
+    let count = length_u32(body.len().div_ceil(CHUNK_BYTES));
+    let crc = batch_checksum(number, count, &body[HEADER_BYTES..]);
     body[..4].copy_from_slice(&count.to_be_bytes());
-    body[4..HEAD_BYTES].copy_from_slice(&crc.to_be_bytes());
+    body[4..HEADER_BYTES].copy_from_slice(&crc.to_be_bytes());
     EncodedBatch { crc, chunks: body.chunks(CHUNK_BYTES).map(<[u8]>::to_vec).collect() }
 }
 
-/// The crc32 and records of batch `number`, from the chunks found under it, in key order.
+/// Decodes the crc32 and records of batch `number` from the chunks found for it, in key order.
 ///
 /// # Errors
 ///
-/// [`BatchFault`], which tells a batch cut short from one that was changed.
-pub(super) fn decode(
+/// [`BatchFault`], which tells an interrupted write from changed bytes.
+pub(crate) fn decode_batch(
     number: BatchNumber,
     chunks: &[(u32, Vec<u8>)],
-) -> Result<(u32, Vec<Record>), BatchFault> {
+) -> Result<(u32, Vec<JournalRecord>), BatchFault> {
     let torn = BatchFault::Torn { found: chunks.len() };
     let Some((0, first)) = chunks.first() else { return Err(torn) };
-    let mut head = Fields(first);
-    let (Some(count), Some(crc)) = (head.u32(), head.u32()) else {
+    let mut header = Fields(first);
+    let (Some(count), Some(crc)) = (header.u32(), header.u32()) else {
         return Err(BatchFault::Wrong(format!("chunk 0 has {} bytes only", first.len())));
     };
-    let found = length(chunks.len());
+    let found = length_u32(chunks.len());
     if found < count {
         return Err(torn);
     }
-    if found > count || chunks.iter().zip(0..).any(|((index, _), expected)| *index != expected) {
-        return Err(BatchFault::Wrong(format!("{found} chunks stand where {count} belong")));
+    let contiguous = chunks.iter().zip(0..).all(|((index, _), expected)| *index == expected);
+    if found > count || !contiguous {
+        return Err(BatchFault::Wrong(format!("it has {found} chunks instead of {count}")));
     }
-    let mut body = head.0.to_vec();
+    let mut body = header.0.to_vec();
     for (_, chunk) in &chunks[1..] {
         body.extend_from_slice(chunk);
     }
-    let found = checksum(number, count, &body);
+    let found = batch_checksum(number, count, &body);
     if found != crc {
-        return Err(BatchFault::Wrong(format!(
-            "its checksum is {found:08x}, where {crc:08x} was written"
-        )));
+        return Err(BatchFault::Wrong(format!("its checksum is {found:08x} instead of {crc:08x}")));
     }
-    let records =
-        records(&body).ok_or_else(|| BatchFault::Wrong("its records do not fill it".to_owned()))?;
-    Ok((crc, records))
+    match decode_records(&body) {
+        Some(records) => Ok((crc, records)),
+        None => Err(BatchFault::Wrong("its records do not fill it".to_owned())),
+    }
 }
 
-fn records(body: &[u8]) -> Option<Vec<Record>> {
+fn decode_records(body: &[u8]) -> Option<Vec<JournalRecord>> {
     let mut fields = Fields(body);
     let mut records = Vec::new();
     for _ in 0..fields.u32()? {
@@ -112,19 +117,14 @@ fn records(body: &[u8]) -> Option<Vec<Record>> {
         let stream = Stream::from_number(fields.u64()?)?;
         let epoch = fields.u32()?;
         let sequence = fields.u64()?;
-        let bytes = usize::try_from(fields.u32()?).ok()?;
-        records.push(Record {
-            format,
-            stream,
-            epoch,
-            sequence,
-            bytes: fields.take(bytes)?.to_vec(),
-        });
+        let length = usize::try_from(fields.u32()?).ok()?;
+        let bytes = fields.take(length)?.to_vec();
+        records.push(JournalRecord { format, stream, epoch, sequence, bytes });
     }
-    fields.0.is_empty().then_some(records)
+    if fields.0.is_empty() { Some(records) } else { None }
 }
 
-fn checksum(number: BatchNumber, count: u32, body: &[u8]) -> u32 {
+fn batch_checksum(number: BatchNumber, count: u32, body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&number.0.to_be_bytes());
     hasher.update(&count.to_be_bytes());
@@ -132,15 +132,15 @@ fn checksum(number: BatchNumber, count: u32, body: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn length(length: usize) -> u32 {
-    u32::try_from(length).expect("a batch stays far below 4 GiB: admission bounds what waits")
+fn length_u32(length: usize) -> u32 {
+    u32::try_from(length).expect("a batch stays far below 4 GiB: admission bounds the queue")
 }
 
-/// Bytes still to be read, as big-endian fields.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+/// Unread bytes, read as big-endian fields. Each read returns `None` past the end.
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
@@ -150,20 +150,20 @@ impl<'a> Fields<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
-        self.array().map(u8::from_be_bytes)
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        Some(u8::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_be_bytes)
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_be_bytes)
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_be_bytes)
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_be_bytes(self.array()?))
     }
 }
 
@@ -171,10 +171,10 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn batch() -> (EncodedBatch, Vec<Record>) {
-        let records: Vec<Record> = (1..=100)
+    fn batch() -> (EncodedBatch, Vec<JournalRecord>) {
+        let records: Vec<JournalRecord> = (1..=100)
             .map(|sequence| {
-                Record::new(
+                JournalRecord::new(
                     Stream::Directory,
                     3,
                     sequence,
@@ -182,7 +182,7 @@ mod tests {
                 )
             })
             .collect();
-        (encode(BatchNumber(5), &records), records)
+        (encode_batch(BatchNumber(5), &records), records)
     }
 
     fn indexed(chunks: Vec<Vec<u8>>) -> Vec<(u32, Vec<u8>)> {
@@ -190,19 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn chunks_give_the_records_back() {
+    fn decoded_chunks_are_the_encoded_records() {
         let (encoded, records) = batch();
         assert_eq!(encoded.chunks.len(), 2);
         assert!(encoded.chunks.iter().all(|chunk| chunk.len() <= CHUNK_BYTES));
-        assert_eq!(decode(BatchNumber(5), &indexed(encoded.chunks)), Ok((encoded.crc, records)));
+        assert_eq!(
+            decode_batch(BatchNumber(5), &indexed(encoded.chunks)),
+            Ok((encoded.crc, records))
+        );
     }
 
     #[test]
-    fn a_missing_chunk_is_a_tear_whichever_it_is() {
+    fn any_missing_chunk_is_a_torn_batch() {
         for missing in 0..2 {
             let mut chunks = indexed(batch().0.chunks);
             chunks.remove(missing);
-            assert_eq!(decode(BatchNumber(5), &chunks), Err(BatchFault::Torn { found: 1 }));
+            assert_eq!(decode_batch(BatchNumber(5), &chunks), Err(BatchFault::Torn { found: 1 }));
         }
     }
 
@@ -213,12 +216,12 @@ mod tests {
             let mut chunks = indexed(encoded.chunks.clone());
             chunks[chunk].1[byte] ^= 1;
             assert!(
-                matches!(decode(BatchNumber(5), &chunks), Err(BatchFault::Wrong(_))),
+                matches!(decode_batch(BatchNumber(5), &chunks), Err(BatchFault::Wrong(_))),
                 "{chunk} {byte}"
             );
         }
         assert!(matches!(
-            decode(BatchNumber(6), &indexed(encoded.chunks)),
+            decode_batch(BatchNumber(6), &indexed(encoded.chunks)),
             Err(BatchFault::Wrong(_))
         ));
     }
@@ -227,9 +230,9 @@ mod tests {
     fn keys_sort_as_batches_do() {
         assert!(chunk_key(BatchNumber(255), 300) < chunk_key(BatchNumber(256), 0));
         assert_eq!(
-            chunk_of_key(&chunk_key(BatchNumber(1 << 40), 9)),
+            parse_chunk_key(&chunk_key(BatchNumber(1 << 40), 9)),
             Some((BatchNumber(1 << 40), 9))
         );
-        assert_eq!(chunk_of_key(b"short"), None);
+        assert_eq!(parse_chunk_key(b"short"), None);
     }
 }

@@ -1,32 +1,32 @@
-//! Bytes of the stored types: the only file that names bincode.
+//! Encoding of the stored types. No other file names bincode.
 //!
-//! What is stored has one shape per format number, for ever. A new shape takes a new number here, a reader for every
-//! number ever released, and a writer for the newest alone.
+//! The stored shape of a format number never changes. A new shape takes a new number here, a reader
+//! for every number ever released, and a writer for the newest only.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
 pub const RECORD_FORMAT: u16 = 1;
-/// Format of the frames inside a snapshot. Each snapshot's head carries its own.
+/// Format of the frames inside a snapshot. Each snapshot's header carries its own.
 pub const SNAPSHOT_FORMAT: u16 = 1;
-/// Format of the databases, batches, mark and names around them.
+/// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
-/// Largest allocation that bytes may ask for while they are decoded, so that damage cannot exhaust the memory.
+/// Largest allocation that a decoder makes, so that damaged lengths cannot exhaust the memory.
 const DECODED_BYTES_MAX: usize = 1 << 30;
 
-/// Bytes that are not the type they were read as.
+/// Bytes that do not decode as the expected type.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes break off, or hold a value the type has not.
+    /// The bytes end early, or hold a value that the type does not have.
     #[error("bytes do not decode: {0}")]
     Malformed(String),
     /// The type ended before the bytes did.
     #[error("{0} bytes are left over after decoding")]
     LeftOver(usize),
-    /// The checksum after the bytes is not theirs.
-    #[error("the checksum does not hold")]
+    /// The checksum does not match the bytes before it.
+    #[error("the checksum does not match")]
     Checksum,
 }
 
@@ -34,22 +34,22 @@ const fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<DECODED_BYTES_MAX>()
 }
 
-/// The bytes of `value`: the same for equal values, on every machine.
+/// Encodes `value`: equal values give equal bytes, on every machine.
 ///
 /// # Panics
 ///
-/// When `value` has a sequence or map that cannot tell its length, or a `Serialize` of its own that fails: a mistake in
-/// the type, found by its first test.
+/// When `value` has a sequence or map of unknown length, or a `Serialize` of its own that fails.
+/// Both are mistakes in the type, found by its first test.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, config())
         .expect("stored types know their lengths and never refuse")
 }
 
-/// The value that [`encode`] made `bytes` of.
+/// Decodes the bytes that [`encode`] made.
 ///
 /// # Errors
 ///
-/// When the bytes are not a `T`, or not only a `T`.
+/// When the bytes are no `T`, or bytes follow the `T`.
 ///
 /// ```
 /// use slotbook::store::codec::{decode, encode};
@@ -58,23 +58,25 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 /// assert!(decode::<u32>(&bytes).is_err(), "the name is left over");
 /// ```
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let (value, used) = bincode::serde::decode_from_slice(bytes, config())
-        .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+    let (value, used) = match bincode::serde::decode_from_slice(bytes, config()) {
+        Ok(decoded) => decoded,
+        Err(error) => return Err(DecodeError::Malformed(error.to_string())),
+    };
     if used < bytes.len() {
         return Err(DecodeError::LeftOver(bytes.len() - used));
     }
     Ok(value)
 }
 
-/// [`encode`], with a crc32 behind.
-pub(super) fn encode_sealed<T: Serialize>(value: &T) -> Vec<u8> {
+/// Encodes `value` and appends the crc32 of its bytes.
+pub(crate) fn encode_with_checksum<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = encode(value);
     bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
     bytes
 }
 
-/// The value that [`encode_sealed`] made `bytes` of.
-pub(super) fn decode_sealed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+/// Decodes the bytes that [`encode_with_checksum`] made.
+pub(crate) fn decode_with_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     match bytes.split_last_chunk::<4>() {
         Some((bytes, crc)) if crc32fast::hash(bytes) == u32::from_be_bytes(*crc) => decode(bytes),
         Some(_) | None => Err(DecodeError::Checksum),
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_does_not_exhaust_the_memory() {
+    fn a_wrong_length_does_not_exhaust_the_memory() {
         let bytes = encode(&u64::MAX);
         assert!(decode::<String>(&bytes).is_err());
         assert!(decode::<Vec<u8>>(&bytes).is_err());

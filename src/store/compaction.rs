@@ -1,14 +1,15 @@
-//! A new generation of a store that is being written: the journal turns first, then the states it leads up to are
-//! written beside it. Nobody who appends waits for any of it.
+//! Compaction: a new generation of a store that is being written. The journal rotates first, then
+//! the snapshots are written beside it. Appends do not wait for any of it. Reference 8.
 //!
 //! 1. [`Generations::next_journal`]: an empty journal, on disk with its name.
-//! 2. [`crate::store::Log::turn`]: appends go there.
-//! 3. [`Generations::begin`]: the snapshots, of states that hold at least all that was appended before the turn.
-//! 4. [`Compaction::publish`]: they are read back from the disk, `CURRENT` is renamed, and what is neither current nor
-//!    the generation before is removed.
+//! 2. [`crate::store::Log::rotate`]: later appends go there.
+//! 3. [`Generations::begin_compaction`]: the snapshots, of states that hold at least all that was
+//!    appended before the rotation.
+//! 4. [`Compaction::publish`]: the snapshots are read back from the disk and `CURRENT` is renamed.
+//!    Older files than those of the previous generation are removed.
 //!
-//! After a crash between any two of these the store is whole: an empty journal, or one that nobody's snapshots stand
-//! before, is replayed after the others.
+//! After a crash between any two steps the store is complete. A journal that no snapshots precede
+//! is replayed after the others, even when it is empty.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,247 +18,237 @@ use crate::store::database::Database;
 use crate::store::error::StoreError;
 use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
 use crate::store::generation::{
-    self, Current, Generation, Layout, journal_path, set_current, snapshots_path,
+    self, CurrentGeneration, DirectoryLayout, Generation, journal_path, set_current, snapshots_path,
 };
 use crate::store::io_throttle::{IoThrottle, read_ahead};
-use crate::store::journal;
+use crate::store::journal::{self, JournalRotation, NextJournal, SledLog};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 
-/// The generations of a store that is being written. One thread has it.
+/// The generations of a store that is being written. One thread owns it.
 #[derive(Debug)]
 pub struct Generations {
     /// The data directory.
     directory: PathBuf,
-    /// Keeps every other process out for as long as we may write.
+    /// Excludes every other process while this one may write.
     _lock: Arc<DirectoryLock>,
-    current: Current,
+    /// Content of `CURRENT`, updated with each publication.
+    current: CurrentGeneration,
 }
 
-/// An empty journal that appends can turn to.
-#[derive(Debug)]
-pub struct NextJournal {
-    generation: Generation,
-    database: Database,
-}
-
-/// What a turn left behind.
-#[derive(Debug)]
-pub struct Turned {
-    generation: Generation,
-    /// The first batch of the new journal.
-    first_batch: BatchNumber,
-    /// The journal that ended, still open: closing it takes a while.
-    ended: Database,
-}
-
-/// A generation being written beside the one in use. Dropped before [`Compaction::publish`], it is nobody's.
+/// A generation under construction beside the one in use. Dropped before [`Compaction::publish`],
+/// it is a leftover that the next start removes.
 pub struct Compaction<'a> {
     generations: &'a mut Generations,
     generation: Generation,
     first_batch: BatchNumber,
     writer: SnapshotsWriter,
-    /// The snapshots of the current generation; opened when the first is to be copied.
+    /// The snapshots of the current generation. They are opened for the first copy.
     current: Option<Snapshots>,
 }
 
-/// How much room a store takes, in bytes.
+/// Disk space of a store, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct StoreSizes {
     /// Snapshots of the current generation.
     pub snapshots: u64,
     /// Journals since.
     pub journals: u64,
 }
 
-impl Sizes {
+impl StoreSizes {
     /// Bytes of both.
     #[must_use]
     pub const fn sum(&self) -> u64 {
         self.snapshots.saturating_add(self.journals)
     }
 
-    fn of(directory: &Path, current: Current) -> Result<Self, StoreError> {
+    fn measure(directory: &Path, current: CurrentGeneration) -> Result<Self, StoreError> {
         let mut journals = 0;
-        for journal in Layout::read(directory)?.journals_from(current.generation) {
+        for journal in DirectoryLayout::read(directory)?.journals_from(current.generation) {
             journals += directory_bytes(&journal_path(directory, journal))?;
         }
-        Ok(Self {
-            snapshots: directory_bytes(&snapshots_path(directory, current.generation))?,
-            journals,
-        })
+        let snapshots = directory_bytes(&snapshots_path(directory, current.generation))?;
+        Ok(Self { snapshots, journals })
     }
 }
 
-/// How much room the store in `directory` takes, whoever uses it.
+/// Returns the disk space of the store in `directory`. Another process may serve the store.
 ///
 /// # Errors
 ///
 /// [`StoreError::Empty`] without a store; a directory that cannot be read.
-pub fn sizes(directory: &Path) -> Result<Sizes, StoreError> {
-    let current = || {
-        generation::current(directory)?
-            .ok_or_else(|| StoreError::Empty { directory: directory.to_owned() })
-    };
+pub fn store_sizes(directory: &Path) -> Result<StoreSizes, StoreError> {
     loop {
-        let named = current()?;
-        match Sizes::of(directory, named) {
-            // A generation that has come since has taken its place while it was looked at.
-            Err(_) if current()? != named => {}
-            found => return found,
+        let named = expect_current(directory)?;
+        match StoreSizes::measure(directory, named) {
+            // A new generation was published meanwhile, and removed files of this one.
+            Err(_) if expect_current(directory)? != named => {}
+            measured => return measured,
         }
     }
 }
 
-impl NextJournal {
-    pub(super) fn into_parts(self) -> (Generation, Database) {
-        (self.generation, self.database)
+fn expect_current(directory: &Path) -> Result<CurrentGeneration, StoreError> {
+    match generation::read_current(directory)? {
+        Some(current) => Ok(current),
+        None => Err(StoreError::Empty { directory: directory.to_owned() }),
     }
 }
 
-impl Turned {
-    pub(super) const fn new(
-        generation: Generation,
-        first_batch: BatchNumber,
-        ended: Database,
-    ) -> Self {
-        Self { generation, first_batch, ended }
+impl SledLog {
+    /// Returns access to new generations while this log is being written.
+    ///
+    /// # Errors
+    ///
+    /// When the data directory cannot be read.
+    pub fn generations(&self) -> Result<Generations, StoreError> {
+        Ok(Generations {
+            current: expect_current(&self.directory)?,
+            directory: self.directory.clone(),
+            _lock: Arc::clone(&self.lock),
+        })
     }
 }
 
 impl Generations {
-    pub(super) fn of(directory: &Path, lock: Arc<DirectoryLock>) -> Result<Self, StoreError> {
-        let Some(current) = generation::current(directory)? else {
-            return Err(StoreError::Empty { directory: directory.to_owned() });
-        };
-        Ok(Self { directory: directory.to_owned(), _lock: lock, current })
-    }
-
     /// The data directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// How much room the current generation takes.
+    /// Returns the disk space of the current generation.
     ///
     /// # Errors
     ///
     /// When the directory cannot be read.
-    pub fn sizes(&self) -> Result<Sizes, StoreError> {
-        Sizes::of(&self.directory, self.current)
+    pub fn sizes(&self) -> Result<StoreSizes, StoreError> {
+        StoreSizes::measure(&self.directory, self.current)
     }
 
-    /// Removes what a compaction that was dropped has left.
+    /// Removes the files of a compaction that was dropped.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
     pub fn remove_unfinished(&self) -> Result<(), StoreError> {
-        Layout::read(&self.directory)?.remove_leftovers(Some(self.current))
+        DirectoryLayout::read(&self.directory)?.remove_leftovers(Some(self.current))
     }
 
-    /// Makes the journal of the next generation: empty, and on disk with its name.
+    /// Creates the journal of the next generation: empty, and on disk with its name.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
     pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
-        let generation = Layout::read(&self.directory)?.unused();
+        let generation = DirectoryLayout::read(&self.directory)?.unused_generation();
         let path = journal_path(&self.directory, generation);
-        journal::create(&path, generation.0, None)?;
+        journal::create_journal(&path, generation.0, None)?;
         Ok(NextJournal { generation, database: Database::open(&path)? })
     }
 
-    /// Begins the snapshots that the journal turned to goes on from. Each stream's must hold at least all that was
-    /// appended before the turn. They are written in the disk's pauses.
+    /// Begins the snapshots of the new journal's generation. Each must hold at least the records of
+    /// its stream from before the rotation. Writes are throttled.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn begin(&mut self, turned: Turned) -> Result<Compaction<'_>, StoreError> {
-        let Turned { generation, first_batch, ended } = turned;
+    pub fn begin_compaction(
+        &mut self,
+        rotation: JournalRotation,
+    ) -> Result<Compaction<'_>, StoreError> {
+        let JournalRotation { generation, first_batch, ended } = rotation;
         ended.close()?;
         let path = snapshots_path(&self.directory, generation);
-        let writer = SnapshotsWriter::paced(Database::create(&path)?);
+        let writer = SnapshotsWriter::throttled(Database::create(&path)?);
         Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
     }
 }
 
 impl Compaction<'_> {
-    /// Copies the snapshot of `stream` as it is, bytes unread, where the current generation has one of this very
-    /// position; else says `false` and does nothing.
+    /// Copies the snapshot of `stream` byte by byte, when the current generation has one at
+    /// `position`. Otherwise it does nothing and returns `false`.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] where the bytes are not what was written; or a disk that refuses. The generation is then
-    /// to be given up.
-    pub fn copy(&mut self, stream: Stream, position: Position) -> Result<bool, StoreError> {
-        if self.current()?.position(stream)? != Some(position) {
+    /// [`StoreError::Damaged`] where a checksum does not match, or when the disk refuses. The
+    /// caller must then discard the generation.
+    pub fn copy_snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+    ) -> Result<bool, StoreError> {
+        if self.open_current()?.position(stream)? != Some(position) {
             return Ok(false);
         }
-        let current = self.current.as_ref().expect("it was opened to be asked");
+        let current = self.current.as_ref().expect("open_current has set it");
         current.copy_to(stream, &mut self.writer)?;
         Ok(true)
     }
 
-    /// Copies the snapshot that `stream` has in the current generation, frame by frame, and puts `more` behind: it then
-    /// stands at `position`.
+    /// Copies the frames of `stream` from the current generation and appends `more`. The result has
+    /// the position `position`.
     ///
     /// # Errors
     ///
-    /// As for [`Compaction::copy`].
-    pub fn extend(
+    /// As for [`Compaction::copy_snapshot`].
+    pub fn extend_snapshot(
         &mut self,
         stream: Stream,
         position: Position,
         more: &[Vec<u8>],
     ) -> Result<(), StoreError> {
-        self.current()?;
-        let current = self.current.as_ref().expect("it was opened just now");
-        let mut writer = self.writer.stream(stream, position);
-        current.frames_of(stream, |frame| writer.frame(frame))?;
-        more.iter().try_for_each(|frame| writer.frame(frame))?;
+        self.open_current()?;
+        let current = self.current.as_ref().expect("open_current has set it");
+        let mut writer = self.writer.begin_stream(stream, position);
+        current.visit_frames(stream, |frame| writer.write_frame(frame))?;
+        for frame in more {
+            writer.write_frame(frame)?;
+        }
         writer.finish()
     }
 
-    /// Begins the snapshot of `stream` as it stands at `position`. See [`crate::store::NewGeneration::snapshot`].
+    /// Begins the snapshot of `stream` at `position`. See
+    /// [`crate::store::NewGeneration::begin_snapshot`].
     ///
     /// # Panics
     ///
     /// When the one before was not finished.
-    pub fn snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
-        self.writer.stream(stream, position)
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+        self.writer.begin_stream(stream, position)
     }
 
-    /// Reads everything back from the disk, makes it the current generation in one step, and removes what is no longer
-    /// needed.
+    /// Reads all snapshots back from the disk and makes the generation the current one in one step.
+    /// Then it removes the files that are no longer needed.
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or gives back something else than was written: the current generation stands.
+    /// When the disk refuses, or returns other bytes than were written. `CURRENT` then stays.
     pub fn publish(self) -> Result<(), StoreError> {
         let Self { generations, generation, first_batch, writer, current } = self;
         drop(current);
-        writer.seal(generation.0, first_batch)?;
-        let current = Current { generation, before: Some(generations.current.generation) };
+        writer.complete(generation.0, first_batch)?;
+        let previous = Some(generations.current.generation);
+        let current = CurrentGeneration { generation, previous };
         set_current(&generations.directory, current)?;
         generations.current = current;
-        Layout::read(&generations.directory)?.remove_leftovers(Some(current))
+        DirectoryLayout::read(&generations.directory)?.remove_leftovers(Some(current))
     }
 
-    /// Gives the generation up and removes what was written of it. The journal has turned, and stays so.
+    /// Discards the generation and removes its files. The journal stays rotated.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
-    pub fn give_up(self) -> Result<(), StoreError> {
+    pub fn discard(self) -> Result<(), StoreError> {
         let Self { generations, generation, writer, current, .. } = self;
         drop((writer, current));
         remove_directory(&snapshots_path(&generations.directory, generation))
     }
 
-    fn current(&mut self) -> Result<&Snapshots, StoreError> {
+    /// Opens the snapshots of the current generation, once.
+    fn open_current(&mut self) -> Result<&Snapshots, StoreError> {
         let snapshots = match self.current.take() {
             Some(snapshots) => snapshots,
             None => {

@@ -1,75 +1,77 @@
-//! A generation written wholesale, that nobody reads before it is complete: import and backup.
+//! Creation of a whole generation at once, for imports and backups. It is read only when complete.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::StoreError;
-use crate::store::files::{DirectoryLock, create_directory, entries};
+use crate::store::files::{DirectoryLock, create_directory, list_paths};
 use crate::store::generation::{
-    Current, FIRST, Generation, Layout, journal_path, set_current, snapshots_path,
+    CurrentGeneration, DirectoryLayout, FIRST, Generation, journal_path, set_current,
+    snapshots_path,
 };
-use crate::store::journal;
+use crate::store::journal::{self, SledLog};
 use crate::store::record::{BatchNumber, Position, Stream};
-use crate::store::recovery::Store;
+use crate::store::recovery::{RecoveredStore, Store};
 use crate::store::snapshot::{SnapshotWriter, SnapshotsWriter};
 
-/// A generation in the making. Dropped before [`NewGeneration::publish`], it leaves the store as it was, and a directory
-/// that held none without anything of it.
+/// A generation under construction. Dropped before [`NewGeneration::publish`], it leaves an
+/// existing store unchanged, and removes its own files from a directory without a store.
 pub struct NewGeneration {
     directory: PathBuf,
     /// Its number, above all others in the directory.
     generation: Generation,
-    /// The number that the first batch after it will have.
+    /// The number of the first batch after it.
     first_batch: BatchNumber,
     snapshots: SnapshotsWriter,
-    /// What is taken away again; nothing where it goes into a store that is there.
-    unfinished: Unfinished,
-    /// Keeps every other process out. Let go of after all else.
+    /// Files and directories to remove unless it is published; none in an existing store.
+    cleanup: CreationCleanup,
+    /// Excludes every other process. Declared last, so it is released after the cleanup.
     lock: DirectoryLock,
 }
 
-/// What a creation has made so far. Dropped, it is taken away: where the disk is full, whoever needs its room next need
-/// not wait until the process ends.
+/// Removal of what an unfinished creation has made, on drop. On a full disk this frees the space
+/// before the process ends.
 #[derive(Default)]
-struct Unfinished {
+struct CreationCleanup {
     /// Directories made for it, innermost first.
     directories: Vec<PathBuf>,
-    /// Where its files are, once it is certain that all of them are its own.
+    /// The data directory, once it is certain that all its files belong to the creation.
     files: Option<PathBuf>,
 }
 
-impl Unfinished {
-    /// Makes `directory`, and its parents where they are missing.
-    fn within(directory: &Path) -> Result<Self, StoreError> {
-        let missing =
-            directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-        let unfinished = Self { directories: missing.map(Path::to_owned).collect(), files: None };
+impl CreationCleanup {
+    /// Creates `directory` and its missing parents.
+    fn create_directories(directory: &Path) -> Result<Self, StoreError> {
+        let mut directories = Vec::new();
+        for path in directory.ancestors() {
+            if path.as_os_str().is_empty() || path.exists() {
+                break;
+            }
+            directories.push(path.to_owned());
+        }
+        let cleanup = Self { directories, files: None };
         create_directory(directory)?;
-        Ok(unfinished)
+        Ok(cleanup)
     }
 
-    /// It is complete: nothing is taken away.
-    fn keep(&mut self) {
+    /// Keeps all files: the creation is complete.
+    fn keep_all(&mut self) {
         (self.files, self.directories) = (None, Vec::new());
     }
 
-    /// Takes the files of a first generation away, whole or not.
+    /// Removes the files of a first generation, complete or not.
     fn remove_files(directory: &Path) -> Result<(), StoreError> {
         for database in [snapshots_path(directory, FIRST), journal_path(directory, FIRST)] {
-            // One that failed stays open until the process ends, and with it would the room that its files take.
-            let files = if database.is_dir() { entries(&database)? } else { Vec::new() };
-            for path in files.into_iter().filter(|path| path.is_file()) {
-                OpenOptions::new()
-                    .write(true)
-                    .truncate(true)
-                    .open(&path)
-                    .map_err(StoreError::io("empty", &path))?;
+            if database.is_dir() {
+                empty_files(&database)?;
             }
         }
-        Layout::read(directory)?.remove_leftovers(None)?;
-        for path in ["CURRENT", "CURRENT.new", "mark", "lock"].map(|name| directory.join(name)) {
+        DirectoryLayout::read(directory)?.remove_leftovers(None)?;
+        for name in ["CURRENT", "CURRENT.new", "mark", "lock"] {
+            let path = directory.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             }
@@ -78,9 +80,23 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+/// Truncates the files in `database`. A failed database stays open until the process ends, and its
+/// removed files would keep their disk space until then.
+fn empty_files(database: &Path) -> Result<(), StoreError> {
+    for path in list_paths(database)? {
+        if path.is_file() {
+            let mut options = OpenOptions::new();
+            let file = options.write(true).truncate(true).open(&path);
+            drop(file.map_err(StoreError::io("empty", &path))?);
+        }
+    }
+    Ok(())
+}
+
+impl Drop for CreationCleanup {
     fn drop(&mut self) {
-        // What cannot be taken away now is by the next creation there; what somebody else has put there stays.
+        // The next creation there removes what cannot be removed now. `remove_dir` leaves a
+        // directory that has received foreign files meanwhile.
         if let Some(directory) = &self.files {
             drop(Self::remove_files(directory));
         }
@@ -91,90 +107,100 @@ impl Drop for Unfinished {
 }
 
 impl NewGeneration {
-    /// Begins the first generation of the store in `directory`, which is made if need be. Removes what an interrupted
-    /// creation left.
+    /// Begins the first generation of a store in `directory`, which is created if need be. It
+    /// removes the files of an interrupted creation.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Occupied`] when a store is there, [`StoreError::Foreign`] when something else is,
-    /// [`StoreError::Locked`] while another process uses the directory.
+    /// [`StoreError::Occupied`] when the directory has a store, [`StoreError::Foreign`] when it has
+    /// foreign files. [`StoreError::Locked`] while another process uses the directory.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
-        let made = Unfinished::within(directory)?;
+        let created = CreationCleanup::create_directories(directory)?;
         if Store::is_empty(directory)? {
-            // Before the lock's file is made among what is somebody else's.
-            Layout::read(directory)?.expect_leftovers_only()?;
+            // Checked before the lock: its file must not be created among foreign files.
+            DirectoryLayout::read(directory)?.expect_leftovers_only()?;
         }
-        let lock = DirectoryLock::take(directory)?;
-        // Taken away before the lock is let go of.
-        let mut unfinished = made;
+        let lock = DirectoryLock::acquire(directory)?;
+        // Bound after the lock, so that an early return cleans up before it releases the lock.
+        let mut cleanup = created;
         if !Store::is_empty(directory)? {
             return Err(StoreError::Occupied { directory: directory.to_owned() });
         }
-        let layout = Layout::read(directory)?;
+        let layout = DirectoryLayout::read(directory)?;
         layout.expect_leftovers_only()?;
-        unfinished.files = Some(directory.to_owned());
+        cleanup.files = Some(directory.to_owned());
         layout.remove_leftovers(None)?;
-        // Before all else: snapshots without a mark may be those of a whole store that lost its files.
-        DurableWatermark::create(directory, Marked { clean: true, ..Marked::default() })?;
-        Self::begin_in(directory, lock, BatchNumber(1), unfinished)
+        // Written first: snapshots without a watermark may be those of a store that lost files.
+        DurableWatermark::create(directory, Watermark { clean: true, ..Watermark::default() })?;
+        Self::begin(directory, lock, BatchNumber(1), cleanup)
     }
 
-    pub(super) fn begin(
+    fn begin(
         directory: &Path,
         lock: DirectoryLock,
         first_batch: BatchNumber,
+        cleanup: CreationCleanup,
     ) -> Result<Self, StoreError> {
-        Self::begin_in(directory, lock, first_batch, Unfinished::default())
-    }
-
-    fn begin_in(
-        directory: &Path,
-        lock: DirectoryLock,
-        first_batch: BatchNumber,
-        unfinished: Unfinished,
-    ) -> Result<Self, StoreError> {
-        let generation = Layout::read(directory)?.unused();
-        let snapshots =
-            SnapshotsWriter::new(Database::create(&snapshots_path(directory, generation))?);
+        let generation = DirectoryLayout::read(directory)?.unused_generation();
+        let database = Database::create(&snapshots_path(directory, generation))?;
         Ok(Self {
             directory: directory.to_owned(),
             generation,
             first_batch,
-            snapshots,
-            unfinished,
+            snapshots: SnapshotsWriter::new(database),
+            cleanup,
             lock,
         })
     }
 
-    /// The same, written in the disk's pauses: for a server that goes on beside it.
+    /// Throttles the writes, for a creation beside a running server.
     #[must_use]
     pub fn paced(self) -> Self {
-        Self { snapshots: self.snapshots.in_pauses(), ..self }
+        Self { snapshots: self.snapshots.with_throttle(), ..self }
     }
 
-    /// Begins the snapshot of `stream` as it stands at `position`: its next record will be the one after. Each stream
-    /// has one snapshot at most, and each is finished before the next begins.
+    /// Begins the snapshot of `stream` at `position`; the next record of the stream follows it.
+    /// Each stream has one snapshot at most, and each is finished before the next begins.
     ///
     /// # Panics
     ///
     /// When the one before was not finished.
-    pub fn snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
-        self.snapshots.stream(stream, position)
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+        self.snapshots.begin_stream(stream, position)
     }
 
-    /// Reads everything back from the disk, then makes it the current generation in one step. The store stays locked;
-    /// it is returned as [`Store::open`] would.
+    /// Reads all snapshots back from the disk, then makes the generation the current one in one
+    /// step. The store stays locked and is returned as by [`Store::open`].
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or gives back something else than was written: the store is then as it was before.
+    /// When the disk refuses, or returns other bytes than were written. The store is then
+    /// unchanged.
     pub fn publish(self) -> Result<Store, StoreError> {
-        let Self { lock, directory, generation, first_batch, mut unfinished, snapshots } = self;
-        snapshots.seal(generation.0, first_batch)?;
-        journal::create(&journal_path(&directory, generation), generation.0, Some(first_batch))?;
-        set_current(&directory, Current { generation, before: None })?;
+        let Self { lock, directory, generation, first_batch, mut cleanup, snapshots } = self;
+        snapshots.complete(generation.0, first_batch)?;
+        let journal = journal_path(&directory, generation);
+        journal::create_journal(&journal, generation.0, Some(first_batch))?;
+        set_current(&directory, CurrentGeneration { generation, previous: None })?;
         let store = Store::open_locked(&directory, lock)?;
-        unfinished.keep();
+        cleanup.keep_all();
         Ok(store)
+    }
+}
+
+impl RecoveredStore {
+    /// Begins a generation that replaces the whole content (import with `--merge`). Batch numbers
+    /// continue. The old content stays until [`NewGeneration::publish`].
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn replace(self) -> Result<NewGeneration, StoreError> {
+        let SledLog { directory, lock, journal, mut watermark, last, .. } = self.into_log()?;
+        let lock = Arc::into_inner(lock).expect("no other part of the process has the log");
+        journal.close()?;
+        watermark.write(Watermark { clean: true, ..watermark.current() })?;
+        watermark.sync()?;
+        NewGeneration::begin(&directory, lock, last.next(), CreationCleanup::default())
     }
 }

@@ -1,8 +1,9 @@
-//! One sled database, wrapped in the discipline that makes it durable.
+//! One sled database, with the syncs that make it durable.
 //!
-//! sled's `flush` ends in `sync_file_range`, which survives a killed process and not a power cut. So after each flush
-//! we sync its file `db` through a descriptor of our own, which also reports errors that sled only logs. sled panics on
-//! some damage, so every call runs guarded. Its cache is small, it has no flusher thread, and one thread owns it.
+//! sled's `flush` ends in `sync_file_range`, which survives a killed process but not a power cut.
+//! So each flush is followed by an fdatasync of sled's file `db` through a descriptor of this
+//! module. That one also reports errors that sled only logs. sled panics on some damage, so every
+//! call is guarded. Its cache is small, it has no flusher thread, and one thread owns the database.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,31 +15,32 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 
 use crate::store::error::StoreError;
-use crate::store::files::{create_directory, entries, found, sync_directory, sync_file};
+use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
 
 const CACHE_BYTES: u64 = 16 << 20;
-/// How often, and how far apart, a closed database is asked whether its lock is free: 5 s in all.
+/// Tries to take the lock of a closed database, one each [`RELEASE_PAUSE`]: 5 s in all.
 const RELEASE_TRIES: u32 = 5_000;
 const RELEASE_PAUSE: Duration = Duration::from_millis(1);
 
-/// A database that is written in durable steps.
+/// A database in which every write is durable when it returns.
 #[derive(Debug)]
-pub(super) struct Database {
-    /// Directory that sled keeps its files in.
+pub(crate) struct Database {
+    /// Directory of sled's files.
     path: PathBuf,
     /// `None` only while the database is being dropped.
     db: Option<sled::Db>,
-    /// Our own descriptor on sled's file `db`, opened before our first write: its fdatasync reports every failed write.
+    /// A second descriptor of sled's file `db`, opened before the first write. So its fdatasync
+    /// reports every failed write since.
     file: File,
-    /// Set by the first failure and never reset: what the disk holds is unknown from then on.
+    /// Set by the first failure and never reset: from then on the content of the disk is unknown.
     failed: bool,
 }
 
 impl Database {
-    /// Makes an empty database in the new directory `path`, durable with its name.
-    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+    /// Creates an empty database in the new directory `path`, durable with its name.
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
         create_directory(path)?;
-        let mut database = Self::start(path)?;
+        let mut database = Self::open_sled(path)?;
         database.sync()?;
         sync_file(&path.join("conf"))?;
         sync_directory(&path.join("blobs"))?;
@@ -46,29 +48,34 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens the database in `path`. Beware: sled repairs as it opens, and overwrites what it cannot read.
+    /// Opens the database in `path`. sled repairs as it opens: it overwrites what it cannot read.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled would make anew.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled
+    /// would create again.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         for name in ["conf", "db"] {
-            if !found(&path.join(name))?.is_some_and(|found| found.is_file()) {
+            let is_file = match find_metadata(&path.join(name))? {
+                Some(metadata) => metadata.is_file(),
+                None => false,
+            };
+            if !is_file {
                 let reason = format!("its file `{name}` is missing");
                 return Err(StoreError::Database { path: path.to_owned(), doing: "open", reason });
             }
         }
-        remove_page_tables(path, |name| name.ends_with(".generating"))?;
+        remove_page_tables(path, PageTables::Unfinished)?;
         expect_access(path)?;
-        let database = match Self::start(path) {
-            // Where a page table itself is damaged, all that it was derived from may be there.
-            Err(error @ StoreError::Database { .. }) if remove_page_tables(path, |_| true)? > 0 => {
-                tracing::warn!(%error, "opened again without the page table that sled derives from its log");
-                await_release(
-                    &File::open(path.join("db"))
-                        .map_err(StoreError::io("open", &path.join("db")))?,
-                );
-                Self::start(path)?
+        let database = match Self::open_sled(path) {
+            // A page table may be damaged while the log that it is derived from is not.
+            Err(error @ StoreError::Database { .. })
+                if remove_page_tables(path, PageTables::All)? > 0 =>
+            {
+                tracing::warn!(%error, "opening again without sled's page table, which its log replaces");
+                let data = path.join("db");
+                await_release(&File::open(&data).map_err(StoreError::io("open", &data))?);
+                Self::open_sled(path)?
             }
             started => started?,
         };
@@ -77,7 +84,7 @@ impl Database {
         Ok(database)
     }
 
-    fn start(path: &Path) -> Result<Self, StoreError> {
+    fn open_sled(path: &Path) -> Result<Self, StoreError> {
         let config =
             sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = guarded(path, "open", || config.open())?;
@@ -87,7 +94,7 @@ impl Database {
     }
 
     /// The directory of the database.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -95,9 +102,9 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing: a second fsync would
-    /// report success for pages that the kernel has given up.
-    pub(super) fn write<K, V>(
+    /// After the first failure every call fails with [`StoreError::Poisoned`] and touches nothing.
+    /// A second fsync would report success for pages that the kernel has dropped.
+    pub(crate) fn write<K, V>(
         &mut self,
         changes: impl IntoIterator<Item = (K, Option<V>)>,
     ) -> Result<(), StoreError>
@@ -109,8 +116,8 @@ impl Database {
             changes.into_iter().map(|(key, value)| (key.into(), value.map(Into::into)));
         let Some(first) = changes.next() else { return self.sync() };
         let Some(second) = changes.next() else {
-            // One change is atomic by itself. A batch would write a second message, and wait for it apart.
-            return self.durably(|db| apply_one(db, first));
+            // One change is atomic by itself. sled would write a batch of one as two messages.
+            return self.run_durably(|db| apply_one(db, first));
         };
         let mut batch = sled::Batch::default();
         for (key, value) in [first, second].into_iter().chain(changes) {
@@ -119,14 +126,14 @@ impl Database {
                 None => batch.remove::<sled::IVec>(key),
             }
         }
-        self.durably(|db| db.apply_batch(batch))
+        self.run_durably(|db| db.apply_batch(batch))
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.durably(|_| Ok(()))
+        self.run_durably(|_| Ok(()))
     }
 
-    fn durably(
+    fn run_durably(
         &mut self,
         change: impl FnOnce(&sled::Db) -> sled::Result<()>,
     ) -> Result<(), StoreError> {
@@ -135,41 +142,45 @@ impl Database {
         }
         self.failed = true;
         let db = self.db.as_ref().expect("open until dropped");
-        guarded(&self.path, "write", || change(db).and_then(|()| db.flush()))?;
+        guarded(&self.path, "write", || {
+            change(db)?;
+            db.flush()
+        })?;
         self.file.sync_data().map_err(StoreError::io("sync", &self.path.join("db")))?;
         self.failed = false;
         Ok(())
     }
 
-    /// The value of `key`.
-    pub(super) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    /// Returns the value of `key`.
+    pub(crate) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let db = self.db.as_ref().expect("open until dropped");
-        Ok(guarded(&self.path, "read", || db.get(key))?.map(|value| value.to_vec()))
+        let value = guarded(&self.path, "read", || db.get(key))?;
+        Ok(value.map(|value| value.to_vec()))
     }
 
-    /// Keys and values after `key`, ascending. Ends after the first error.
-    pub(super) fn after(&self, key: &[u8]) -> Entries<'_> {
+    /// Iterates over keys and values after `key`, ascending. It ends after the first error.
+    pub(crate) fn after(&self, key: &[u8]) -> DatabaseEntries<'_> {
         let db = self.db.as_ref().expect("open until dropped");
-        Entries {
+        DatabaseEntries {
             path: &self.path,
             entries: Some(db.range::<&[u8], _>((Bound::Excluded(key), Bound::Unbounded))),
         }
     }
 
-    /// Makes every later sync fail, as a dying disk would: nothing can be synced to this device.
+    /// Makes every later sync fail, as a failing disk would: this device cannot be synced.
     #[cfg(test)]
-    pub(super) fn break_syncs(&mut self) -> File {
+    pub(crate) fn break_syncs(&mut self) -> File {
         std::mem::replace(&mut self.file, File::open("/dev/null").expect("every unix has it"))
     }
 
-    /// Undoes [`Database::break_syncs`]; what failed stays failed.
+    /// Reverts [`Database::break_syncs`]. A failed database stays failed.
     #[cfg(test)]
-    pub(super) fn mend_syncs(&mut self, file: File) {
+    pub(crate) fn mend_syncs(&mut self, file: File) {
         self.file = file;
     }
 
-    /// Ends the use of the database; all in it is on disk already.
-    pub(super) fn close(mut self) -> Result<(), StoreError> {
+    /// Closes the database. Its content is durable already.
+    pub(crate) fn close(mut self) -> Result<(), StoreError> {
         if self.failed {
             return Err(StoreError::Poisoned { path: self.path.clone() });
         }
@@ -183,8 +194,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // sled syncs as it is dropped. After a failure that would be a second try, and a panic; so it is left alone
-        // until the process ends.
+        // sled syncs when it is dropped. After a failure that would be a second try, which panics.
+        // So a failed database stays open until the process ends.
         if self.failed {
             std::mem::forget(self.db.take());
         } else {
@@ -194,38 +205,39 @@ impl Drop for Database {
     }
 }
 
-/// Waits until sled has let go of its lock on its file `db`: a thread of its own may hold the file for a moment after the
-/// database is dropped, and who opened it again at once would be refused.
+/// Waits until sled has released the lock on its file `db`. A thread of sled may hold the file for
+/// a moment after the database is dropped, and a new open would be refused.
 fn await_release(file: &File) {
     for _ in 0..RELEASE_TRIES {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            // Dropped with the descriptor; whoever opens the database next comes after that.
+            // Released again with the descriptor, before the database is opened next.
             Ok(()) => return,
             Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(RELEASE_PAUSE),
-            // No lock is to be had here, so nobody is refused one either.
+            // Without locks on this file system, sled is not refused one either.
             Err(_) => return,
         }
     }
 }
 
-/// A key with its value, or why the walk ends.
-pub(super) type Entry = Result<(Vec<u8>, Vec<u8>), StoreError>;
+/// A key with its value, or the error that ends the iteration.
+pub(crate) type DatabaseEntry = Result<(Vec<u8>, Vec<u8>), StoreError>;
 
-/// An ascending walk over a database.
-pub(super) struct Entries<'a> {
-    /// For errors.
+/// An ascending iteration over a database.
+pub(crate) struct DatabaseEntries<'a> {
+    /// Directory of the database, for errors.
     path: &'a Path,
-    /// `None` once the walk failed: sled's iterator is not to be asked again after a panic.
+    /// `None` after an error: sled's iterator must not be used again after a panic.
     entries: Option<sled::Iter>,
 }
 
-impl Iterator for Entries<'_> {
-    type Item = Entry;
+impl Iterator for DatabaseEntries<'_> {
+    type Item = DatabaseEntry;
 
     fn next(&mut self) -> Option<Self::Item> {
         let entries = self.entries.as_mut()?;
         match guarded(self.path, "read", || entries.next().transpose()) {
-            Ok(entry) => entry.map(|(key, value)| Ok((key.to_vec(), value.to_vec()))),
+            Ok(Some((key, value))) => Some(Ok((key.to_vec(), value.to_vec()))),
+            Ok(None) => None,
             Err(error) => {
                 self.entries = None;
                 Some(Err(error))
@@ -236,18 +248,31 @@ impl Iterator for Entries<'_> {
 
 fn apply_one(db: &sled::Db, (key, value): (sled::IVec, Option<sled::IVec>)) -> sled::Result<()> {
     match value {
-        Some(value) => db.insert(key, value).map(|_| ()),
-        None => db.remove(key).map(|_| ()),
+        Some(value) => drop(db.insert(key, value)?),
+        None => drop(db.remove(key)?),
     }
+    Ok(())
 }
 
-/// Removes those of sled's `snap.*` whose names are meant, and returns how many. sled takes any for whole, and fails for
-/// ever on one that a crash cut short. It needs none of them: without, it reads its whole log.
-fn remove_page_tables(path: &Path, meant: impl Fn(&str) -> bool) -> Result<usize, StoreError> {
+/// A choice of sled's page tables, its files `snap.*`.
+#[derive(Clone, Copy)]
+enum PageTables {
+    /// Those that a crash has interrupted.
+    Unfinished,
+    All,
+}
+
+/// Removes page tables of sled and returns their number. sled fails on each start with one that a
+/// crash has cut short. It needs none of them: without, it reads its whole log.
+fn remove_page_tables(path: &Path, which: PageTables) -> Result<usize, StoreError> {
     let mut removed = 0;
-    for entry in entries(path)? {
+    for entry in list_paths(path)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("snap.") && meant(&name) {
+        let chosen = match which {
+            PageTables::Unfinished => name.ends_with(".generating"),
+            PageTables::All => true,
+        };
+        if name.starts_with("snap.") && chosen {
             fs::remove_file(&entry).map_err(StoreError::io("remove", &entry))?;
             sync_directory(path)?;
             removed += 1;
@@ -256,33 +281,35 @@ fn remove_page_tables(path: &Path, meant: impl Fn(&str) -> bool) -> Result<usize
     Ok(removed)
 }
 
-/// Refuses files that this user may not read and write, which sled would call damage.
+/// Refuses files that this user may not read and write; sled would report them as damage.
 fn expect_access(path: &Path) -> Result<(), StoreError> {
     for folder in [path.to_owned(), path.join("blobs")] {
-        // Where sled's folder of blobs is missing, sled says so.
-        let files = if found(&folder)?.is_some() { entries(&folder)? } else { Vec::new() };
-        for file in files.iter().filter(|file| file.is_file()) {
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(file)
-                .map_err(StoreError::io("open", file))?;
+        // sled itself reports a missing folder of blobs.
+        if find_metadata(&folder)?.is_none() {
+            continue;
+        }
+        for file in list_paths(&folder)? {
+            if file.is_file() {
+                let opened = OpenOptions::new().read(true).write(true).open(&file);
+                drop(opened.map_err(StoreError::io("open", &file))?);
+            }
         }
     }
     Ok(())
 }
 
-/// Whether the system lacks something that it may have again: what lies on the disk is not to be doubted for that.
+/// Whether the system lacks a resource that it may have again. Such an error is no sign of damage.
 fn is_scarcity(error: &io::Error) -> bool {
     use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     use rustix::io::Errno;
-    // sled passes some errors on by their kind alone; to be out of descriptors has none.
+    // sled keeps only the kind of some errors. A lack of descriptors has no kind, only a number.
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | OutOfMemory)
         || [Errno::MFILE, Errno::NFILE]
             .iter()
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
+/// Runs a call into sled and turns its panic into an error.
 fn guarded<T>(
     path: &Path,
     doing: &'static str,
@@ -295,9 +322,12 @@ fn guarded<T>(
         }
         Ok(Err(error)) => error.to_string(),
         Err(payload) => {
-            let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
-            format!("sled panicked: {}", message.unwrap_or_default())
+            let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+                (Some(text), _) => text,
+                (None, Some(text)) => text.as_str(),
+                (None, None) => "",
+            };
+            format!("sled panicked: {message}")
         }
     };
     Err(StoreError::Database { path: path.to_owned(), doing, reason })

@@ -1,8 +1,8 @@
-//! The mark: how far the journal was once durable, kept beside it, because damage can make sled open cleanly and
-//! shorter.
+//! The durable watermark: the last batch known to be on disk. Damage can make sled open cleanly
+//! with a shorter log; the watermark reveals that. Reference 8.
 //!
-//! The file has two slots, 4 KiB apart, written in turn; each carries a counter and its own crc32. A write that is cut
-//! short spoils one slot, and the other is at most one write older.
+//! The file `mark` has two slots, 4 KiB apart, written in turn. Each carries a counter and its own
+//! crc32. An interrupted write damages one slot, and the other is at most one write older.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -11,70 +11,73 @@ use std::path::{Path, PathBuf};
 
 use crate::store::batch::Fields;
 use crate::store::codec::STORE_FORMAT;
-use crate::store::error::{Place, StoreError};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::sync_directory;
 use crate::store::record::BatchNumber;
 
 const SLOT_STRIDE: u64 = 4096;
 const SLOT_BYTES: usize = 27;
 
-/// What the mark says.
+/// Content of the watermark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(crate) struct Watermark {
     /// The last batch known to be on disk; 0 before the first.
-    pub(super) batch: BatchNumber,
+    pub(crate) batch: BatchNumber,
     /// The checksum of that batch; 0 before the first.
-    pub(super) crc: u32,
-    /// Whether the writer ended on purpose, so that the disk holds all that was written.
-    pub(super) clean: bool,
+    pub(crate) crc: u32,
+    /// Whether the writer closed the store, so that the disk holds all that was written.
+    pub(crate) clean: bool,
 }
 
 /// The file `mark` of a data directory.
 #[derive(Debug)]
-pub(super) struct DurableWatermark {
+pub(crate) struct DurableWatermark {
     path: PathBuf,
     /// Preallocated, so that a write changes no metadata.
     file: File,
-    /// What the newest slot says.
-    marked: Marked,
-    /// Counts the writes of the mark over its life; its parity chooses the slot, the higher one is newer.
+    /// Content of the newest slot.
+    watermark: Watermark,
+    /// Number of writes over the life of the file. Its parity chooses the slot; the slot with the
+    /// higher counter is newer.
     counter: u64,
     /// Whether slots were written since the last sync.
     unsynced: bool,
 }
 
 impl DurableWatermark {
-    /// Makes the mark of a store without batches, durable with its name; replaces what an interrupted creation left.
-    pub(super) fn create(directory: &Path, marked: Marked) -> Result<Self, StoreError> {
+    /// Creates the watermark of a store without batches, durable with its name. It replaces that of
+    /// an interrupted creation.
+    pub(crate) fn create(directory: &Path, watermark: Watermark) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let file =
-            OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path);
-        let file = file.map_err(StoreError::io("create", &path))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).read(true).write(true);
+        let file = options.open(&path).map_err(StoreError::io("create", &path))?;
         let size = usize::try_from(2 * SLOT_STRIDE).expect("8 KiB");
         file.write_all_at(&vec![0; size], 0).map_err(StoreError::io("write", &path))?;
-        let mut mark = Self { path, file, marked, counter: 0, unsynced: false };
-        mark.put(marked)?;
-        mark.file.sync_all().map_err(StoreError::io("sync", &mark.path))?;
+        let mut created = Self { path, file, watermark, counter: 0, unsynced: false };
+        created.write(watermark)?;
+        created.file.sync_all().map_err(StoreError::io("sync", &created.path))?;
         sync_directory(directory)?;
-        mark.unsynced = false;
-        Ok(mark)
+        created.unsynced = false;
+        Ok(created)
     }
 
-    /// Reads the newest whole slot.
+    /// Reads the newest undamaged slot.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when there is none: without a mark nobody can say that the journal is whole.
-    pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
+    /// [`StoreError::Damaged`] when there is none. Without a watermark it is unknown whether the
+    /// journal is complete.
+    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join("mark");
-        let broken = |what| StoreError::damaged(&path, Place::Whole, what);
+        let broken = |what| StoreError::damaged(&path, DamageLocation::Whole, what);
         let file = match OpenOptions::new().read(true).write(true).open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(broken("it is missing"));
             }
             opened => opened.map_err(StoreError::io("open", &path))?,
         };
-        let mut newest: Option<(u64, Marked)> = None;
+        let mut newest: Option<(u64, Watermark)> = None;
         for slot in 0..2 {
             let mut bytes = [0; SLOT_BYTES];
             match file.read_exact_at(&mut bytes, slot * SLOT_STRIDE) {
@@ -84,43 +87,48 @@ impl DurableWatermark {
                 }
                 Err(error) => return Err(StoreError::io("read", &path)(error)),
             }
-            let Some((format, counter, marked)) = slot_of_bytes(&bytes) else { continue };
+            let Some((format, counter, watermark)) = decode_slot(&bytes) else { continue };
             if format > STORE_FORMAT {
                 return Err(StoreError::Newer { path, format, known: STORE_FORMAT });
             }
-            if newest.is_none_or(|(other, _)| other < counter) {
-                newest = Some((counter, marked));
+            match newest {
+                Some((other, _)) if other >= counter => {}
+                Some(_) | None => newest = Some((counter, watermark)),
             }
         }
-        let Some((counter, marked)) = newest else {
-            return Err(broken("neither of its slots is whole"));
+        let Some((counter, watermark)) = newest else {
+            return Err(broken("both of its slots are damaged"));
         };
-        Ok(Self { path, file, marked, counter, unsynced: false })
+        Ok(Self { path, file, watermark, counter, unsynced: false })
     }
 
-    pub(super) const fn marked(&self) -> Marked {
-        self.marked
+    /// The last value written or read.
+    pub(crate) const fn current(&self) -> Watermark {
+        self.watermark
     }
 
-    /// Whether the creation of the store came to its end: it writes the mark before anything else, and again at the end.
-    pub(super) const fn was_completed(&self) -> bool {
+    /// Whether the creation of the store was completed: it writes the watermark first, and again at
+    /// the end.
+    pub(crate) const fn was_completed(&self) -> bool {
         self.counter > 1
     }
 
-    /// Moves the mark, in one write. A killed process leaves it so; a power cut does after the next [`DurableWatermark::sync`].
-    pub(super) fn put(&mut self, marked: Marked) -> Result<(), StoreError> {
+    /// Moves the watermark, in one write. It survives a killed process at once, and a power cut
+    /// after the next [`DurableWatermark::sync`].
+    pub(crate) fn write(&mut self, watermark: Watermark) -> Result<(), StoreError> {
         let counter = self.counter + 1;
         self.unsynced = true;
         self.file
-            .write_all_at(&slot_bytes(counter, marked), (counter % 2) * SLOT_STRIDE)
+            .write_all_at(&encode_slot(counter, watermark), (counter % 2) * SLOT_STRIDE)
             .map_err(StoreError::io("write", &self.path))?;
         self.counter = counter;
-        self.marked = marked;
+        self.watermark = watermark;
         Ok(())
     }
 
-    /// Makes the mark survive a power cut. Without news since the last sync it does nothing.
-    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+    /// Makes the watermark survive a power cut. It does nothing without a write since the last
+    /// sync.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         if self.unsynced {
             self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
             self.unsynced = false;
@@ -129,73 +137,78 @@ impl DurableWatermark {
     }
 }
 
-fn slot_bytes(counter: u64, marked: Marked) -> [u8; SLOT_BYTES] {
+fn encode_slot(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
     let mut bytes = [0; SLOT_BYTES];
     bytes[..2].copy_from_slice(&STORE_FORMAT.to_be_bytes());
     bytes[2..10].copy_from_slice(&counter.to_be_bytes());
-    bytes[10..18].copy_from_slice(&marked.batch.0.to_be_bytes());
-    bytes[18..22].copy_from_slice(&marked.crc.to_be_bytes());
-    bytes[22] = u8::from(marked.clean);
+    bytes[10..18].copy_from_slice(&watermark.batch.0.to_be_bytes());
+    bytes[18..22].copy_from_slice(&watermark.crc.to_be_bytes());
+    bytes[22] = u8::from(watermark.clean);
     let crc = crc32fast::hash(&bytes[..23]);
     bytes[23..].copy_from_slice(&crc.to_be_bytes());
     bytes
 }
 
-fn slot_of_bytes(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Marked)> {
+fn decode_slot(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
     let mut fields = Fields(bytes);
     let (format, counter) = (fields.u16()?, fields.u64()?);
     let (batch, crc, clean) = (BatchNumber(fields.u64()?), fields.u32()?, fields.u8()? != 0);
-    let whole = fields.u32()? == crc32fast::hash(&bytes[..23]) && counter > 0;
-    whole.then_some((format, counter, Marked { batch, crc, clean }))
+    if fields.u32()? != crc32fast::hash(&bytes[..23]) || counter == 0 {
+        return None;
+    }
+    Some((format, counter, Watermark { batch, crc, clean }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(batch: u64) -> Marked {
-        Marked { batch: BatchNumber(batch), crc: 77, clean: false }
+    fn at(batch: u64) -> Watermark {
+        Watermark { batch: BatchNumber(batch), crc: 77, clean: false }
     }
 
-    fn spoil(directory: &Path, slot: u64) {
+    fn damage_slot(directory: &Path, slot: u64) {
         let file = OpenOptions::new().write(true).open(directory.join("mark")).unwrap();
         file.write_all_at(&[0xff; 9], slot * SLOT_STRIDE + 12).unwrap();
     }
 
     #[test]
-    fn a_mark_is_read_back_with_its_flag() {
+    fn a_watermark_is_read_back_with_its_flag() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark =
-            DurableWatermark::create(directory.path(), Marked { clean: true, ..Marked::default() })
-                .unwrap();
-        assert!(!mark.was_completed());
+        let mut watermark = DurableWatermark::create(
+            directory.path(),
+            Watermark { clean: true, ..Watermark::default() },
+        )
+        .unwrap();
+        assert!(!watermark.was_completed());
         for batch in 1..=3 {
-            mark.put(at(batch)).unwrap();
-            assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked(), at(batch));
+            watermark.write(at(batch)).unwrap();
+            assert_eq!(DurableWatermark::open(directory.path()).unwrap().current(), at(batch));
         }
-        mark.put(Marked { clean: true, ..at(3) }).unwrap();
-        mark.sync().unwrap();
-        let mark = DurableWatermark::open(directory.path()).unwrap();
-        assert!(mark.marked().clean && mark.was_completed());
+        watermark.write(Watermark { clean: true, ..at(3) }).unwrap();
+        watermark.sync().unwrap();
+        let watermark = DurableWatermark::open(directory.path()).unwrap();
+        assert!(watermark.current().clean && watermark.was_completed());
     }
 
     #[test]
-    fn a_torn_slot_leaves_the_other() {
+    fn a_damaged_slot_leaves_the_other() {
         let directory = tempfile::tempdir().unwrap();
-        let mut mark = DurableWatermark::create(directory.path(), Marked::default()).unwrap();
-        mark.put(at(1)).unwrap();
-        mark.put(at(2)).unwrap();
-        spoil(directory.path(), mark.counter % 2);
+        let mut watermark =
+            DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
+        watermark.write(at(1)).unwrap();
+        watermark.write(at(2)).unwrap();
+        damage_slot(directory.path(), watermark.counter % 2);
         let mut reopened = DurableWatermark::open(directory.path()).unwrap();
-        assert_eq!(reopened.marked(), at(1));
-        reopened.put(at(3)).unwrap();
+        assert_eq!(reopened.current(), at(1));
+        reopened.write(at(3)).unwrap();
         assert_eq!(
-            DurableWatermark::open(directory.path()).unwrap().marked(),
+            DurableWatermark::open(directory.path()).unwrap().current(),
             at(3),
-            "the torn slot is the next one written"
+            "the damaged slot is the next one written"
         );
-        spoil(directory.path(), 0);
-        spoil(directory.path(), 1);
+        damage_slot(directory.path(), 0);
+        damage_slot(directory.path(), 1);
         assert!(matches!(
             DurableWatermark::open(directory.path()),
             Err(StoreError::Damaged { .. })

@@ -1,4 +1,4 @@
-//! What can go wrong with the disk, where, and what the operator does next.
+//! Errors of the store: the fault, its file and place, and the operator's next step. Reference 8.
 
 use std::fmt;
 use std::io;
@@ -7,95 +7,110 @@ use std::path::{Path, PathBuf};
 use crate::store::codec::DecodeError;
 use crate::store::record::{BatchNumber, Stream};
 
-/// What to do about damage that a start has met.
-const COPY_THEN_CHECK: &str = "; copy the directory before anything else, then restore the newest backup \
-    (`slotbook check` on the copy shows what can still be read)";
-/// The same where a check would show no more.
+/// Advice for damage that a start has found.
+const COPY_THEN_CHECK: &str = "; copy the directory before anything else, then restore the newest \
+    backup (`slotbook check` on the copy shows what can still be read)";
+/// The same advice where a check would show no more.
 const COPY_THEN_RESTORE: &str =
     "; copy the directory before anything else, then restore the newest backup";
 
-/// Why the store cannot be read or written. Each ends what it interrupts: nothing is written after a failed append.
+/// Reason why the store cannot be read or written. After a failed append nothing more is written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused; the disk may be full or failing.
-    #[error("cannot {doing} {}: {source}; look at the disk, its free space and its permissions", path.display())]
+    /// The operating system refused. The disk may be full or failing.
+    #[error(
+        "cannot {doing} {}: {source}; check the disk, its free space and its permissions",
+        path.display()
+    )]
     Io {
         /// The file or directory concerned.
         path: PathBuf,
-        /// What was tried, as a verb: "open", "sync".
+        /// The failed operation, as a verb: "open", "sync".
         doing: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The files are another user's. The store itself is well.
+    /// The files belong to another user. The store itself is intact.
     #[error(
-        "this user (uid {user}) may not {doing} {}: permission denied; run slotbook as the owner of the data directory, or \
-         give that user all of it: chown -R USER DIRECTORY",
+        "this user (uid {user}) may not {doing} {}: permission denied; run slotbook as the owner \
+         of the data directory, or give that user all of it: chown -R USER DIRECTORY",
         path.display()
     )]
     Denied {
         /// The file or directory concerned.
         path: PathBuf,
-        /// What was tried, as a verb: "open", "find".
+        /// The failed operation, as a verb: "open", "find".
         doing: &'static str,
-        /// Who tried.
+        /// User id of this process.
         user: u32,
     },
-    /// GroupState would leave files in another user's directory that its owner cannot open.
+    /// Root would leave files in another user's directory that its owner cannot open.
     #[error(
-        "{} belongs to another user (uid {owner}), who could not open what root would write there; run slotbook as that \
-         user: setpriv --reuid {owner} --regid {group} --clear-groups slotbook …",
+        "{} belongs to another user (uid {owner}), who could not open the files that root writes; \
+         run slotbook as that user: setpriv --reuid {owner} --regid {group} --clear-groups \
+         slotbook …",
         directory.display()
     )]
-    OfAnother {
+    ForeignOwner {
         /// The data directory.
         directory: PathBuf,
-        /// Who owns it.
+        /// User id of its owner.
         owner: u32,
-        /// And which group.
+        /// Group id of the directory.
         group: u32,
     },
     /// Another process serves this directory.
     #[error(
-        "{} is in use by another slotbook (process {holder}); stop it, or choose another data directory",
+        "{} is in use by another slotbook (process {holder}); stop it, or choose another data \
+         directory",
         directory.display()
     )]
     Locked {
         /// The data directory.
         directory: PathBuf,
-        /// Process id the holder wrote into the lock file, or "unknown".
+        /// Process id that the holder wrote into the lock file, or "unknown".
         holder: String,
     },
     /// The directory has no store yet.
-    #[error("{} holds no store; fill it with `slotbook import`, or let `slotbook serve` begin one", directory.display())]
+    #[error(
+        "{} holds no store; fill it with `slotbook import`, or create one with `slotbook serve`",
+        directory.display()
+    )]
     Empty {
         /// The data directory.
         directory: PathBuf,
     },
-    /// A store stands where a new one was to be made.
-    #[error("{} holds a store already; choose another directory, or `slotbook import --merge`", directory.display())]
+    /// The directory for a new store has a store already.
+    #[error(
+        "{} holds a store already; choose another directory, or `slotbook import --merge`",
+        directory.display()
+    )]
     Occupied {
         /// The data directory.
         directory: PathBuf,
     },
-    /// Something stands where a store was to be made.
+    /// The directory for a new store has files that belong to no store.
     #[error(
-        "{} holds {}, which is no store's; choose an empty directory, or one that is not there",
+        "{} holds {}, which belongs to no store; choose an empty directory, or one that does not \
+         exist",
         directory.display(), found.display()
     )]
     Foreign {
         /// The directory.
         directory: PathBuf,
-        /// The first of what it holds.
+        /// The first foreign file, by name.
         found: PathBuf,
     },
-    /// The disk has less room than is to be left free.
-    #[error("the disk of {} has no room for more beside what is kept in reserve; make room on it", directory.display())]
+    /// The free space of the disk is below the reserve.
+    #[error(
+        "the disk of {} has no free space beyond the reserve; delete files from it",
+        directory.display()
+    )]
     NoRoom {
         /// The data directory.
         directory: PathBuf,
     },
-    /// A file cannot be what was written: a checksum, a count or a number does not hold.
+    /// A checksum, count or number of a file does not match.
     #[error(
         "{} is damaged at {place}: {what}{COPY_THEN_CHECK}",
         path.display()
@@ -103,9 +118,9 @@ pub enum StoreError {
     Damaged {
         /// The file or database directory concerned.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
-        /// Which promise is broken.
+        /// The place in the file.
+        place: DamageLocation,
+        /// The mismatch.
         what: String,
     },
     /// sled reported an error, or panicked, on a database.
@@ -116,14 +131,15 @@ pub enum StoreError {
     Database {
         /// The directory of the database.
         path: PathBuf,
-        /// What was tried, as a verb: "open", "read", "write".
+        /// The failed operation, as a verb: "open", "read", "write".
         doing: &'static str,
-        /// What sled said, or the message of its panic.
+        /// sled's error, or the message of its panic.
         reason: String,
     },
-    /// The journal lost batches that had been answered for.
+    /// The journal lacks batches that had been acknowledged.
     #[error(
-        "{} ends at batch {ends}, but batch {mark} was durable once: answered writes are missing{COPY_THEN_RESTORE}",
+        "{} ends at batch {ends}, but batch {watermark} was durable once: acknowledged writes are \
+         missing{COPY_THEN_RESTORE}",
         path.display()
     )]
     JournalShort {
@@ -131,12 +147,13 @@ pub enum StoreError {
         path: PathBuf,
         /// The last whole batch found.
         ends: BatchNumber,
-        /// The batch that the mark promises.
-        mark: BatchNumber,
+        /// The last durable batch according to the watermark.
+        watermark: BatchNumber,
     },
-    /// A record does not continue its stream. Met on reading it is damage; met on appending, our own mistake.
+    /// A record does not continue its stream. On reading it is damage; on appending, a bug.
     #[error(
-        "{} batch {batch}: {stream} goes on with record {found} of epoch {epoch}, where record {expected} belongs{COPY_THEN_RESTORE}",
+        "{} batch {batch}: {stream} continues with record {found} of epoch {epoch}, where record \
+         {expected} belongs{COPY_THEN_RESTORE}",
         path.display()
     )]
     Gap {
@@ -144,7 +161,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The batch that holds the record.
         batch: BatchNumber,
-        /// Whose record it is.
+        /// The stream of the record.
         stream: Stream,
         /// The sequence that would continue the stream.
         expected: u64,
@@ -154,7 +171,10 @@ pub enum StoreError {
         epoch: u32,
     },
     /// A later release wrote this.
-    #[error("{} has format {format}, this slotbook reads up to {known}; start the release that wrote it", path.display())]
+    #[error(
+        "{} has format {format}, this slotbook reads up to {known}; start the release that wrote it",
+        path.display()
+    )]
     Newer {
         /// The file or database directory concerned.
         path: PathBuf,
@@ -163,26 +183,30 @@ pub enum StoreError {
         /// The newest format this release reads.
         known: u16,
     },
-    /// An earlier append failed, so nobody can say what the disk holds: only a restart can.
-    #[error("the journal in {} refuses writes since an earlier one failed; restart to recover what is on disk", path.display())]
+    /// An earlier append failed, so the content of the disk is unknown until the next recovery.
+    #[error(
+        "the journal in {} refuses writes since an earlier one failed; restart to recover what is \
+         on disk",
+        path.display()
+    )]
     Poisoned {
         /// The directory of the journal.
         path: PathBuf,
     },
-    /// Whoever rebuilds the state could not read the bytes of a snapshot or record. The store adds the place.
+    /// The visitor of a recovery cannot decode a snapshot or record. The store adds the place.
     #[error("not understood: {what}")]
     Rejected {
-        /// What was wrong with the bytes.
+        /// The reason why the bytes do not decode.
         what: String,
     },
 }
 
 /// A place within a file of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DamageLocation {
     /// The file as a whole.
     Whole,
-    /// The entry that says what a database is.
+    /// The entry that identifies a database.
     Header,
     /// A batch of the journal.
     Batch(BatchNumber),
@@ -190,21 +214,21 @@ pub enum Place {
     Record {
         /// The batch that holds it.
         batch: BatchNumber,
-        /// Whose record it is.
+        /// The stream of the record.
         stream: Stream,
         /// Its sequence in that stream.
         sequence: u64,
     },
-    /// A snapshot, at one of its values; value 0 is its head.
+    /// A snapshot, at one of its values; value 0 is its header.
     Snapshot {
-        /// Whose snapshot it is.
+        /// The stream of the snapshot.
         stream: Stream,
         /// Index of the value in sled.
         value: u32,
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DamageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole => f.write_str("its content"),
@@ -221,8 +245,8 @@ impl fmt::Display for Place {
 }
 
 impl StoreError {
-    /// Turns an operating system's error into one that names `path`; made for `map_err`.
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Returns a conversion of an operating system's error that names `path`, for `map_err`.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| {
             if source.kind() == io::ErrorKind::PermissionDenied {
@@ -232,25 +256,26 @@ impl StoreError {
         }
     }
 
-    /// Damage of `path` at `place`.
-    pub(super) fn damaged(path: &Path, place: Place, what: impl Into<String>) -> Self {
+    /// Reports damage of `path` at `place`.
+    pub(crate) fn damaged(path: &Path, place: DamageLocation, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), place, what: what.into() }
     }
 
-    /// What is wrong, without what to do about it: for a check, which has been done.
+    /// Returns the message without the advice: for the report of a check.
     #[must_use]
     pub fn finding(&self) -> String {
-        let said = self.to_string();
-        let advice = [COPY_THEN_CHECK, COPY_THEN_RESTORE];
-        advice
-            .iter()
-            .find_map(|advice| said.strip_suffix(advice))
-            .map_or(said.clone(), str::to_owned)
+        let message = self.to_string();
+        for advice in [COPY_THEN_CHECK, COPY_THEN_RESTORE] {
+            if let Some(finding) = message.strip_suffix(advice) {
+                return finding.to_owned();
+            }
+        }
+        message
     }
 
-    /// The same error, of the file in `to` of which the one in `from` is a copy.
+    /// Replaces a path in the copy `copy` by that of its original in `original`.
     #[must_use]
-    pub fn of_original(mut self, from: &Path, to: &Path) -> Self {
+    pub fn with_original_path(mut self, copy: &Path, original: &Path) -> Self {
         match &mut self {
             Self::Io { path, .. }
             | Self::Denied { path, .. }
@@ -260,18 +285,18 @@ impl StoreError {
             | Self::Gap { path, .. }
             | Self::Newer { path, .. }
             | Self::Poisoned { path } => {
-                if let Ok(within) = path.strip_prefix(from) {
-                    *path = to.join(within);
+                if let Ok(within) = path.strip_prefix(copy) {
+                    *path = original.join(within);
                 }
             }
-            Self::OfAnother { directory, .. }
+            Self::ForeignOwner { directory, .. }
             | Self::Locked { directory, .. }
             | Self::Empty { directory }
             | Self::Occupied { directory }
             | Self::Foreign { directory, .. }
             | Self::NoRoom { directory } => {
-                if directory == from {
-                    to.clone_into(directory);
+                if directory == copy {
+                    original.clone_into(directory);
                 }
             }
             Self::Rejected { .. } => {}
@@ -279,14 +304,14 @@ impl StoreError {
         self
     }
 
-    /// What a visitor says of bytes it cannot make sense of; the store adds the place.
+    /// Reports bytes that a recovery visitor cannot decode. The store adds the place.
     #[must_use]
     pub fn rejected(what: impl Into<String>) -> Self {
         Self::Rejected { what: what.into() }
     }
 
-    /// Gives a visitor's [`StoreError::Rejected`] the path and place it could not know; other errors stay as they are.
-    pub(super) fn located(self, path: &Path, place: Place) -> Self {
+    /// Adds path and place to a visitor's [`StoreError::Rejected`]. Other errors stay unchanged.
+    pub(crate) fn located(self, path: &Path, place: DamageLocation) -> Self {
         if let Self::Rejected { what } = self { Self::damaged(path, place, what) } else { self }
     }
 }

@@ -1,7 +1,8 @@
-//! Files and directories: made durable, locked, and read from the disk rather than from memory.
+//! File operations: durable names and contents, the directory lock, and reads that bypass the page
+//! cache.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -9,45 +10,42 @@ use rustix::fs::{Advice, FlockOperation};
 
 use crate::store::error::StoreError;
 
-/// The right to a data directory, held until dropped or until the process ends.
+/// Exclusive lock on a data directory, held until dropped or until the process ends.
 #[derive(Debug)]
-pub(super) struct DirectoryLock {
-    /// Carries the flock; the kernel releases it with the descriptor, however the process ends.
+pub(crate) struct DirectoryLock {
+    /// Carries the flock. The kernel releases it with the descriptor, however the process ends.
     _file: File,
 }
 
 impl DirectoryLock {
-    /// Takes the file `lock` of `directory`.
+    /// Locks the file `lock` of `directory` and writes the process id into it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Locked`] while another holds it; [`StoreError::OfAnother`] to root in another user's directory.
-    pub(super) fn take(directory: &Path) -> Result<Self, StoreError> {
-        let whose = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
-        if rustix::process::geteuid().is_root() && whose.uid() != 0 {
-            let (owner, group) = (whose.uid(), whose.gid());
-            return Err(StoreError::OfAnother { directory: directory.to_owned(), owner, group });
+    /// [`StoreError::Locked`] while another process holds it. [`StoreError::ForeignOwner`] when
+    /// root runs in another user's directory.
+    pub(crate) fn acquire(directory: &Path) -> Result<Self, StoreError> {
+        let metadata = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
+        if rustix::process::geteuid().is_root() && metadata.uid() != 0 {
+            let (owner, group) = (metadata.uid(), metadata.gid());
+            return Err(StoreError::ForeignOwner { directory: directory.to_owned(), owner, group });
         }
         let path = directory.join("lock");
-        let mut file = loop {
-            let file = Self::lock(directory, &path)?;
-            // A creation that failed may have taken the file away just before it let go of it: then it locks nothing.
+        loop {
+            let mut file = Self::lock_file(directory, &path)?;
             let held = file.metadata().map_err(StoreError::io("look at", &path))?;
-            if found(&path)?
-                .is_some_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino()))
-            {
-                break file;
+            // A failed creation may have removed the file just before it released the lock. A lock
+            // on a removed file excludes no process, so the name must still lead to this file.
+            let Some(named) = find_metadata(&path)? else { continue };
+            if (named.dev(), named.ino()) == (held.dev(), held.ino()) {
+                write_process_id(&mut file).map_err(StoreError::io("write", &path))?;
+                return Ok(Self { _file: file });
             }
-        };
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(StoreError::io("write", &path))?;
-        Ok(Self { _file: file })
+        }
     }
 
-    /// Opens and locks the file.
-    fn lock(directory: &Path, path: &Path) -> Result<File, StoreError> {
+    /// Opens the file and takes its flock.
+    fn lock_file(directory: &Path, path: &Path) -> Result<File, StoreError> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -59,8 +57,10 @@ impl DirectoryLock {
             Ok(()) => Ok(file),
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let mut holder = String::new();
-                let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
-                let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
+                if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
+                    "unknown".clone_into(&mut holder);
+                }
+                let holder = holder.trim().to_owned();
                 Err(StoreError::Locked { directory: directory.to_owned(), holder })
             }
             Err(error) => Err(StoreError::io("lock", path)(error.into())),
@@ -68,14 +68,20 @@ impl DirectoryLock {
     }
 }
 
-/// What stands at `path`; `None` where nothing does.
+fn write_process_id(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+/// Returns the metadata of `path`; `None` where nothing has that name.
 ///
 /// # Errors
 ///
-/// Where it cannot be said.
-pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
+/// When the operating system cannot tell.
+pub(crate) fn find_metadata(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::metadata(path) {
-        Ok(found) => Ok(Some(found)),
+        Ok(metadata) => Ok(Some(metadata)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -84,19 +90,18 @@ pub(super) fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
 }
 
 /// Makes the names in `directory` durable.
-pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
-    File::open(directory)
-        .and_then(|file| file.sync_all())
-        .map_err(StoreError::io("sync", directory))
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    sync_file(directory)
 }
 
 /// Makes the content of one file durable.
-pub(super) fn sync_file(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(StoreError::io("sync", path))
+pub(crate) fn sync_file(path: &Path) -> Result<(), StoreError> {
+    let file = File::open(path).map_err(StoreError::io("sync", path))?;
+    file.sync_all().map_err(StoreError::io("sync", path))
 }
 
-/// Makes `directory` and its missing parents, durably; what is made is its owner's alone.
-pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
+/// Creates `directory` and its missing parents, durably, with access for their owner only.
+pub(crate) fn create_directory(directory: &Path) -> Result<(), StoreError> {
     if directory.is_dir() {
         return Ok(());
     }
@@ -111,66 +116,65 @@ pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
     sync_directory(parent)
 }
 
-/// Writes `bytes` as `name` in `directory` so that the file holds the old content or the new, never less.
-pub(super) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+/// Replaces the file `name` in `directory` atomically and durably: after a crash it holds the old
+/// content or all of `bytes`.
+pub(crate) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let temporary = directory.join(format!("{name}.new"));
     let path = directory.join(name);
     let mut file = File::create(&temporary).map_err(StoreError::io("create", &temporary))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(StoreError::io("write", &temporary))?;
+    file.write_all(bytes).map_err(StoreError::io("write", &temporary))?;
+    file.sync_all().map_err(StoreError::io("write", &temporary))?;
     fs::rename(&temporary, &path).map_err(StoreError::io("rename", &temporary))?;
     sync_directory(directory)
 }
 
-/// The paths in `directory`, in order of their names.
-pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut paths = fs::read_dir(directory)
-        .and_then(|entries| {
-            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()
-        })
-        .map_err(StoreError::io("list", directory))?;
+/// Returns the paths in `directory`, in order of their names.
+pub(crate) fn list_paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).map_err(StoreError::io("list", directory))? {
+        paths.push(entry.map_err(StoreError::io("list", directory))?.path());
+    }
     paths.sort();
     Ok(paths)
 }
 
-/// Bytes of the files in `directory`, as far as they are there.
-pub(super) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
+/// Returns the bytes of the files directly in `directory`.
+pub(crate) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
     let mut bytes = 0;
-    for path in entries(directory)? {
-        let found = fs::metadata(&path).map_err(StoreError::io("look at", &path));
-        match found {
-            Ok(found) => bytes += if found.is_file() { found.len() } else { 0 },
+    for path in list_paths(directory)? {
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => bytes += metadata.len(),
+            Ok(_) => {}
             // sled removes files of its own while it works.
-            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("look at", &path)(error)),
         }
     }
     Ok(bytes)
 }
 
-/// Bytes that may still be written to the disk that `directory` lies on, by others than root too.
+/// Returns the free bytes of the disk that holds `directory`, without those reserved for root.
 ///
 /// # Errors
 ///
-/// When the operating system does not say.
+/// When the operating system does not report the free space.
 pub fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
-    let found = rustix::fs::statvfs(directory);
-    let found = found
-        .map_err(|error| StoreError::io("ask for the free space of", directory)(error.into()))?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    match rustix::fs::statvfs(directory) {
+        Ok(disk) => Ok(disk.f_bavail.saturating_mul(disk.f_frsize)),
+        Err(error) => Err(StoreError::io("ask for the free space of", directory)(error.into())),
+    }
 }
 
-/// Makes the next reads of the files in `directory` come from the disk.
+/// Drops the files in `directory` from the page cache, so that the next reads come from the disk.
 ///
-/// After a failed write the kernel may hold in memory what the disk has not, and call it written. A recovery that read
-/// it would answer for what the next power cut takes away.
+/// After a failed write the page cache may hold bytes that the disk does not have. A recovery that
+/// read them would acknowledge records that the next power cut removes.
 ///
 /// # Errors
 ///
-/// When what is still unwritten cannot be written now.
-pub(super) fn forget_cached(directory: &Path) -> Result<(), StoreError> {
-    for path in entries(directory)? {
+/// When bytes that are still unwritten cannot be written now.
+pub(crate) fn drop_page_cache(directory: &Path) -> Result<(), StoreError> {
+    for path in list_paths(directory)? {
         if !path.is_file() {
             continue;
         }
@@ -182,8 +186,11 @@ pub(super) fn forget_cached(directory: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes a directory and all in it, durably.
-pub(super) fn remove_directory(path: &Path) -> Result<(), StoreError> {
+/// Removes a directory with its content, durably.
+pub(crate) fn remove_directory(path: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
-    path.parent().map_or(Ok(()), sync_directory)
+    match path.parent() {
+        Some(parent) => sync_directory(parent),
+        None => Ok(()),
+    }
 }

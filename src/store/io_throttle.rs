@@ -1,4 +1,5 @@
-//! Bulk work in small pieces, with a rest after each: who needs the disk or a processor waits for one piece at most.
+//! Throttle for bulk I/O: work in small chunks with a pause after each, so that other work waits
+//! for one chunk at most.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,63 +7,69 @@ use std::path::Path;
 use std::time::{Duration, Instant as Stopwatch};
 
 use crate::store::error::StoreError;
-use crate::store::files::entries;
+use crate::store::files::list_paths;
 
-/// Bytes of a piece.
-pub(super) const PIECE_BYTES: usize = 256 << 10;
+/// Bytes between two pauses.
+pub(crate) const THROTTLED_BYTES: usize = 256 << 10;
 
-/// How far a piece has come.
-pub(super) struct IoThrottle {
-    /// When it began.
+/// Progress since the last pause.
+pub(crate) struct IoThrottle {
+    /// Start of the current chunk of work.
     began: Stopwatch,
-    /// Bytes of it that are done.
+    /// Bytes processed since then.
     bytes: usize,
 }
 
 impl IoThrottle {
-    /// At the beginning of a piece.
-    pub(super) fn new() -> Self {
+    /// Begins a chunk of work.
+    pub(crate) fn new() -> Self {
         Self { began: Stopwatch::now(), bytes: 0 }
     }
 
-    /// Notes bytes that are done, and rests where they complete the piece.
-    pub(super) fn go(&mut self, bytes: usize) {
+    /// Adds processed bytes, and pauses after [`THROTTLED_BYTES`].
+    pub(crate) fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
-        if self.bytes >= PIECE_BYTES {
-            self.rest();
+        if self.bytes >= THROTTLED_BYTES {
+            self.pause();
         }
     }
 
-    /// Ends the piece: leaves disk and processor to others for as long as it took.
-    pub(super) fn rest(&mut self) {
-        pause(self.began.elapsed());
+    /// Pauses for as long as the current chunk of work took.
+    pub(crate) fn pause(&mut self) {
+        park_for(self.began.elapsed());
         *self = Self::new();
     }
 }
 
-fn pause(length: Duration) {
+fn park_for(length: Duration) {
     let until = Stopwatch::now() + length;
-    while let Some(rest) =
-        until.checked_duration_since(Stopwatch::now()).filter(|rest| !rest.is_zero())
-    {
+    loop {
+        let rest = until.saturating_duration_since(Stopwatch::now());
+        if rest.is_zero() {
+            return;
+        }
+        // It may wake early, so the rest is computed again.
         std::thread::park_timeout(rest);
     }
 }
 
-/// Reads the files in `directory` piece by piece into the operating system's memory, so that who reads all of them at
-/// once right after takes little of the disk's time.
+/// Reads the files in `directory` into the page cache, throttled. A full read right after it then
+/// takes little disk time.
 ///
 /// # Errors
 ///
 /// When a file cannot be read.
-pub(super) fn read_ahead(directory: &Path, pace: &mut IoThrottle) -> Result<(), StoreError> {
-    let mut piece = vec![0; PIECE_BYTES];
-    for path in entries(directory)?.into_iter().filter(|path| path.is_file()) {
+pub(crate) fn read_ahead(directory: &Path, throttle: &mut IoThrottle) -> Result<(), StoreError> {
+    let mut buffer = vec![0; THROTTLED_BYTES];
+    for path in list_paths(directory)? {
+        if !path.is_file() {
+            continue;
+        }
         let mut file = File::open(&path).map_err(StoreError::io("open", &path))?;
         loop {
-            match file.read(&mut piece).map_err(StoreError::io("read", &path))? {
+            match file.read(&mut buffer).map_err(StoreError::io("read", &path))? {
                 0 => break,
-                read => pace.go(read),
+                read => throttle.add_bytes(read),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The journal: batches of records, each on disk before anybody is answered for it.
+//! The journal: batches of records, each durable before its answers are sent. Reference 8.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,81 +8,104 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{self, chunk_key};
 use crate::store::codec::{self, STORE_FORMAT};
-use crate::store::compaction::{Generations, NextJournal, Turned};
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
-use crate::store::error::{Place, StoreError};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
+use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, sync_directory};
-use crate::store::record::{BatchNumber, Positions, Record};
+use crate::store::generation::Generation;
+use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
+use crate::store::replay::advance_all;
 
-/// Where records go to become durable. One writer; one batch at a time.
+/// A write-ahead log. It has one writer, which appends one batch at a time.
 pub trait Log: Send {
-    /// Writes `records` as one batch, all or none, and returns when it is on disk. Each record is the next of its
-    /// stream.
+    /// Writes `records` as one batch, all or none, and returns when it is durable. Each record is
+    /// the next of its stream.
     ///
     /// # Errors
     ///
-    /// After any error nobody knows what the disk holds, so every later call is refused with
-    /// [`StoreError::Poisoned`]: the process is to end, and recovery reads what is there.
+    /// After any error the content of the disk is unknown, so every later call fails with
+    /// [`StoreError::Poisoned`]. The process must end, and recovery reads the disk.
     ///
     /// # Panics
     ///
-    /// Without records: an empty batch would be a sync that nobody needs.
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError>;
+    /// Without records: an empty batch would cost a sync for nothing.
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError>;
 
-    /// Makes the note of how far the journal is durable survive a power cut; to be called each second. It does nothing
-    /// when nothing was appended since.
+    /// Makes the watermark survive a power cut; to be called each second. It does nothing when
+    /// nothing was appended since the last call.
     ///
     /// # Errors
     ///
     /// As for [`Log::append`].
-    fn sync_mark(&mut self) -> Result<(), StoreError>;
+    fn sync_watermark(&mut self) -> Result<(), StoreError>;
 
-    /// Goes on in the next journal, which is on disk already: every later batch goes there.
+    /// Continues in the next journal, which is on disk already: every later batch goes there.
     ///
     /// # Errors
     ///
-    /// As for [`Log::append`]. A log that keeps one journal only refuses, and goes on in it.
-    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
+    /// As for [`Log::append`]. A log with a single journal refuses, and continues in it.
+    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
         drop(next);
         Err(StoreError::rejected("this log has one journal only"))
     }
 
-    /// Ends the journal on purpose, so that the next start trusts the operating system's memory.
+    /// Marks the end of the journal as clean, so that the next start trusts the page cache.
     ///
     /// # Errors
     ///
-    /// When the last notes cannot be written, or an earlier append failed. What was appended is durable all the same.
+    /// When the watermark cannot be written, or an earlier append failed. All appended batches are
+    /// durable all the same.
     fn close(self) -> Result<(), StoreError>
     where
         Self: Sized;
 }
 
-/// What a database of batches is: its entry (0, 0), before all batches.
+/// Identity of a journal database: its entry (0, 0), before all batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JournalHeader {
+pub(crate) struct JournalHeader {
     format: u16,
     /// The generation it belongs to.
     generation: u64,
-    /// The number of its first batch; 0 where it was made before that was known, to go on wherever the journal before
-    /// it ends.
-    pub(super) first_batch: u64,
+    /// The number of its first batch. 0 when the journal was made before that number was known: it
+    /// then continues after the last batch of the journal before it.
+    pub(crate) first_batch: u64,
 }
 
-/// Makes the empty journal `path`: it has its name only when it is whole and on disk.
-pub(super) fn create(
+/// An empty journal that appends can continue in.
+#[derive(Debug)]
+pub struct NextJournal {
+    pub(crate) generation: Generation,
+    pub(crate) database: Database,
+}
+
+/// Result of [`Log::rotate`]: the new journal's generation, and the journal that ended.
+#[derive(Debug)]
+pub struct JournalRotation {
+    /// Generation of the new journal.
+    pub(crate) generation: Generation,
+    /// The first batch of the new journal.
+    pub(crate) first_batch: BatchNumber,
+    /// The journal that ended, still open: closing it takes a while.
+    pub(crate) ended: Database,
+}
+
+/// Creates the empty journal `path`. It gets its name only when it is complete and durable.
+pub(crate) fn create_journal(
     path: &Path,
     generation: u64,
     first_batch: Option<BatchNumber>,
 ) -> Result<(), StoreError> {
-    let unborn = path.with_extension("new");
-    let mut database = Database::create(&unborn)?;
+    let unfinished = path.with_extension("new");
+    let mut database = Database::create(&unfinished)?;
     let first_batch = first_batch.map_or(0, |batch| batch.0);
     let header = JournalHeader { format: STORE_FORMAT, generation, first_batch };
-    database.write([(header_key(), Some(codec::encode_sealed(&header)))])?;
+    database.write([(header_key(), Some(codec::encode_with_checksum(&header)))])?;
     database.close()?;
-    fs::rename(&unborn, path).map_err(StoreError::io("rename", &unborn))?;
-    path.parent().map_or(Ok(()), sync_directory)
+    fs::rename(&unfinished, path).map_err(StoreError::io("rename", &unfinished))?;
+    match path.parent() {
+        Some(parent) => sync_directory(parent),
+        None => Ok(()),
+    }
 }
 
 /// Reads the header of the journal in `database`.
@@ -90,24 +113,28 @@ pub(super) fn create(
 /// # Errors
 ///
 /// [`StoreError::Damaged`] without a header, or with that of another generation.
-pub(super) fn header(database: &Database, generation: u64) -> Result<JournalHeader, StoreError> {
-    let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
-    let bytes =
-        database.value(&header_key())?.ok_or_else(|| damaged("there is none".to_owned()))?;
-    let header: JournalHeader =
-        codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
+pub(crate) fn read_header(
+    database: &Database,
+    generation: u64,
+) -> Result<JournalHeader, StoreError> {
+    let damaged = |what: &str| StoreError::damaged(database.path(), DamageLocation::Header, what);
+    let Some(bytes) = database.value(&header_key())? else { return Err(damaged("it is missing")) };
+    let header: JournalHeader = match codec::decode_with_checksum(&bytes) {
+        Ok(header) => header,
+        Err(error) => return Err(damaged(&error.to_string())),
+    };
     if header.format > STORE_FORMAT {
         let path = database.path().to_owned();
         return Err(StoreError::Newer { path, format: header.format, known: STORE_FORMAT });
     }
     if header.generation != generation {
-        return Err(damaged(format!("it names generation {}", header.generation)));
+        return Err(damaged(&format!("it names generation {}", header.generation)));
     }
     Ok(header)
 }
 
-/// The key of the header: batch 0 does not exist.
-pub(super) fn header_key() -> Vec<u8> {
+/// Returns the key of the header: batch 0 does not exist.
+pub(crate) fn header_key() -> Vec<u8> {
     chunk_key(BatchNumber(0), 0).to_vec()
 }
 
@@ -115,19 +142,19 @@ pub(super) fn header_key() -> Vec<u8> {
 #[derive(Debug)]
 pub struct SledLog {
     /// The data directory.
-    pub(super) directory: PathBuf,
-    /// Keeps every other process out for as long as we may write.
-    pub(super) lock: Arc<DirectoryLock>,
-    /// The journal that batches go to: the newest.
-    pub(super) journal: Database,
-    /// Never ahead of what is on disk.
-    pub(super) mark: DurableWatermark,
-    /// Where each stream stands, counting what is on disk only; keeps a gap from ever being written.
-    pub(super) positions: Positions,
+    pub(crate) directory: PathBuf,
+    /// Excludes every other process while this one may write.
+    pub(crate) lock: Arc<DirectoryLock>,
+    /// The newest journal, which receives the batches.
+    pub(crate) journal: Database,
+    /// Never ahead of what is on disk: it is moved after the sync of each batch.
+    pub(crate) watermark: DurableWatermark,
+    /// Positions of the streams on disk. They prevent the write of a gap.
+    pub(crate) positions: StreamPositions,
     /// The last batch on disk.
-    pub(super) last: BatchNumber,
-    /// Set before each step and reset after it succeeded; once it stays set it is for good.
-    pub(super) poisoned: bool,
+    pub(crate) last: BatchNumber,
+    /// Set before each step and reset after its success. A failed step leaves it set for good.
+    pub(crate) poisoned: bool,
 }
 
 impl SledLog {
@@ -137,30 +164,21 @@ impl SledLog {
         self.last
     }
 
-    /// The way to make new generations while this log is being written.
-    ///
-    /// # Errors
-    ///
-    /// When the data directory cannot be read.
-    pub fn generations(&self) -> Result<Generations, StoreError> {
-        Generations::of(&self.directory, Arc::clone(&self.lock))
-    }
-
-    fn append_unguarded(
+    fn append_batch(
         &mut self,
         number: BatchNumber,
-        records: &[Record],
+        records: &[JournalRecord],
     ) -> Result<(), StoreError> {
         advance_all(&mut self.positions, self.journal.path(), number, records)?;
-        let encoded = batch::encode(number, records);
+        let encoded = batch::encode_batch(number, records);
         let chunks = (0..).zip(encoded.chunks);
         self.journal
             .write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
-        self.mark.put(Marked { batch: number, crc: encoded.crc, clean: false })
+        self.watermark.write(Watermark { batch: number, crc: encoded.crc, clean: false })
     }
 
     /// Runs `step` unless an earlier one failed.
-    fn step<T>(
+    fn run_step<T>(
         &mut self,
         step: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -175,55 +193,33 @@ impl SledLog {
 }
 
 impl Log for SledLog {
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         assert!(!records.is_empty(), "a batch has records");
         let number = self.last.next();
-        self.step(|log| log.append_unguarded(number, records))?;
+        self.run_step(|log| log.append_batch(number, records))?;
         self.last = number;
         Ok(number)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.step(|log| log.mark.sync())
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        self.run_step(|log| log.watermark.sync())
     }
 
-    fn turn(&mut self, next: NextJournal) -> Result<Turned, StoreError> {
-        self.step(|log| {
+    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+        self.run_step(|log| {
             let first_batch = log.last.next();
-            let (generation, journal) = next.into_parts();
-            let ended = std::mem::replace(&mut log.journal, journal);
-            Ok(Turned::new(generation, first_batch, ended))
+            let NextJournal { generation, database } = next;
+            let ended = std::mem::replace(&mut log.journal, database);
+            Ok(JournalRotation { generation, first_batch, ended })
         })
     }
 
     fn close(mut self) -> Result<(), StoreError> {
-        self.step(|log| {
-            log.mark.sync()?;
-            log.mark.put(Marked { clean: true, ..log.mark.marked() })?;
-            log.mark.sync()
+        self.run_step(|log| {
+            log.watermark.sync()?;
+            log.watermark.write(Watermark { clean: true, ..log.watermark.current() })?;
+            log.watermark.sync()
         })?;
         self.journal.close()
     }
-}
-
-/// Moves every record's stream to it.
-///
-/// # Errors
-///
-/// [`StoreError::Gap`] at the first record that does not continue its stream.
-pub(super) fn advance_all(
-    positions: &mut Positions,
-    path: &Path,
-    batch: BatchNumber,
-    records: &[Record],
-) -> Result<(), StoreError> {
-    records.iter().try_for_each(|record| {
-        positions.advance(record).map(|_| ()).map_err(|expected| gap(path, batch, record, expected))
-    })
-}
-
-/// The error for a record where `expected` belongs.
-pub(super) fn gap(path: &Path, batch: BatchNumber, record: &Record, expected: u64) -> StoreError {
-    let Record { stream, epoch, sequence, .. } = *record;
-    StoreError::Gap { path: path.to_owned(), batch, stream, expected, found: sequence, epoch }
 }

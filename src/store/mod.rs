@@ -1,20 +1,28 @@
-//! Bytes that survive: a journal of records, snapshots of streams, and the recovery of both.
+//! The store: a journal of records, snapshots of streams, and the recovery of both. Reference 8.
 //!
-//! The store knows streams (the directory, each group), their records by number, and nothing of what they say. It is
-//! read once, by [`Store::open`] and [`Store::recover`], then only written, through [`Log`]:
+//! The store knows streams (the directory, each group) and numbered records, but not their content.
+//! [`Store::open`] and [`Store::recover`] read it once. Then it is only written, through [`Log`]:
 //!
 //! ```
-//! use slotbook::store::{BatchNumber, Frames, Log, NewGeneration, Position, Record, Store, StoreError, Stream, Visitor};
+//! use slotbook::store::{
+//!     BatchNumber, Frames, JournalRecord, Log, NewGeneration, Position, RecoveryVisitor, Store,
+//!     StoreError, Stream,
+//! };
 //!
 //! #[derive(Default)]
-//! struct Seen(Vec<Record>);
+//! struct CollectRecords(Vec<JournalRecord>);
 //!
-//! impl Visitor for Seen {
-//!     fn snapshot(&mut self, _: Stream, _: Position, frames: &mut Frames<'_, '_>) -> Result<(), StoreError> {
+//! impl RecoveryVisitor for CollectRecords {
+//!     fn snapshot(
+//!         &mut self,
+//!         _: Stream,
+//!         _: Position,
+//!         frames: &mut Frames<'_, '_>,
+//!     ) -> Result<(), StoreError> {
 //!         while frames.next()?.is_some() {}
 //!         Ok(())
 //!     }
-//!     fn record(&mut self, _: BatchNumber, record: Record) -> Result<(), StoreError> {
+//!     fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
 //!         self.0.push(record);
 //!         Ok(())
 //!     }
@@ -22,15 +30,15 @@
 //!
 //! let directory = tempfile::tempdir()?;
 //! let store = NewGeneration::create(directory.path())?.publish()?;
-//! let mut log = store.recover(&mut Seen::default())?.into_log()?;
-//! let record = Record::new(Stream::Directory, 0, 1, b"a key was added".to_vec());
+//! let mut log = store.recover(&mut CollectRecords::default())?.into_log()?;
+//! let record = JournalRecord::new(Stream::Directory, 0, 1, b"a key was added".to_vec());
 //! assert_eq!(log.append(std::slice::from_ref(&record))?, BatchNumber(1));
 //! log.close()?;
 //!
-//! let mut seen = Seen::default();
-//! let recovered = Store::open(directory.path())?.recover(&mut seen)?;
+//! let mut visitor = CollectRecords::default();
+//! let recovered = Store::open(directory.path())?.recover(&mut visitor)?;
 //! assert!(recovered.report().clean);
-//! assert_eq!(seen.0, [record]);
+//! assert_eq!(visitor.0, [record]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -55,14 +63,14 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
-pub use compaction::{Compaction, Generations, NextJournal, Sizes, Turned, sizes};
-pub use copy::{Copied, copy_to_read};
+pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
+pub use copy::{StoreCopy, copy_store};
 pub use creation::NewGeneration;
-pub use error::{Place, StoreError};
+pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
-pub use journal::{Log, SledLog};
-pub use record::{BatchNumber, Position, Record, Stream};
-pub use recovery::{Recovered, Report, Store, Visitor};
-pub use replay::Cut;
-pub use simulated::{Fault, SimulatedDisk, SimulatedLog, Tail};
+pub use journal::{JournalRotation, Log, NextJournal, SledLog};
+pub use record::{BatchNumber, JournalRecord, Position, Stream};
+pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
+pub use replay::TornBatch;
+pub use simulated::{InjectedFault, SimulatedDisk, SimulatedLog, Tail};
 pub use snapshot::{Frames, SnapshotWriter};

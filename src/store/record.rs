@@ -1,13 +1,12 @@
-//! What the journal holds: records, each the next of its stream, in numbered batches.
+//! Records of the journal: each is the next event of its stream, in numbered batches.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::domain::records::ids::GroupId;
-
 use crate::store::codec::RECORD_FORMAT;
 
-/// Whose history a record continues.
+/// A sequence of records with its own numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// The directory: keys, professionals, the list of groups.
@@ -17,16 +16,16 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Its number on disk: 0 for the directory, else the group's id, so that the directory is read first.
-    pub(super) const fn number(self) -> u64 {
+    /// Its number on disk: 0 for the directory, else the group's id. So the directory sorts first.
+    pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Directory => 0,
             Self::Group(group) => group.number(),
         }
     }
 
-    /// The stream of that number on disk, or `None` where no group can have that id.
-    pub(super) fn from_number(number: u64) -> Option<Self> {
+    /// Returns the stream of that number on disk; `None` where no group can have that id.
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
         if number == 0 { Some(Self::Directory) } else { GroupId::new(number).map(Self::Group) }
     }
 }
@@ -40,7 +39,7 @@ impl fmt::Display for Stream {
     }
 }
 
-/// Number of a batch, contiguous over the life of the store. The first batch is 1; 0 stands before it.
+/// Number of a batch, contiguous over the life of the store. The first batch is 1; 0 means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchNumber(pub u64);
 
@@ -60,28 +59,28 @@ impl fmt::Display for BatchNumber {
 
 /// One event of one stream, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct JournalRecord {
     /// Format of `bytes`: [`RECORD_FORMAT`] when written by this release.
     pub format: u16,
-    /// Whose event it is.
+    /// The stream that the event belongs to.
     pub stream: Stream,
-    /// Under which ownership of the stream it was written; never falls within a stream.
+    /// Ownership of the stream under which it was written. It never falls within a stream.
     pub epoch: u32,
-    /// Place in the stream, contiguous from 1.
+    /// Number in the stream, contiguous from 1.
     pub sequence: u64,
     /// The event, encoded.
     pub bytes: Vec<u8>,
 }
 
-impl Record {
-    /// A record in the format this release writes.
+impl JournalRecord {
+    /// Makes a record in the format that this release writes.
     #[must_use]
     pub const fn new(stream: Stream, epoch: u32, sequence: u64, bytes: Vec<u8>) -> Self {
         Self { format: RECORD_FORMAT, stream, epoch, sequence, bytes }
     }
 }
 
-/// How far a stream has come.
+/// The last record of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Epoch of the last record.
@@ -90,69 +89,69 @@ pub struct Position {
     pub sequence: u64,
 }
 
-/// Where each stream stands, to tell whether a record continues it.
+/// StreamPositions of all streams. They decide whether a record continues its stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Positions {
+pub(crate) struct StreamPositions {
     /// Streams that have a snapshot or a record. Entries are never removed.
-    streams: BTreeMap<Stream, Reached>,
+    streams: BTreeMap<Stream, StreamProgress>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Reached {
-    /// Where the stream's snapshot stands; the beginning without one.
+struct StreamProgress {
+    /// Position of the stream's snapshot; the default without a snapshot.
     snapshot: Position,
-    /// The last record met in a journal. Before the first, a journal may begin anywhere that leaves no gap to the
-    /// snapshot.
+    /// The last record read from a journal; `None` before the first. The first record may have any
+    /// sequence that leaves no gap after the snapshot.
     journal: Option<Position>,
 }
 
-/// A record that continues its stream.
+/// Relation of a record to the snapshot of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Continues {
-    /// Past the snapshot.
-    Anew,
-    /// The snapshot holds it already.
+pub(crate) enum RecordCoverage {
+    /// The record comes after the snapshot.
+    AfterSnapshot,
+    /// The snapshot includes the record already.
     InSnapshot,
 }
 
-impl Positions {
+impl StreamPositions {
     /// Notes a snapshot, before any record of its stream.
-    pub(super) fn snapshot(&mut self, stream: Stream, position: Position) {
-        self.streams.insert(stream, Reached { snapshot: position, journal: None });
+    pub(crate) fn note_snapshot(&mut self, stream: Stream, position: Position) {
+        self.streams.insert(stream, StreamProgress { snapshot: position, journal: None });
     }
 
-    /// Moves the record's stream to the record.
+    /// Advances the record's stream to the record.
     ///
     /// # Errors
     ///
-    /// The sequence that belongs there, when the record is not the next of its stream or its epoch falls.
-    pub(super) fn advance(&mut self, record: &Record) -> Result<Continues, u64> {
-        let reached = self.streams.entry(record.stream).or_default();
-        let snapshot = reached.snapshot;
+    /// The expected sequence, when the record is not the next of its stream or its epoch falls.
+    pub(crate) fn advance(&mut self, record: &JournalRecord) -> Result<RecordCoverage, u64> {
+        let progress = self.streams.entry(record.stream).or_default();
+        let snapshot = progress.snapshot;
         let in_snapshot = record.sequence <= snapshot.sequence;
-        let follows = match reached.journal {
+        let follows = match progress.journal {
             Some(last) => record.sequence == last.sequence + 1 && record.epoch >= last.epoch,
             None => record.sequence >= 1 && record.sequence <= snapshot.sequence + 1,
         };
         if !follows || (!in_snapshot && record.epoch < snapshot.epoch) {
-            return Err(reached.journal.map_or(snapshot.sequence, |last| last.sequence) + 1);
+            return Err(progress.journal.unwrap_or(snapshot).sequence + 1);
         }
-        reached.journal = Some(Position { epoch: record.epoch, sequence: record.sequence });
-        Ok(if in_snapshot { Continues::InSnapshot } else { Continues::Anew })
+        progress.journal = Some(Position { epoch: record.epoch, sequence: record.sequence });
+        if in_snapshot { Ok(RecordCoverage::InSnapshot) } else { Ok(RecordCoverage::AfterSnapshot) }
     }
 
-    /// Ends the reading of journals: from here on every record must be the very next.
+    /// Ends the reading of journals. From here on every record must be the very next.
     ///
     /// # Errors
     ///
-    /// A stream whose journal breaks off before its snapshot, with the last record found and the snapshot's.
-    pub(super) fn settle(&mut self) -> Result<(), (Stream, u64, u64)> {
-        for (stream, reached) in &mut self.streams {
-            let last = reached.journal.unwrap_or(reached.snapshot);
-            if last.sequence < reached.snapshot.sequence {
-                return Err((*stream, last.sequence, reached.snapshot.sequence));
+    /// A stream whose journal ends before its snapshot, with the last record and the snapshot's.
+    pub(crate) fn end_replay(&mut self) -> Result<(), (Stream, u64, u64)> {
+        for (stream, progress) in &mut self.streams {
+            let last = progress.journal.unwrap_or(progress.snapshot);
+            if last.sequence < progress.snapshot.sequence {
+                return Err((*stream, last.sequence, progress.snapshot.sequence));
             }
-            reached.journal = Some(last);
+            progress.journal = Some(last);
         }
         Ok(())
     }
@@ -162,45 +161,45 @@ impl Positions {
 mod tests {
     use super::*;
 
-    fn record(epoch: u32, sequence: u64) -> Record {
-        Record::new(Stream::Directory, epoch, sequence, Vec::new())
+    fn record(epoch: u32, sequence: u64) -> JournalRecord {
+        JournalRecord::new(Stream::Directory, epoch, sequence, Vec::new())
     }
 
     #[test]
     fn a_stream_begins_at_one_and_leaves_no_gap() {
-        let mut positions = Positions::default();
+        let mut positions = StreamPositions::default();
         assert_eq!(positions.advance(&record(0, 2)), Err(1));
         assert_eq!(positions.advance(&record(0, 0)), Err(1));
-        assert_eq!(positions.advance(&record(0, 1)), Ok(Continues::Anew));
+        assert_eq!(positions.advance(&record(0, 1)), Ok(RecordCoverage::AfterSnapshot));
         assert_eq!(positions.advance(&record(0, 1)), Err(2));
         assert_eq!(positions.advance(&record(0, 3)), Err(2));
-        assert_eq!(positions.advance(&record(4, 2)), Ok(Continues::Anew));
+        assert_eq!(positions.advance(&record(4, 2)), Ok(RecordCoverage::AfterSnapshot));
         assert_eq!(
             positions.advance(&record(3, 3)),
             Err(3),
-            "an owner that lost the stream is fenced out"
+            "a former owner of the stream is fenced out"
         );
     }
 
     #[test]
     fn a_journal_may_begin_before_its_snapshot_but_not_end_before_it() {
-        let mut positions = Positions::default();
-        positions.snapshot(Stream::Directory, Position { epoch: 1, sequence: 10 });
+        let mut positions = StreamPositions::default();
+        positions.note_snapshot(Stream::Directory, Position { epoch: 1, sequence: 10 });
         assert_eq!(positions.clone().advance(&record(1, 12)), Err(11));
         assert_eq!(positions.clone().advance(&record(0, 11)), Err(11));
-        assert_eq!(positions.advance(&record(0, 9)), Ok(Continues::InSnapshot));
-        assert_eq!(positions.clone().settle(), Err((Stream::Directory, 9, 10)));
-        assert_eq!(positions.advance(&record(1, 10)), Ok(Continues::InSnapshot));
-        assert_eq!(positions.advance(&record(1, 11)), Ok(Continues::Anew));
-        assert_eq!(positions.settle(), Ok(()));
+        assert_eq!(positions.advance(&record(0, 9)), Ok(RecordCoverage::InSnapshot));
+        assert_eq!(positions.clone().end_replay(), Err((Stream::Directory, 9, 10)));
+        assert_eq!(positions.advance(&record(1, 10)), Ok(RecordCoverage::InSnapshot));
+        assert_eq!(positions.advance(&record(1, 11)), Ok(RecordCoverage::AfterSnapshot));
+        assert_eq!(positions.end_replay(), Ok(()));
     }
 
     #[test]
-    fn a_settled_stream_goes_on_right_after_its_snapshot() {
-        let mut positions = Positions::default();
-        positions.snapshot(Stream::Directory, Position { epoch: 1, sequence: 10 });
-        positions.settle().unwrap();
+    fn after_the_replay_a_stream_continues_right_after_its_snapshot() {
+        let mut positions = StreamPositions::default();
+        positions.note_snapshot(Stream::Directory, Position { epoch: 1, sequence: 10 });
+        positions.end_replay().unwrap();
         assert_eq!(positions.advance(&record(1, 10)), Err(11));
-        assert_eq!(positions.advance(&record(1, 11)), Ok(Continues::Anew));
+        assert_eq!(positions.advance(&record(1, 11)), Ok(RecordCoverage::AfterSnapshot));
     }
 }

@@ -1,4 +1,5 @@
-//! From what the disk holds to the state as it was, or to a refusal that says where it is damaged.
+//! Recovery: rebuilds the state from snapshots and journals, or refuses with the place of the
+//! damage. Reference 8.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,28 +7,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::store::batch::chunk_key;
-use crate::store::creation::NewGeneration;
 use crate::store::database::Database;
-use crate::store::durable_watermark::{DurableWatermark, Marked};
-use crate::store::error::{Place, StoreError};
-use crate::store::files::{DirectoryLock, forget_cached, found};
-use crate::store::generation::{self, Current, Generation, Layout, journal_path, snapshots_path};
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
+use crate::store::error::{DamageLocation, StoreError};
+use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata};
+use crate::store::generation::{
+    self, CurrentGeneration, DirectoryLayout, Generation, journal_path, snapshots_path,
+};
 use crate::store::journal::{self, SledLog, header_key};
-use crate::store::record::{BatchNumber, Position, Positions, Record, Stream};
-use crate::store::replay::{Cut, Replay, Source};
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
+use crate::store::replay::{JournalChunks, Replay, TornBatch};
 use crate::store::snapshot::{Frames, Snapshots};
 
-/// Rebuilds the state from what the store hands out: every snapshot first, then records.
+/// Rebuilds the state from the store's content: every snapshot first, then records.
 ///
-/// What it made is worth nothing unless [`Store::recover`] returns `Ok`. It reports bytes it cannot read as
-/// [`StoreError::Rejected`] (which [`crate::store::codec::decode`]'s error turns into), and the store adds the place.
-pub trait Visitor {
-    /// A stream as it stood at `position`. The directory comes first, then groups by id. A stream whose frames turned
-    /// out damaged may be handed out again as it stood earlier: that replaces what was made of it.
+/// Its result is valid only when [`Store::recover`] returns `Ok`. It reports bytes that it cannot
+/// decode as [`StoreError::Rejected`], and the store adds the place. The error of
+/// [`crate::store::codec::decode`] converts into that one.
+pub trait RecoveryVisitor {
+    /// Receives a stream at `position`. The directory comes first, then groups by id. A stream
+    /// whose frames turn out damaged may be passed again at an earlier position, which replaces the
+    /// first.
     ///
     /// # Errors
     ///
-    /// What [`Frames::next`] returned, or bytes that are no state.
+    /// The error of [`Frames::next`], or bytes that are no state.
     fn snapshot(
         &mut self,
         stream: Stream,
@@ -35,58 +39,60 @@ pub trait Visitor {
         frames: &mut Frames<'_, '_>,
     ) -> Result<(), StoreError>;
 
-    /// The next record of its stream that the stream's snapshot does not hold, in the order of the journal.
+    /// Receives the next record of its stream that the stream's snapshot does not include, in the
+    /// order of the journal.
     ///
     /// # Errors
     ///
     /// Bytes that are no event.
-    fn record(&mut self, batch: BatchNumber, record: Record) -> Result<(), StoreError>;
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError>;
 }
 
-/// The store of one data directory, held by this process and not yet read.
+/// The store of one data directory, locked by this process and not yet read.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    /// Keeps every other process out.
+    /// Excludes every other process.
     lock: DirectoryLock,
-    /// What `CURRENT` names.
-    current: Current,
-    mark: DurableWatermark,
+    /// Content of `CURRENT`.
+    current: CurrentGeneration,
+    watermark: DurableWatermark,
 }
 
 impl Store {
-    /// Whether `directory` has no store yet: nothing in it was ever completed.
+    /// Whether `directory` has no store yet: no creation in it was ever completed.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] when `CURRENT` is lost or unreadable though a store was completed here, or may have been.
+    /// [`StoreError::Damaged`] when `CURRENT` is missing or unreadable in a store that was
+    /// completed, or may have been.
     pub fn is_empty(directory: &Path) -> Result<bool, StoreError> {
-        if !found(directory)?.is_some_and(|found| found.is_dir()) {
+        if !find_metadata(directory)?.is_some_and(|metadata| metadata.is_dir()) {
             return Ok(true);
         }
-        if generation::current(directory)?.is_some() {
+        if generation::read_current(directory)?.is_some() {
             return Ok(false);
         }
         let what = match DurableWatermark::open(directory) {
-            Ok(mark) if mark.was_completed() => {
-                "it is missing, but the mark beside it shows that a store was completed"
+            Ok(watermark) if watermark.was_completed() => {
+                "it is missing, but the file `mark` shows that a store was completed"
             }
-            // A creation that did not come to its end.
+            // An interrupted creation.
             Ok(_) => return Ok(true),
             Err(error @ (StoreError::Newer { .. } | StoreError::Denied { .. })) => {
                 return Err(error);
             }
-            // A creation writes the mark before all else: what stands here without one may be a whole store.
-            Err(_) if Layout::read(directory)?.holds_a_generation() => {
-                "it is missing, and so is a readable mark, but snapshots or a journal stand beside it"
+            // A creation writes the watermark first, so files without one may be a whole store.
+            Err(_) if DirectoryLayout::read(directory)?.holds_a_generation() => {
+                "it is missing, and so is a readable `mark`, but there are snapshots or a journal"
             }
             Err(_) => return Ok(true),
         };
-        Err(StoreError::damaged(&directory.join("CURRENT"), Place::Whole, what))
+        Err(StoreError::damaged(&directory.join("CURRENT"), DamageLocation::Whole, what))
     }
 
-    /// Takes hold of the store in `directory`. After an unclean end it makes the files come from the disk, not from
-    /// the operating system's memory.
+    /// Locks the store in `directory`. After an unclean end it drops the page cache, so that
+    /// recovery reads the disk.
     ///
     /// # Errors
     ///
@@ -95,190 +101,207 @@ impl Store {
         if Self::is_empty(directory)? {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         }
-        let lock = DirectoryLock::take(directory)?;
+        let lock = DirectoryLock::acquire(directory)?;
         Self::open_locked(directory, lock)
     }
 
-    pub(super) fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Self, StoreError> {
-        let mut mark = DurableWatermark::open(directory)?;
-        if !mark.marked().clean {
-            forget_cached(directory)?;
-            mark = DurableWatermark::open(directory)?;
+    pub(crate) fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Self, StoreError> {
+        let mut watermark = DurableWatermark::open(directory)?;
+        if !watermark.current().clean {
+            drop_page_cache(directory)?;
+            watermark = DurableWatermark::open(directory)?;
         }
-        let Some(current) = generation::current(directory)? else {
+        let Some(current) = generation::read_current(directory)? else {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         };
-        if !mark.was_completed() {
+        if !watermark.was_completed() {
             // From now on a missing `CURRENT` is damage.
-            mark.put(mark.marked())?;
-            mark.sync()?;
+            watermark.write(watermark.current())?;
+            watermark.sync()?;
         }
-        if !mark.marked().clean {
-            let snapshots = snapshots_path(directory, current.generation);
-            // Where they are missing, the generation before may stand in.
-            if found(&snapshots)?.is_some() {
-                forget_cached(&snapshots)?;
-            }
-            for journal in
-                Layout::read(directory)?.journals_from(current.before.unwrap_or(current.generation))
-            {
-                forget_cached(&journal_path(directory, journal))?;
-            }
+        if !watermark.current().clean {
+            drop_databases_from_cache(directory, current)?;
         }
-        Ok(Self { directory: directory.to_owned(), lock, current, mark })
+        Ok(Self { directory: directory.to_owned(), lock, current, watermark })
     }
 
-    /// Hands every snapshot and every later record to `visitor`, and finds where the journal goes on. Changes nothing
-    /// of what was recorded.
+    /// Passes every snapshot and every later record to `visitor`, and finds the end of the journal.
+    /// It changes no record.
     ///
-    /// A stream whose snapshot is damaged comes from the generation before, with all journals since, where there is one.
+    /// A stream whose snapshot is damaged is read from the previous generation and all journals
+    /// since, where there is one.
     ///
     /// # Errors
     ///
-    /// The first damage that nothing stands in for, with file and place; only a batch that was being written at the end
-    /// is forgiven.
-    pub fn recover(self, visitor: &mut impl Visitor) -> Result<Recovered, StoreError> {
-        let base = Base::read(&self.directory, self.current, visitor)?;
-        let Base { positions, from, first_batch, snapshots, restored } = base;
-        let before = BatchNumber(first_batch.0.saturating_sub(1));
-        let mut replay = Replay::new(self.mark.marked(), positions, before);
-        let journals = Layout::read(&self.directory)?.journals_from(from);
+    /// The first damage that has no replacement, with file and place. A torn batch at the end is no
+    /// error.
+    pub fn recover(self, visitor: &mut impl RecoveryVisitor) -> Result<RecoveredStore, StoreError> {
+        let base = ReplayBase::read(&self.directory, self.current, visitor)?;
+        let ReplayBase { positions, from, first_batch, snapshots, restored } = base;
+        let before_first = BatchNumber(first_batch.0.saturating_sub(1));
+        let mut replay = Replay::new(self.watermark.current(), positions, before_first);
+        let journals = DirectoryLayout::read(&self.directory)?.journals_from(from);
         if journals.first() != Some(&from) {
             let path = journal_path(&self.directory, from);
-            return Err(StoreError::damaged(
-                &path,
-                Place::Whole,
-                "the journal of this generation is missing",
-            ));
+            let what = "the journal of this generation is missing";
+            return Err(StoreError::damaged(&path, DamageLocation::Whole, what));
         }
         let mut newest = None;
         for journal in &journals {
-            let database = self.journal(*journal, &mut replay, visitor)?;
+            let database = self.replay_journal(*journal, &mut replay, visitor)?;
             if let Some(older) = newest.replace(database) {
                 older.close()?;
             }
         }
         let journal = newest.expect("the journal of the first generation was read");
-        replay.end(journal.path())?;
-        let report = Report {
+        replay.finish(journal.path())?;
+        let (torn_batch, torn_journal) = match replay.torn_batch {
+            Some((torn_batch, path)) => (Some(torn_batch), Some(path)),
+            None => (None, None),
+        };
+        let report = RecoveryReport {
             generation: self.current.generation.0,
-            clean: self.mark.marked().clean,
+            clean: self.watermark.current().clean,
             snapshots,
             restored,
             batches: replay.batches,
             records: replay.records,
             last: replay.last,
-            cut: replay.cut.as_ref().map(|(cut, _)| *cut),
+            torn_batch,
         };
-        let torn = replay.cut.map(|(_, path)| path);
-        Ok(Recovered { store: self, journal, torn, positions: replay.positions, report })
+        let positions = replay.positions;
+        Ok(RecoveredStore { store: self, journal, torn_journal, positions, report })
     }
 
-    fn journal(
+    fn replay_journal(
         &self,
         generation: Generation,
         replay: &mut Replay,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<Database, StoreError> {
         let database = Database::open(&journal_path(&self.directory, generation))?;
-        let header = journal::header(&database, generation.0)?;
+        let header = journal::read_header(&database, generation.0)?;
         let expected = replay.last.next();
         if header.first_batch != 0 && header.first_batch != expected.0 {
-            let what = format!(
-                "it begins with batch {}, where batch {expected} belongs",
-                header.first_batch
-            );
-            return Err(StoreError::damaged(database.path(), Place::Header, what));
+            let first = header.first_batch;
+            let what = format!("it begins with batch {first} instead of batch {expected}");
+            return Err(StoreError::damaged(database.path(), DamageLocation::Header, what));
         }
-        let source = Source { path: database.path(), chunks: database.after(&header_key()) };
-        replay.journal(source, |batch, record| visitor.record(batch, record))?;
+        let chunks = JournalChunks { path: database.path(), chunks: database.after(&header_key()) };
+        replay.replay_journal(chunks, |batch, record| visitor.record(batch, record))?;
         Ok(database)
     }
 }
 
-/// What the journals are replayed onto.
-struct Base {
-    positions: Positions,
-    /// The first journal to be replayed.
+/// Drops the databases that a recovery may read from the page cache.
+fn drop_databases_from_cache(
+    directory: &Path,
+    current: CurrentGeneration,
+) -> Result<(), StoreError> {
+    let snapshots = snapshots_path(directory, current.generation);
+    // Where they are missing, the previous generation may replace them.
+    if find_metadata(&snapshots)?.is_some() {
+        drop_page_cache(&snapshots)?;
+    }
+    let oldest = current.previous.unwrap_or(current.generation);
+    for journal in DirectoryLayout::read(directory)?.journals_from(oldest) {
+        drop_page_cache(&journal_path(directory, journal))?;
+    }
+    Ok(())
+}
+
+/// The streams from snapshots, onto which the journals are replayed.
+struct ReplayBase {
+    positions: StreamPositions,
+    /// The first journal to replay.
     from: Generation,
     /// Number of its first batch.
     first_batch: BatchNumber,
-    /// How many streams have a snapshot.
+    /// Number of streams that have a snapshot.
     snapshots: u64,
-    /// Streams that came from the generation before.
+    /// Streams that came from the previous generation.
     restored: u64,
 }
 
-/// The snapshots that could be read, and the first failure of those that could not.
+/// The readable snapshots, and the first failure of the others.
 #[derive(Default)]
-struct Reading {
+struct SnapshotReading {
+    /// Streams read without damage, with the position of their snapshot.
     whole: BTreeMap<Stream, Position>,
-    /// Number of the first batch to be replayed; 0 where nobody can say.
+    /// Number of the first batch to replay; 0 when no header could be read.
     first_batch: BatchNumber,
     /// Streams that could not be read.
     damaged: BTreeSet<Stream>,
-    /// How many streams were written, where that can be read.
+    /// Number of streams that were written, as far as a header says.
     written: usize,
+    /// The first failure.
     failed: Option<StoreError>,
 }
 
-impl Base {
+impl ReplayBase {
     fn read(
         directory: &Path,
-        current: Current,
-        visitor: &mut impl Visitor,
+        current: CurrentGeneration,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<Self, StoreError> {
-        let mut reading = Reading::default();
-        reading.generation(directory, current.generation, visitor)?;
-        let (mut from, mut first_batch) = (current.generation, reading.first_batch);
+        let mut reading = SnapshotReading::default();
+        reading.read_generation(directory, current.generation, visitor)?;
+        let mut from = current.generation;
+        let mut first_batch = reading.first_batch;
         let newest = reading.whole.len();
         if let Some(failed) = reading.failed.take() {
-            let Some(before) = current.before else { return Err(failed) };
-            forget_cached(&snapshots_path(directory, before))?;
-            reading.generation(directory, before, visitor)?;
-            let missing = reading.damaged.iter().any(|stream| !reading.whole.contains_key(stream));
-            if reading.failed.is_some() || missing || reading.whole.len() < reading.written {
-                // What is wrong with the current generation is what the operator has to know.
+            let Some(previous) = current.previous else { return Err(failed) };
+            drop_page_cache(&snapshots_path(directory, previous))?;
+            reading.read_generation(directory, previous, visitor)?;
+            if reading.failed.is_some() || !reading.is_complete() {
+                // The operator has to know the damage of the current generation.
                 return Err(failed);
             }
-            (from, first_batch) = (before, reading.first_batch);
+            (from, first_batch) = (previous, reading.first_batch);
         }
-        let mut positions = Positions::default();
-        reading.whole.iter().for_each(|(stream, position)| positions.snapshot(*stream, *position));
+        let mut positions = StreamPositions::default();
+        for (stream, position) in &reading.whole {
+            positions.note_snapshot(*stream, *position);
+        }
         let snapshots = u64::try_from(reading.whole.len()).expect("a count");
         let restored = u64::try_from(reading.whole.len() - newest).expect("a count");
         Ok(Self { positions, from, first_batch, snapshots, restored })
     }
 }
 
-impl Reading {
+impl SnapshotReading {
+    /// Whether every damaged stream was found in another generation.
+    fn is_complete(&self) -> bool {
+        let replaced = self.damaged.iter().all(|stream| self.whole.contains_key(stream));
+        replaced && self.whole.len() >= self.written
+    }
+
     /// Reads the streams of a generation that were not read yet.
     ///
     /// # Errors
     ///
-    /// What no older generation can help with.
-    fn generation(
+    /// Errors for which no older generation is a replacement.
+    fn read_generation(
         &mut self,
         directory: &Path,
         generation: Generation,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
-        let read = self.streams(directory, generation, visitor);
-        match read {
-            Ok(()) => {}
+        match self.read_streams(directory, generation, visitor) {
+            Ok(()) => Ok(()),
             Err(error @ (StoreError::Damaged { .. } | StoreError::Database { .. })) => {
                 self.failed.get_or_insert(error);
+                Ok(())
             }
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
-    fn streams(
+    fn read_streams(
         &mut self,
         directory: &Path,
         generation: Generation,
-        visitor: &mut impl Visitor,
+        visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
         let database = Database::open(&snapshots_path(directory, generation))?;
         let snapshots = Snapshots::open(database, generation.0)?;
@@ -287,7 +310,7 @@ impl Reading {
         let Self { whole, damaged, failed, .. } = self;
         let already: BTreeSet<Stream> = whole.keys().copied().collect();
         let position = Cell::new(Position::default());
-        snapshots.for_each_or(
+        snapshots.visit_streams(
             |stream, at, frames| {
                 position.set(at);
                 if already.contains(&stream) {
@@ -301,7 +324,7 @@ impl Reading {
                     whole.entry(stream).or_insert(position.get());
                     Ok(())
                 }
-                // A stream that the newer generation has whole may be damaged here.
+                // A stream that the newer generation has undamaged may be damaged here.
                 Err(StoreError::Damaged { .. } | StoreError::Database { .. })
                     if already.contains(&stream) =>
                 {
@@ -319,95 +342,83 @@ impl Reading {
     }
 }
 
-/// What a recovery found.
+/// Result of a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct RecoveryReport {
     /// The current generation.
     pub generation: u64,
-    /// Whether the last process ended on purpose.
+    /// Whether the last process closed the store.
     pub clean: bool,
     /// Streams that had a snapshot.
     pub snapshots: u64,
-    /// Streams among them whose snapshot is damaged, so that the generation before stood in for it.
+    /// Streams among them whose snapshot is damaged and was read from the previous generation.
     pub restored: u64,
     /// Batches read.
     pub batches: u64,
-    /// Records handed out.
+    /// Records passed to the visitor.
     pub records: u64,
     /// The last whole batch; 0 before the first.
     pub last: BatchNumber,
-    /// A batch that was being written at the end. Nobody was answered for it; [`Recovered::into_log`] removes it.
-    pub cut: Option<Cut>,
+    /// An incomplete batch at the end. No answer depended on it; [`RecoveredStore::into_log`]
+    /// removes it.
+    pub torn_batch: Option<TornBatch>,
 }
 
-/// A store that was read to its end and found whole.
+/// A store that was read to its end without damage.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredStore {
     store: Store,
     /// The newest journal, open.
     journal: Database,
     /// The journal that ends in a torn batch, if one does.
-    torn: Option<PathBuf>,
-    /// Where each stream stands.
-    positions: Positions,
-    report: Report,
+    torn_journal: Option<PathBuf>,
+    /// Positions of all streams.
+    positions: StreamPositions,
+    report: RecoveryReport,
 }
 
-impl Recovered {
-    /// What was found.
+impl RecoveredStore {
+    /// The result of the recovery.
     #[must_use]
-    pub const fn report(&self) -> &Report {
+    pub const fn report(&self) -> &RecoveryReport {
         &self.report
     }
 
-    /// Goes on where the journal ended: removes a torn batch, and what belongs to no generation that could still be
-    /// needed.
+    /// Continues at the end of the journal. It removes a torn batch, and the files of generations
+    /// that are no longer needed.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, mut journal, torn, positions, report } = self;
-        let Store { directory, lock, current, mut mark } = store;
-        Layout::read(&directory)?.remove_leftovers(Some(current))?;
-        match (report.cut, torn) {
-            (Some(cut), Some(path)) if path != journal.path() => {
-                // The journal turned before anything else was appended.
-                let mut torn = Database::open(&path)?;
-                remove_batch(&mut torn, cut.batch)?;
-                torn.close()?;
+        let Self { store, mut journal, torn_journal, positions, report } = self;
+        let Store { directory, lock, current, mut watermark } = store;
+        DirectoryLayout::read(&directory)?.remove_leftovers(Some(current))?;
+        match (report.torn_batch, torn_journal) {
+            (Some(torn), Some(path)) if path != journal.path() => {
+                // The journal rotated before the next append.
+                let mut older = Database::open(&path)?;
+                remove_batch(&mut older, torn.batch)?;
+                older.close()?;
             }
-            (Some(cut), _) => remove_batch(&mut journal, cut.batch)?,
+            (Some(torn), _) => remove_batch(&mut journal, torn.batch)?,
             (None, _) => {}
         }
-        // Synced, so that a crash right after it is seen as one. The crc stays that of the marked batch.
-        mark.put(Marked { clean: false, ..mark.marked() })?;
-        mark.sync()?;
+        // Synced, so that a crash right after it counts as one. The crc stays that of the batch at
+        // the watermark.
+        watermark.write(Watermark { clean: false, ..watermark.current() })?;
+        watermark.sync()?;
         let (lock, last) = (Arc::new(lock), report.last);
-        Ok(SledLog { directory, lock, journal, mark, positions, last, poisoned: false })
-    }
-
-    /// Begins a generation that replaces the content as a whole (import with `--merge`). Batches keep counting. Until
-    /// [`NewGeneration::publish`] the old content stands.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
-    pub fn replace(self) -> Result<NewGeneration, StoreError> {
-        let SledLog { directory, lock, journal, mut mark, last, .. } = self.into_log()?;
-        let lock = Arc::into_inner(lock).expect("nobody was given the log");
-        journal.close()?;
-        mark.put(Marked { clean: true, ..mark.marked() })?;
-        mark.sync()?;
-        NewGeneration::begin(&directory, lock, last.next())
+        Ok(SledLog { directory, lock, journal, watermark, positions, last, poisoned: false })
     }
 }
 
 fn remove_batch(journal: &mut Database, batch: BatchNumber) -> Result<(), StoreError> {
     let before = chunk_key(BatchNumber(batch.0 - 1), u32::MAX);
-    let keys = journal
-        .after(&before)
-        .map(|entry| entry.map(|(key, _)| key))
-        .collect::<Result<Vec<_>, _>>()?;
-    journal.write(keys.into_iter().map(|key| (key, None::<Vec<u8>>)))
+    let mut changes = Vec::new();
+    for entry in journal.after(&before) {
+        let (key, _) = entry?;
+        changes.push((key, None::<Vec<u8>>));
+    }
+    journal.write(changes)
 }

@@ -1,149 +1,162 @@
-//! Reads chunks back into records, and tells a tear at the end from damage. No I/O: disk and simulation share it.
+//! Replay of journals: decodes chunks into records, and tells a torn batch at the end from damage.
+//! It does no I/O, so disk and simulation share it.
 
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-use crate::store::batch::{self, BatchFault, chunk_of_key};
+use crate::store::batch::{self, BatchFault, parse_chunk_key};
 use crate::store::codec::RECORD_FORMAT;
-use crate::store::durable_watermark::Marked;
-use crate::store::error::{Place, StoreError};
-use crate::store::journal::gap;
-use crate::store::record::{BatchNumber, Continues, Positions, Record};
+use crate::store::durable_watermark::Watermark;
+use crate::store::error::{DamageLocation, StoreError};
+use crate::store::record::{BatchNumber, JournalRecord, RecordCoverage, StreamPositions};
 
-/// A batch at the end of the journal that was being written when the process ended. Nobody was answered for it.
+/// An incomplete batch at the end of the journal: the process ended while it wrote the batch. No
+/// answer depended on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct TornBatch {
     /// Its number, which the next batch takes over.
     pub batch: BatchNumber,
-    /// How many of its chunks had reached the disk.
+    /// Number of its chunks that had reached the disk.
     pub chunks: usize,
 }
 
-/// A replay under way: what was read, and what must come next.
+/// A replay in progress: the totals so far, and the expected continuation.
 #[derive(Debug)]
-pub(super) struct Replay {
-    /// What the mark promises.
-    pub(super) marked: Marked,
-    pub(super) positions: Positions,
+pub(crate) struct Replay {
+    /// The last batch known to be durable.
+    pub(crate) watermark: Watermark,
+    /// Positions of the streams after the records so far.
+    pub(crate) positions: StreamPositions,
     /// The last whole batch so far.
-    pub(super) last: BatchNumber,
+    pub(crate) last: BatchNumber,
     /// Batches read.
-    pub(super) batches: u64,
-    /// Records handed out.
-    pub(super) records: u64,
-    /// The torn batch, if a journal ends in one, and which does. No batch may follow it.
-    pub(super) cut: Option<(Cut, PathBuf)>,
+    pub(crate) batches: u64,
+    /// Records passed to the visitor.
+    pub(crate) records: u64,
+    /// The torn batch at the end of a journal, with that journal. No batch may follow it.
+    pub(crate) torn_batch: Option<(TornBatch, PathBuf)>,
 }
 
-/// A journal to be read.
-pub(super) struct Source<'a, C> {
-    /// Named in errors.
-    pub(super) path: &'a Path,
-    /// Its chunks by key, without the header.
-    pub(super) chunks: C,
+/// A chunk with its batch and its index there.
+type Chunk = (BatchNumber, u32, Vec<u8>);
+/// A batch with its chunks by index.
+type BatchChunks = (BatchNumber, Vec<(u32, Vec<u8>)>);
+
+/// The chunks of one journal.
+pub(crate) struct JournalChunks<'a, C> {
+    /// The directory of the journal, for errors.
+    pub(crate) path: &'a Path,
+    /// Chunks by key, without the header.
+    pub(crate) chunks: C,
 }
 
 impl Replay {
-    pub(super) fn new(marked: Marked, positions: Positions, last: BatchNumber) -> Self {
-        Self { marked, positions, last, batches: 0, records: 0, cut: None }
+    pub(crate) fn new(watermark: Watermark, positions: StreamPositions, last: BatchNumber) -> Self {
+        Self { watermark, positions, last, batches: 0, records: 0, torn_batch: None }
     }
 
-    /// Hands out the records of one journal that its snapshots do not hold.
+    /// Passes the records of one journal that no snapshot includes to `visit`.
     ///
     /// # Errors
     ///
-    /// The first thing that is neither whole nor a tear at the very end; or what `visit` returns.
-    pub(super) fn journal<C>(
+    /// The first damage, or the error of `visit`. A torn batch at the very end is no error.
+    pub(crate) fn replay_journal<C>(
         &mut self,
-        source: Source<'_, C>,
-        mut visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
+        journal: JournalChunks<'_, C>,
+        mut visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>
     where
         C: Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>>,
     {
-        let Source { path, chunks } = source;
-        let mut chunks = chunks.map(|entry| chunk_of_entry(path, entry?)).peekable();
+        let JournalChunks { path, chunks } = journal;
+        let mut chunks = chunks.map(|entry| parse_chunk(path, entry?)).peekable();
         while let Some(first) = chunks.next() {
-            let (number, index, bytes) = first?;
-            let mut found = vec![(index, bytes)];
-            while let Some(next) =
-                chunks.next_if(|next| next.as_ref().is_ok_and(|(other, ..)| *other == number))
-            {
-                let (_, index, bytes) = next?;
-                found.push((index, bytes));
-            }
-            let expected = self.last.next();
-            if number != expected {
-                let what = format!("batch {expected} is missing before it");
-                return Err(StoreError::damaged(path, Place::Batch(number), what));
-            }
-            if let Some((Cut { batch, chunks }, torn)) = &self.cut {
-                let what =
-                    format!("only {chunks} of its chunks are there, and a later journal goes on");
-                return Err(StoreError::damaged(torn, Place::Batch(*batch), what));
-            }
+            let (number, found) = collect_batch(first?, &mut chunks)?;
+            self.expect_next(path, number)?;
             let at_end = chunks.peek().is_none();
             let Some((crc, records)) = self.decode(path, number, &found, at_end)? else { break };
-            self.check_mark(path, number, crc)?;
-            self.records(path, number, records, &mut visit)?;
+            self.check_watermark(path, number, crc)?;
+            self.visit_records(path, number, records, &mut visit)?;
             self.last = number;
             self.batches += 1;
         }
         Ok(())
     }
 
-    /// The crc and records of a whole batch, or `None` where a crash may have torn it.
+    /// Refuses a batch that does not follow the last one.
+    fn expect_next(&self, path: &Path, number: BatchNumber) -> Result<(), StoreError> {
+        let expected = self.last.next();
+        if number != expected {
+            let what = format!("batch {expected} is missing before it");
+            return Err(StoreError::damaged(path, DamageLocation::Batch(number), what));
+        }
+        if let Some((TornBatch { batch, chunks }, torn)) = &self.torn_batch {
+            let what = format!("it has only {chunks} of its chunks, and a later journal continues");
+            return Err(StoreError::damaged(torn, DamageLocation::Batch(*batch), what));
+        }
+        Ok(())
+    }
+
+    /// Decodes the crc and records of a whole batch; `None` for a batch that a crash may have torn.
     fn decode(
         &mut self,
         path: &Path,
         number: BatchNumber,
         chunks: &[(u32, Vec<u8>)],
         at_end: bool,
-    ) -> Result<Option<(u32, Vec<Record>)>, StoreError> {
-        let what = match batch::decode(number, chunks) {
+    ) -> Result<Option<(u32, Vec<JournalRecord>)>, StoreError> {
+        let what = match batch::decode_batch(number, chunks) {
             Ok(batch) => return Ok(Some(batch)),
             Err(BatchFault::Torn { found }) => {
-                if at_end && number > self.marked.batch && !self.marked.clean {
-                    self.cut = Some((Cut { batch: number, chunks: found }, path.to_owned()));
+                // A batch up to the watermark was durable, and a clean end leaves no torn batch.
+                if at_end && number > self.watermark.batch && !self.watermark.clean {
+                    let torn_batch = TornBatch { batch: number, chunks: found };
+                    self.torn_batch = Some((torn_batch, path.to_owned()));
                     return Ok(None);
                 }
-                format!("only {found} of its chunks are there")
+                format!("it has only {found} of its chunks")
             }
             Err(BatchFault::Wrong(what)) => what,
         };
-        Err(StoreError::damaged(path, Place::Batch(number), what))
+        Err(StoreError::damaged(path, DamageLocation::Batch(number), what))
     }
 
-    fn check_mark(&self, path: &Path, number: BatchNumber, crc: u32) -> Result<(), StoreError> {
-        if number != self.marked.batch || crc == self.marked.crc {
+    fn check_watermark(
+        &self,
+        path: &Path,
+        number: BatchNumber,
+        crc: u32,
+    ) -> Result<(), StoreError> {
+        let Watermark { batch, crc: expected, .. } = self.watermark;
+        if number != batch || crc == expected {
             return Ok(());
         }
-        let what = format!("its checksum is {crc:08x}, but the mark says {:08x}", self.marked.crc);
-        Err(StoreError::damaged(path, Place::Batch(number), what))
+        let what = format!("its checksum is {crc:08x}, but the file `mark` says {expected:08x}");
+        Err(StoreError::damaged(path, DamageLocation::Batch(number), what))
     }
 
-    fn records(
+    fn visit_records(
         &mut self,
         path: &Path,
         batch: BatchNumber,
-        records: Vec<Record>,
-        visit: &mut impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
+        records: Vec<JournalRecord>,
+        visit: &mut impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for record in records {
             if record.format > RECORD_FORMAT {
-                let path = path.to_owned();
                 return Err(StoreError::Newer {
-                    path,
+                    path: path.to_owned(),
                     format: record.format,
                     known: RECORD_FORMAT,
                 });
             }
-            let continues = self
-                .positions
-                .advance(&record)
-                .map_err(|expected| gap(path, batch, &record, expected))?;
-            if continues == Continues::Anew {
-                let place =
-                    Place::Record { batch, stream: record.stream, sequence: record.sequence };
+            let coverage = match self.positions.advance(&record) {
+                Ok(coverage) => coverage,
+                Err(expected) => return Err(gap_error(path, batch, &record, expected)),
+            };
+            if coverage == RecordCoverage::AfterSnapshot {
+                let JournalRecord { stream, sequence, .. } = record;
+                let place = DamageLocation::Record { batch, stream, sequence };
                 visit(batch, record).map_err(|error| error.located(path, place))?;
                 self.records += 1;
             }
@@ -155,31 +168,76 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// [`StoreError::JournalShort`] when batches are missing that were durable once.
-    pub(super) fn end(&mut self, path: &Path) -> Result<(), StoreError> {
-        if self.last < self.marked.batch {
+    /// [`StoreError::JournalShort`] when batches up to the watermark are missing.
+    /// [`StoreError::Damaged`] when a stream ends before its snapshot.
+    pub(crate) fn finish(&mut self, path: &Path) -> Result<(), StoreError> {
+        if self.last < self.watermark.batch {
             return Err(StoreError::JournalShort {
                 path: path.to_owned(),
                 ends: self.last,
-                mark: self.marked.batch,
+                watermark: self.watermark.batch,
             });
         }
-        self.positions.settle().map_err(|(stream, found, snapshot)| {
-            let what = format!(
-                "{stream} ends at record {found}, but its snapshot holds record {snapshot}"
-            );
-            StoreError::damaged(path, Place::Whole, what)
-        })
+        let Err((stream, found, snapshot)) = self.positions.end_replay() else { return Ok(()) };
+        let what =
+            format!("{stream} ends at record {found}, but its snapshot holds record {snapshot}");
+        Err(StoreError::damaged(path, DamageLocation::Whole, what))
     }
 }
 
-fn chunk_of_entry(
-    path: &Path,
-    entry: (Vec<u8>, Vec<u8>),
-) -> Result<(BatchNumber, u32, Vec<u8>), StoreError> {
-    let (key, value) = entry;
-    match chunk_of_key(&key) {
-        Some((number, index)) => Ok((number, index, value)),
-        None => Err(StoreError::damaged(path, Place::Whole, format!("{key:02x?} is nobody's key"))),
+/// Reads the further chunks of the batch that `first` begins.
+fn collect_batch(
+    first: Chunk,
+    chunks: &mut Peekable<impl Iterator<Item = Result<Chunk, StoreError>>>,
+) -> Result<BatchChunks, StoreError> {
+    let (number, index, bytes) = first;
+    let mut found = vec![(index, bytes)];
+    let is_same_batch =
+        |next: &Result<Chunk, _>| next.as_ref().is_ok_and(|(other, ..)| *other == number);
+    while let Some(next) = chunks.next_if(is_same_batch) {
+        let (_, index, bytes) = next?;
+        found.push((index, bytes));
     }
+    Ok((number, found))
+}
+
+fn parse_chunk(path: &Path, entry: (Vec<u8>, Vec<u8>)) -> Result<Chunk, StoreError> {
+    let (key, value) = entry;
+    match parse_chunk_key(&key) {
+        Some((number, index)) => Ok((number, index, value)),
+        None => {
+            let what = format!("{key:02x?} is the key of no chunk");
+            Err(StoreError::damaged(path, DamageLocation::Whole, what))
+        }
+    }
+}
+
+/// Advances every record's stream to the record.
+///
+/// # Errors
+///
+/// [`StoreError::Gap`] at the first record that does not continue its stream.
+pub(crate) fn advance_all(
+    positions: &mut StreamPositions,
+    path: &Path,
+    batch: BatchNumber,
+    records: &[JournalRecord],
+) -> Result<(), StoreError> {
+    for record in records {
+        if let Err(expected) = positions.advance(record) {
+            return Err(gap_error(path, batch, record, expected));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error for `record`, found where the sequence `expected` belongs.
+pub(crate) fn gap_error(
+    path: &Path,
+    batch: BatchNumber,
+    record: &JournalRecord,
+    expected: u64,
+) -> StoreError {
+    let JournalRecord { stream, epoch, sequence, .. } = *record;
+    StoreError::Gap { path: path.to_owned(), batch, stream, expected, found: sequence, epoch }
 }

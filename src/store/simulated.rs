@@ -1,4 +1,4 @@
-//! The journal over bytes in memory, with what a power cut would leave apart from what was written.
+//! The journal on a simulated disk in memory, which keeps synced and unsynced bytes apart.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::store::batch;
-use crate::store::durable_watermark::Marked;
+use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
-use crate::store::journal::{Log, advance_all};
-use crate::store::record::{BatchNumber, Positions, Record};
-use crate::store::replay::{Cut, Replay, Source};
+use crate::store::journal::Log;
+use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
+use crate::store::replay::{JournalChunks, Replay, TornBatch, advance_all};
 
-/// Chunks by key, as the databases hold them; what is visible and what is durable share their bytes.
-type Image = BTreeMap<Vec<u8>, Arc<[u8]>>;
+/// Chunks by key, as in a database. The visible and the durable map share their bytes.
+type ChunkMap = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
-/// A disk that outlives the logs opened on it, and can lose power. Clones are the same disk.
+/// A disk that outlives the logs opened on it, and can lose power. Clones share one disk.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedDisk {
     contents: Arc<Mutex<Contents>>,
@@ -23,37 +23,37 @@ pub struct SimulatedDisk {
 
 #[derive(Debug, Default)]
 struct Contents {
-    /// What a reader sees while the power is on.
-    live: Image,
-    /// What is there after the power failed; always a state that `live` went through.
-    durable: Image,
-    /// The mark goes with the batch: its own sync is not simulated.
-    marked: Marked,
-    /// Counts appends over the life of the disk, from 1.
+    /// Chunks that a reader sees while the power is on.
+    live: ChunkMap,
+    /// Chunks left after a power cut; always a former state of `live`.
+    durable: ChunkMap,
+    /// Moves with each batch: its own sync is not simulated.
+    watermark: Watermark,
+    /// Number of appends over the life of the disk.
     appends: u64,
-    /// What goes wrong, by the number of the append.
-    faults: BTreeMap<u64, Fault>,
+    /// Faults by the number of the append, from 1.
+    faults: BTreeMap<u64, InjectedFault>,
 }
 
-/// What goes wrong in one append.
+/// A fault of one append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The write fails; nothing of the batch is anywhere.
+pub enum InjectedFault {
+    /// The write fails, and no byte of the batch is kept.
     Write,
-    /// The sync fails; the batch is visible until the power fails.
+    /// The sync fails. The batch is visible until a power cut.
     Sync,
-    /// The sync fails, and yet the batch is durable, though nobody was answered for it.
+    /// The sync fails, and yet the batch is durable, although no answer was sent.
     SyncAfterAll,
 }
 
-/// What a power cut makes of the batch that was written and not synced.
+/// Remainder of an unsynced batch after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing of it reached the disk.
+    /// No chunk reached the disk.
     Lost,
-    /// Its first chunks did, this many, never all.
+    /// This number of first chunks did, never all.
     Torn(usize),
-    /// All of it did.
+    /// All chunks did.
     Whole,
 }
 
@@ -64,27 +64,27 @@ impl SimulatedDisk {
         Self::default()
     }
 
-    /// Makes the `nth` append over the life of the disk, from 1, go wrong.
-    pub fn fail_append(&self, nth: u64, fault: Fault) {
+    /// Injects a fault into the `nth` append over the life of the disk, from 1.
+    pub fn fail_append(&self, nth: u64, fault: InjectedFault) {
         self.with(|contents| contents.faults.insert(nth, fault));
     }
 
-    /// How many appends were tried on this disk.
+    /// Number of appends tried on this disk.
     #[must_use]
     pub fn appends(&self) -> u64 {
         self.with(|contents| contents.appends)
     }
 
-    /// Cuts the power: only what was synced is there, and of an unsynced batch what `tail` says. Logs opened before
-    /// must be dropped.
+    /// Cuts the power: synced chunks stay, and of an unsynced batch the part that `tail` names.
+    /// Logs opened before must be dropped.
     pub fn crash(&self, tail: Tail) {
         self.with(|contents| {
-            let unsynced: Image = contents
-                .live
-                .iter()
-                .filter(|(key, _)| !contents.durable.contains_key(*key))
-                .map(|(key, value)| (key.clone(), Arc::clone(value)))
-                .collect();
+            let mut unsynced = ChunkMap::new();
+            for (key, value) in &contents.live {
+                if !contents.durable.contains_key(key) {
+                    unsynced.insert(key.clone(), Arc::clone(value));
+                }
+            }
             let survive = match tail {
                 Tail::Lost => 0,
                 Tail::Torn(chunks) => chunks.min(unsynced.len().saturating_sub(1)),
@@ -95,31 +95,32 @@ impl SimulatedDisk {
         });
     }
 
-    /// Recovers the journal: hands out every record in order, cuts a torn tail, and goes on after the last batch.
+    /// Recovers the journal: passes every record to `visit` in order, and removes a torn batch. The
+    /// log continues after the last whole batch.
     ///
     /// # Errors
     ///
-    /// As [`crate::store::Store::recover`]: damage, or what `visit` returns.
+    /// As [`crate::store::Store::recover`]: damage, or the error of `visit`.
     pub fn recover(
         &self,
-        visit: impl FnMut(BatchNumber, Record) -> Result<(), StoreError>,
-    ) -> Result<(SimulatedLog, Option<Cut>), StoreError> {
+        visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
+    ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
         let path = simulated_path();
-        let (image, marked) = self.with(|contents| (contents.live.clone(), contents.marked));
-        let mut replay = Replay::new(marked, Positions::default(), BatchNumber(0));
+        let (image, watermark) = self.with(|contents| (contents.live.clone(), contents.watermark));
+        let mut replay = Replay::new(watermark, StreamPositions::default(), BatchNumber(0));
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
-        replay.journal(Source { path: &path, chunks }, visit)?;
-        replay.end(&path)?;
-        let Replay { positions, last, cut, .. } = replay;
+        replay.replay_journal(JournalChunks { path: &path, chunks }, visit)?;
+        replay.finish(&path)?;
+        let Replay { positions, last, torn_batch, .. } = replay;
         self.with(|contents| {
             let end = batch::chunk_key(last.next(), 0).to_vec();
             contents.live.split_off(&end);
             contents.durable = contents.live.clone();
-            contents.marked.clean = false;
+            contents.watermark.clean = false;
         });
         let log =
             SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
-        Ok((log, cut.map(|(cut, _)| cut)))
+        Ok((log, torn_batch.map(|(torn_batch, _)| torn_batch)))
     }
 
     fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {
@@ -131,24 +132,24 @@ impl SimulatedDisk {
 #[derive(Debug)]
 pub struct SimulatedLog {
     disk: SimulatedDisk,
-    /// Where each stream stands, the batch being written included.
-    positions: Positions,
+    /// Positions of the streams, including the batch being written.
+    positions: StreamPositions,
     /// The last batch that is durable.
     last: BatchNumber,
-    /// A batch that is written and not synced, with what the sync will do.
-    written: Option<(Marked, Option<Fault>)>,
+    /// A batch that is written and not synced, with the fault of its sync.
+    written: Option<(Watermark, Option<InjectedFault>)>,
     /// Set by the first failure and never reset.
     poisoned: bool,
 }
 
 impl SimulatedLog {
-    /// The first half of an append: the batch is visible on the disk, and a power cut may take any of it. Between the
-    /// halves a simulation lets time pass, or crashes.
+    /// Writes a batch without a sync: it is visible, and a power cut may take any part of it. A
+    /// simulation lets time pass before [`SimulatedLog::sync`], or crashes.
     ///
     /// # Errors
     ///
     /// As [`Log::append`]; also when the batch before was not synced.
-    pub fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    pub fn write(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         assert!(!records.is_empty(), "a batch has records");
         if self.poisoned || self.written.is_some() {
             return Err(self.poison());
@@ -156,54 +157,53 @@ impl SimulatedLog {
         self.poisoned = true;
         let number = self.last.next();
         advance_all(&mut self.positions, &simulated_path(), number, records)?;
-        let encoded = batch::encode(number, records);
+        let encoded = batch::encode_batch(number, records);
         let fault = self.disk.with(|contents| {
             contents.appends += 1;
             let fault = contents.faults.remove(&contents.appends);
-            if fault != Some(Fault::Write) {
+            if fault != Some(InjectedFault::Write) {
                 let keys = (0..).map(|index| batch::chunk_key(number, index).to_vec());
                 contents.live.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
             }
             fault
         });
-        if fault == Some(Fault::Write) {
+        if fault == Some(InjectedFault::Write) {
             return Err(injected("write"));
         }
-        self.written = Some((Marked { batch: number, crc: encoded.crc, clean: false }, fault));
+        self.written = Some((Watermark { batch: number, crc: encoded.crc, clean: false }, fault));
         self.poisoned = false;
         Ok(())
     }
 
-    /// The second half of an append: returns when the batch is durable.
+    /// Syncs the written batch: it is durable afterwards.
     ///
     /// # Errors
     ///
     /// As [`Log::append`]; also without a batch to sync.
     pub fn sync(&mut self) -> Result<BatchNumber, StoreError> {
-        let Some((marked, fault)) = self.written.take().filter(|_| !self.poisoned) else {
+        let written = self.written.take();
+        if self.poisoned {
             return Err(self.poison());
-        };
+        }
+        let Some((watermark, fault)) = written else { return Err(self.poison()) };
         self.poisoned = fault.is_some();
         self.disk.with(|contents| {
-            if fault != Some(Fault::Sync) {
-                // All before it is durable already.
-                let from = batch::chunk_key(marked.batch, 0).to_vec();
-                contents.durable.extend(
-                    contents
-                        .live
-                        .range(from..)
-                        .map(|(key, value)| (key.clone(), Arc::clone(value))),
-                );
+            if fault != Some(InjectedFault::Sync) {
+                // Earlier batches are durable already.
+                let from = batch::chunk_key(watermark.batch, 0).to_vec();
+                for (key, value) in contents.live.range(from..) {
+                    contents.durable.insert(key.clone(), Arc::clone(value));
+                }
             }
             if fault.is_none() {
-                contents.marked = marked;
+                contents.watermark = watermark;
             }
         });
         if fault.is_some() {
             return Err(injected("sync"));
         }
-        self.last = marked.batch;
-        Ok(marked.batch)
+        self.last = watermark.batch;
+        Ok(watermark.batch)
     }
 
     fn poison(&mut self) -> StoreError {
@@ -213,12 +213,12 @@ impl SimulatedLog {
 }
 
 impl Log for SimulatedLog {
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         self.write(records)?;
         self.sync()
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
         if self.poisoned { Err(self.poison()) } else { Ok(()) }
     }
 
@@ -226,7 +226,7 @@ impl Log for SimulatedLog {
         if self.poisoned || self.written.is_some() {
             return Err(self.poison());
         }
-        self.disk.with(|contents| contents.marked.clean = true);
+        self.disk.with(|contents| contents.watermark.clean = true);
         Ok(())
     }
 }
@@ -244,19 +244,19 @@ mod tests {
     use super::*;
     use crate::store::Stream;
 
-    fn record(sequence: u64) -> Record {
-        Record::new(Stream::Directory, 0, sequence, vec![7; 3000])
+    fn record(sequence: u64) -> JournalRecord {
+        JournalRecord::new(Stream::Directory, 0, sequence, vec![7; 3000])
     }
 
-    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<Cut>) {
+    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<TornBatch>) {
         let mut sequences = Vec::new();
-        let (log, cut) = disk
+        let (log, torn_batch) = disk
             .recover(|_, record| {
                 sequences.push(record.sequence);
                 Ok(())
             })
             .unwrap();
-        (log, sequences, cut)
+        (log, sequences, torn_batch)
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
         log.append(&[record(1)]).unwrap();
         log.write(&[record(2)]).unwrap();
         disk.crash(Tail::Lost);
-        let (mut log, sequences, cut) = open(&disk);
-        assert_eq!((sequences, cut), (vec![1], None));
+        let (mut log, sequences, torn_batch) = open(&disk);
+        assert_eq!((sequences, torn_batch), (vec![1], None));
         assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
         disk.crash(Tail::Lost);
         assert_eq!(open(&disk).1, [1, 2]);
@@ -280,15 +280,18 @@ mod tests {
         log.append(&[record(1)]).unwrap();
         log.write(&[record(2), record(3), record(4)]).unwrap();
         disk.crash(Tail::Torn(9));
-        let (mut log, sequences, cut) = open(&disk);
-        assert_eq!((sequences, cut), (vec![1], Some(Cut { batch: BatchNumber(2), chunks: 2 })));
+        let (mut log, sequences, torn_batch) = open(&disk);
+        assert_eq!(
+            (sequences, torn_batch),
+            (vec![1], Some(TornBatch { batch: BatchNumber(2), chunks: 2 }))
+        );
         assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
         disk.crash(Tail::Lost);
         assert_eq!(open(&disk).1, [1, 2]);
     }
 
     #[test]
-    fn a_batch_may_be_durable_though_nobody_was_answered() {
+    fn a_batch_may_be_durable_without_an_answer() {
         let disk = SimulatedDisk::new();
         let (mut log, ..) = open(&disk);
         log.write(&[record(1)]).unwrap();
@@ -298,9 +301,11 @@ mod tests {
 
     #[test]
     fn after_a_fault_the_log_refuses_everything() {
-        for (fault, kept) in
-            [(Fault::Write, vec![1]), (Fault::Sync, vec![1]), (Fault::SyncAfterAll, vec![1, 2])]
-        {
+        for (fault, kept) in [
+            (InjectedFault::Write, vec![1]),
+            (InjectedFault::Sync, vec![1]),
+            (InjectedFault::SyncAfterAll, vec![1, 2]),
+        ] {
             let disk = SimulatedDisk::new();
             disk.fail_append(2, fault);
             let (mut log, ..) = open(&disk);
@@ -310,7 +315,7 @@ mod tests {
                 matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })),
                 "{fault:?}"
             );
-            assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
+            assert!(matches!(log.sync_watermark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
             assert!(log.close().is_err());
             disk.crash(Tail::Lost);
             assert_eq!(open(&disk).1, kept, "{fault:?}");

@@ -1,8 +1,10 @@
-//! Snapshots: the whole state of each stream at one moment, as frames, in a database of their own.
+//! Snapshots: the whole state of each stream at one position, as frames, in a database of their
+//! own. Reference 8.
 //!
-//! A frame is opaque bytes with a length and a crc32 before them. The frames of a stream stand one after the other, cut
-//! into values of at most 4 KiB under keys (stream, index from 1). Value 0 is the head, written last: the position, the
-//! counts, and the crc32 of all. Before all streams stands the seal, written last of all: it counts them.
+//! A frame is opaque bytes, preceded by their length and crc32. The frames of a stream are
+//! concatenated and cut into values of at most 4 KiB, under keys (stream, index from 1). Value 0 is
+//! the header, written last: the position, the counts, and the crc32 of all values. The manifest
+//! sorts before all streams and is written last of all. It holds the number of streams.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -11,166 +13,185 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{CHUNK_BYTES, Fields};
 use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
-use crate::store::database::{Database, Entries, Entry};
-use crate::store::error::{Place, StoreError};
-use crate::store::files::forget_cached;
-use crate::store::io_throttle::{IoThrottle, PIECE_BYTES, read_ahead};
+use crate::store::database::{Database, DatabaseEntries, DatabaseEntry};
+use crate::store::error::{DamageLocation, StoreError};
+use crate::store::files::drop_page_cache;
+use crate::store::io_throttle::{IoThrottle, THROTTLED_BYTES, read_ahead};
 use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
-const SEAL_KEY: [u8; 1] = [0];
-/// How much is written between two syncs, where nobody else waits for the disk.
+const MANIFEST_KEY: [u8; 1] = [0];
+/// Bytes written between two syncs of a writer without throttle.
 const SYNC_BYTES: usize = 1 << 20;
-const FRAME_HEAD_BYTES: usize = 8;
+const FRAME_HEADER_BYTES: usize = 8;
 
-/// What a database of snapshots is.
+/// Identity of a database of snapshots, and the proof that it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Seal {
+pub(crate) struct SnapshotManifest {
     format: u16,
     /// The generation it was written for.
-    pub(super) generation: u64,
+    pub(crate) generation: u64,
     /// Number of the first batch of that generation's journal.
-    pub(super) first_batch: u64,
-    /// How many streams have a snapshot in it.
-    pub(super) streams: u64,
+    pub(crate) first_batch: u64,
+    /// Number of streams that have a snapshot in it.
+    pub(crate) streams: u64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Head {
+struct SnapshotHeader {
     format: u16,
     epoch: u32,
     sequence: u64,
     frames: u64,
     values: u32,
-    /// Of all values, one after the other.
+    /// Checksum of all values, concatenated.
     crc: u32,
 }
 
-impl Head {
+impl SnapshotHeader {
     const fn position(&self) -> Position {
         Position { epoch: self.epoch, sequence: self.sequence }
     }
 }
 
-/// Writes the snapshots of a generation that nobody reads yet.
-pub(super) struct SnapshotsWriter {
+/// Writes the snapshots of a generation under construction.
+pub(crate) struct SnapshotsWriter {
     database: Database,
-    /// Values not yet given to the database.
+    /// Values not yet written to the database.
     pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Bytes in `pending`, at most [`SYNC_BYTES`] and one value; [`PIECE_BYTES`] where it is paced.
+    /// Bytes in `pending`: at most [`SYNC_BYTES`] and one value, [`THROTTLED_BYTES`] with a
+    /// throttle.
     pending_bytes: usize,
     /// Streams finished.
     streams: u64,
-    /// A stream begun and not finished; the seal refuses to close over it.
+    /// A stream begun and not finished. The manifest must not be written over it.
     unfinished: Option<Stream>,
-    /// For a writer that leaves the disk to others after each part.
-    pace: Option<IoThrottle>,
+    /// Throttle of a writer beside a running server.
+    throttle: Option<IoThrottle>,
 }
 
-/// Writes one stream's snapshot, frame by frame. Nothing of it counts before [`SnapshotWriter::finish`].
+/// Writes one stream's snapshot, frame by frame. It counts only after [`SnapshotWriter::finish`].
 pub struct SnapshotWriter<'a> {
     writer: &'a mut SnapshotsWriter,
     stream: Stream,
-    /// What will be written as value 0; its counts and checksum cover the values cut so far.
-    head: Head,
+    /// The future value 0. Its counts and checksum cover the values written so far.
+    header: SnapshotHeader,
     hasher: crc32fast::Hasher,
     /// The value being filled, shorter than [`CHUNK_BYTES`].
     value: Vec<u8>,
 }
 
 impl SnapshotsWriter {
-    pub(super) fn new(database: Database) -> Self {
+    pub(crate) fn new(database: Database) -> Self {
         Self {
             database,
             pending: Vec::new(),
             pending_bytes: 0,
             streams: 0,
             unfinished: None,
-            pace: None,
+            throttle: None,
         }
     }
 
-    /// A writer that pauses after each part for as long as the part took, so that the journal's syncs never wait long
-    /// for it.
-    pub(super) fn paced(database: Database) -> Self {
-        Self::new(database).in_pauses()
+    /// Makes a writer that pauses after each sync for as long as the write took. So the journal's
+    /// syncs never wait long for it.
+    pub(crate) fn throttled(database: Database) -> Self {
+        Self::new(database).with_throttle()
     }
 
-    /// The same writer, paced.
-    pub(super) fn in_pauses(self) -> Self {
-        Self { pace: Some(IoThrottle::new()), ..self }
+    /// Returns the same writer, throttled.
+    pub(crate) fn with_throttle(self) -> Self {
+        Self { throttle: Some(IoThrottle::new()), ..self }
     }
 
-    /// Begins the snapshot of `stream`, which has none in this generation yet.
-    pub(super) fn stream(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    /// Begins the snapshot of `stream`, which must have none in this generation yet.
+    pub(crate) fn begin_stream(
+        &mut self,
+        stream: Stream,
+        position: Position,
+    ) -> SnapshotWriter<'_> {
         assert_eq!(self.unfinished, None, "a snapshot is finished before the next begins");
         self.unfinished = Some(stream);
         let Position { epoch, sequence } = position;
-        let head = Head { format: SNAPSHOT_FORMAT, epoch, sequence, frames: 0, values: 0, crc: 0 };
+        let header = SnapshotHeader {
+            format: SNAPSHOT_FORMAT,
+            epoch,
+            sequence,
+            frames: 0,
+            values: 0,
+            crc: 0,
+        };
         SnapshotWriter {
             writer: self,
             stream,
-            head,
+            header,
             hasher: crc32fast::Hasher::new(),
             value: Vec::new(),
         }
     }
 
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
+    fn put_value(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
         self.pending_bytes += value.len();
         self.pending.push((key, Some(value)));
-        let most = if self.pace.is_some() { PIECE_BYTES } else { SYNC_BYTES };
+        let most = if self.throttle.is_some() { THROTTLED_BYTES } else { SYNC_BYTES };
         if self.pending_bytes >= most { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.pending_bytes = 0;
         self.database.write(self.pending.drain(..))?;
-        if let Some(pace) = &mut self.pace {
-            pace.rest();
+        if let Some(throttle) = &mut self.throttle {
+            throttle.pause();
         }
         Ok(())
     }
 
-    /// Writes the seal, closes the database and reads it back: the snapshots are complete and on disk.
+    /// Writes the manifest, closes the database and reads it back from the disk.
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or gives back something else than was written.
-    pub(super) fn seal(
+    /// When the disk refuses, or returns other bytes than were written.
+    pub(crate) fn complete(
         mut self,
         generation: u64,
         first_batch: BatchNumber,
     ) -> Result<(), StoreError> {
         assert_eq!(self.unfinished, None, "every snapshot begun is finished");
         self.flush()?;
-        let seal = Seal {
+        let manifest = SnapshotManifest {
             format: STORE_FORMAT,
             generation,
             first_batch: first_batch.0,
             streams: self.streams,
         };
-        self.database.write([(SEAL_KEY.to_vec(), Some(codec::encode_sealed(&seal)))])?;
+        self.database
+            .write([(MANIFEST_KEY.to_vec(), Some(codec::encode_with_checksum(&manifest)))])?;
         let path = self.database.path().to_owned();
         self.database.close()?;
-        verify(&path, generation, self.pace)
+        verify_snapshots(&path, generation, self.throttle)
     }
 }
 
-/// Reads the sealed snapshots in `path` back from the disk, all of them; in its pauses where a pace is given.
+/// Reads all snapshots in `path` back from the disk, with `throttle` where it is given.
 ///
 /// # Errors
 ///
-/// [`StoreError::Damaged`] where the disk gives back something else than was written.
-fn verify(path: &Path, generation: u64, mut pace: Option<IoThrottle>) -> Result<(), StoreError> {
-    forget_cached(path)?;
-    if let Some(pace) = &mut pace {
-        read_ahead(path, pace)?;
+/// [`StoreError::Damaged`] where the disk returns other bytes than were written.
+fn verify_snapshots(
+    path: &Path,
+    generation: u64,
+    mut throttle: Option<IoThrottle>,
+) -> Result<(), StoreError> {
+    drop_page_cache(path)?;
+    if let Some(throttle) = &mut throttle {
+        read_ahead(path, throttle)?;
     }
     let snapshots = Snapshots::open(Database::open(path)?, generation)?;
-    snapshots.for_each(|_, _, frames| {
+    snapshots.for_each_stream(|_, _, frames| {
         while let Some(frame) = frames.next()? {
-            pace.iter_mut().for_each(|pace| pace.go(frame.len()));
+            if let Some(throttle) = &mut throttle {
+                throttle.add_bytes(frame.len());
+            }
         }
         Ok(())
     })?;
@@ -178,272 +199,277 @@ fn verify(path: &Path, generation: u64, mut pace: Option<IoThrottle>) -> Result<
 }
 
 impl SnapshotWriter<'_> {
-    /// Adds a frame. Frames of some 64 KiB keep both sides' memory small; none may reach 4 GiB.
+    /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must
+    /// be shorter than 4 GiB.
     ///
     /// # Errors
     ///
-    /// Whatever the disk refuses; the generation is then to be given up.
-    pub fn frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    /// When the disk refuses. The caller must then discard the generation.
+    pub fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
-        self.head.frames += 1;
-        self.bytes(&length.to_be_bytes())?;
-        self.bytes(&crc32fast::hash(bytes).to_be_bytes())?;
-        self.bytes(bytes)
+        self.header.frames += 1;
+        self.push_bytes(&length.to_be_bytes())?;
+        self.push_bytes(&crc32fast::hash(bytes).to_be_bytes())?;
+        self.push_bytes(bytes)
     }
 
     /// Completes the snapshot.
     ///
     /// # Errors
     ///
-    /// Whatever the disk refuses; the generation is then to be given up.
+    /// When the disk refuses. The caller must then discard the generation.
     pub fn finish(mut self) -> Result<(), StoreError> {
         if !self.value.is_empty() {
-            self.cut()?;
+            self.write_value()?;
         }
-        self.head.crc = self.hasher.finalize();
-        self.writer.put(value_key(self.stream, 0), codec::encode_sealed(&self.head))?;
+        self.header.crc = self.hasher.finalize();
+        self.writer
+            .put_value(value_key(self.stream, 0), codec::encode_with_checksum(&self.header))?;
         self.writer.streams += 1;
         self.writer.unfinished = None;
         Ok(())
     }
 
-    fn bytes(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
+    fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
         while !bytes.is_empty() {
             let (taken, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.value.len()));
             self.value.extend_from_slice(taken);
             bytes = rest;
             if self.value.len() == CHUNK_BYTES {
-                self.cut()?;
+                self.write_value()?;
             }
         }
         Ok(())
     }
 
-    fn cut(&mut self) -> Result<(), StoreError> {
+    fn write_value(&mut self) -> Result<(), StoreError> {
         self.hasher.update(&self.value);
-        self.head.values += 1;
+        self.header.values += 1;
         let value = std::mem::take(&mut self.value);
-        self.writer.put(value_key(self.stream, self.head.values), value)
+        self.writer.put_value(value_key(self.stream, self.header.values), value)
     }
 }
 
-/// The snapshots of a generation, complete.
-pub(super) struct Snapshots {
+/// The complete snapshots of a generation.
+pub(crate) struct Snapshots {
     database: Database,
-    seal: Seal,
+    manifest: SnapshotManifest,
 }
 
 impl Snapshots {
-    /// Reads the seal.
+    /// Reads the manifest.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] without a seal, or with that of another generation.
-    pub(super) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
-        let damaged = |what: String| StoreError::damaged(database.path(), Place::Header, what);
-        let bytes =
-            database.value(&SEAL_KEY)?.ok_or_else(|| damaged("there is none".to_owned()))?;
-        let seal: Seal =
-            codec::decode_sealed(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if seal.format > STORE_FORMAT {
+    /// [`StoreError::Damaged`] without a manifest, or with that of another generation.
+    pub(crate) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
+        let damaged =
+            |what: &str| StoreError::damaged(database.path(), DamageLocation::Header, what);
+        let Some(bytes) = database.value(&MANIFEST_KEY)? else {
+            return Err(damaged("it is missing"));
+        };
+        let manifest: SnapshotManifest = match codec::decode_with_checksum(&bytes) {
+            Ok(manifest) => manifest,
+            Err(error) => return Err(damaged(&error.to_string())),
+        };
+        if manifest.format > STORE_FORMAT {
             let path = database.path().to_owned();
-            return Err(StoreError::Newer { path, format: seal.format, known: STORE_FORMAT });
+            return Err(StoreError::Newer { path, format: manifest.format, known: STORE_FORMAT });
         }
-        if seal.generation != generation {
-            return Err(damaged(format!("it names generation {}", seal.generation)));
+        if manifest.generation != generation {
+            return Err(damaged(&format!("it names generation {}", manifest.generation)));
         }
-        Ok(Self { database, seal })
+        Ok(Self { database, manifest })
     }
 
     /// Number of the first batch to be replayed on these snapshots.
-    pub(super) const fn first_batch(&self) -> BatchNumber {
-        BatchNumber(self.seal.first_batch)
+    pub(crate) const fn first_batch(&self) -> BatchNumber {
+        BatchNumber(self.manifest.first_batch)
     }
 
-    /// How many streams were written.
-    pub(super) fn streams(&self) -> usize {
-        usize::try_from(self.seal.streams).expect("a 64-bit machine")
+    /// Number of streams that were written.
+    pub(crate) fn streams(&self) -> usize {
+        usize::try_from(self.manifest.streams).expect("a 64-bit machine")
     }
 
-    /// Visits every stream's snapshot, the directory first, then groups by id; returns how many there are.
-    ///
-    /// Frames that `visit` leaves are read and checked all the same.
+    /// Visits every stream's snapshot, the directory first, then groups by id. Frames that `visit`
+    /// does not read are read and checked all the same.
     ///
     /// # Errors
     ///
-    /// The first damage, with its place; or what `visit` returns.
-    pub(super) fn for_each(
+    /// The first damage, with its place; or the error of `visit`.
+    pub(crate) fn for_each_stream(
         &self,
         visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
-    ) -> Result<u64, StoreError> {
-        let mut streams = 0;
-        self.for_each_or(visit, |_, read| {
-            streams += 1;
-            read
-        })?;
-        Ok(streams)
+    ) -> Result<(), StoreError> {
+        self.visit_streams(visit, |_, read| read)
     }
 
-    /// The same, where `judge` is told how the reading of each stream ended: what it takes for `Ok` does not keep the
-    /// streams after it from being visited.
+    /// Visits every stream's snapshot, and passes the result of each to `judge`. Where that returns
+    /// `Ok`, the streams after it are visited.
     ///
     /// # Errors
     ///
-    /// What `judge` returns; or damage that hides which streams there are.
-    pub(super) fn for_each_or(
+    /// The error of `judge`, or damage of the list of streams.
+    pub(crate) fn visit_streams(
         &self,
         mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
         mut judge: impl FnMut(Stream, Result<(), StoreError>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut entries = self.database.after(&SEAL_KEY).peekable();
+        let mut entries = self.database.after(&MANIFEST_KEY).peekable();
         let mut streams = 0;
         while let Some(entry) = entries.next() {
             let (key, bytes) = entry?;
-            let Some((stream, value)) = value_of_key(&key) else {
-                let what = format!("{key:02x?} is nobody's key");
-                return Err(StoreError::damaged(self.database.path(), Place::Whole, what));
+            let Some((stream, value)) = parse_value_key(&key) else {
+                let what = format!("{key:02x?} is the key of no value");
+                return Err(StoreError::damaged(self.database.path(), DamageLocation::Whole, what));
             };
-            let read = self.head(stream, value, &bytes).and_then(|head| {
-                let mut frames = Frames::new(self, &mut entries, stream, head);
-                let place = Place::Snapshot { stream, value: 0 };
-                visit(stream, head.position(), &mut frames)
+            let read = self.decode_header(stream, value, &bytes).and_then(|header| {
+                let mut frames = Frames::new(self, &mut entries, stream, header);
+                let place = DamageLocation::Snapshot { stream, value: 0 };
+                visit(stream, header.position(), &mut frames)
                     .map_err(|error| error.located(self.database.path(), place))?;
                 while frames.next()?.is_some() {}
                 Ok(())
             });
             judge(stream, read)?;
-            // What is left of a stream that could not be read.
-            let of_stream = |entry: &Entry| {
-                entry.as_ref().is_ok_and(|(key, _)| {
-                    value_of_key(key).is_some_and(|(other, _)| other == stream)
-                })
-            };
-            while entries.next_if(of_stream).is_some() {}
+            // Skips the rest of a stream that could not be read.
+            while entries.next_if(|entry| stream_of_entry(entry) == Some(stream)).is_some() {}
             streams += 1;
         }
-        if streams != self.seal.streams {
+        if streams != self.manifest.streams {
             let what = format!(
-                "{streams} streams have a snapshot, where {} were written",
-                self.seal.streams
+                "{streams} streams have a snapshot, but {} were written",
+                self.manifest.streams
             );
-            return Err(StoreError::damaged(self.database.path(), Place::Header, what));
+            return Err(StoreError::damaged(self.database.path(), DamageLocation::Header, what));
         }
         Ok(())
     }
 
-    /// Where the snapshot of `stream` stands, if there is one.
-    pub(super) fn position(&self, stream: Stream) -> Result<Option<Position>, StoreError> {
+    /// Returns the position of the snapshot of `stream`; `None` without one.
+    pub(crate) fn position(&self, stream: Stream) -> Result<Option<Position>, StoreError> {
         let Some(bytes) = self.database.value(&value_key(stream, 0))? else { return Ok(None) };
-        Ok(Some(self.head(stream, 0, &bytes)?.position()))
+        Ok(Some(self.decode_header(stream, 0, &bytes)?.position()))
     }
 
-    /// Copies the snapshot of `stream`, which is there, value by value.
+    /// Copies the snapshot of `stream` value by value. It must exist.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] where a checksum does not hold: what was copied is then worth nothing.
-    pub(super) fn copy_to(
+    /// [`StoreError::Damaged`] where a checksum does not match. The copy is then invalid.
+    pub(crate) fn copy_to(
         &self,
         stream: Stream,
         writer: &mut SnapshotsWriter,
     ) -> Result<(), StoreError> {
-        let head_key = value_key(stream, 0);
-        let bytes = self.database.value(&head_key)?;
-        let head = self.head(stream, 0, &bytes.unwrap_or_default())?;
+        let header_key = value_key(stream, 0);
+        let bytes = self.database.value(&header_key)?;
+        let header = self.decode_header(stream, 0, &bytes.unwrap_or_default())?;
         let damaged = |value, what: &str| {
-            StoreError::damaged(self.database.path(), Place::Snapshot { stream, value }, what)
+            StoreError::damaged(
+                self.database.path(),
+                DamageLocation::Snapshot { stream, value },
+                what,
+            )
         };
         let mut hasher = crc32fast::Hasher::new();
-        let mut entries = self.database.after(&head_key);
-        for value in 1..=head.values {
-            let (key, bytes) = entries
-                .next()
-                .transpose()?
-                .ok_or_else(|| damaged(value, "the value is missing"))?;
-            if value_of_key(&key) != Some((stream, value)) {
+        let mut entries = self.database.after(&header_key);
+        for value in 1..=header.values {
+            let Some((key, bytes)) = entries.next().transpose()? else {
+                return Err(damaged(value, "the value is missing"));
+            };
+            if parse_value_key(&key) != Some((stream, value)) {
                 return Err(damaged(value, "the value is missing"));
             }
             hasher.update(&bytes);
-            writer.put(key, bytes)?;
+            writer.put_value(key, bytes)?;
         }
-        if hasher.finalize() != head.crc {
-            return Err(damaged(head.values, "the checksum of all its values does not hold"));
+        if hasher.finalize() != header.crc {
+            return Err(damaged(header.values, "the checksum of all its values does not match"));
         }
-        writer.put(head_key, codec::encode_sealed(&head))?;
+        writer.put_value(header_key, codec::encode_with_checksum(&header))?;
         writer.streams += 1;
         Ok(())
     }
 
-    /// Hands every frame of the snapshot of `stream`, which is there, to `visit`.
+    /// Passes every frame of the snapshot of `stream` to `visit`. The snapshot must exist.
     ///
     /// # Errors
     ///
-    /// The first damage, with its place; or what `visit` returns.
-    pub(super) fn frames_of(
+    /// The first damage, with its place; or the error of `visit`.
+    pub(crate) fn visit_frames(
         &self,
         stream: Stream,
         mut visit: impl FnMut(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let head_key = value_key(stream, 0);
-        let head = self.head(stream, 0, &self.database.value(&head_key)?.unwrap_or_default())?;
-        let mut entries = self.database.after(&head_key).peekable();
-        let mut frames = Frames::new(self, &mut entries, stream, head);
+        let header_key = value_key(stream, 0);
+        let header =
+            self.decode_header(stream, 0, &self.database.value(&header_key)?.unwrap_or_default())?;
+        let mut entries = self.database.after(&header_key).peekable();
+        let mut frames = Frames::new(self, &mut entries, stream, header);
         while let Some(frame) = frames.next()? {
             visit(&frame)?;
         }
         Ok(())
     }
 
-    pub(super) fn close(self) -> Result<(), StoreError> {
+    pub(crate) fn close(self) -> Result<(), StoreError> {
         self.database.close()
     }
 
-    fn head(&self, stream: Stream, value: u32, bytes: &[u8]) -> Result<Head, StoreError> {
+    fn decode_header(
+        &self,
+        stream: Stream,
+        value: u32,
+        bytes: &[u8],
+    ) -> Result<SnapshotHeader, StoreError> {
         let path = self.database.path();
-        let place = Place::Snapshot { stream, value };
+        let place = DamageLocation::Snapshot { stream, value };
         if value != 0 {
-            return Err(StoreError::damaged(path, place, "a head belongs there"));
+            return Err(StoreError::damaged(path, place, "its header is missing"));
         }
-        let head: Head = codec::decode_sealed(bytes)
+        let header: SnapshotHeader = codec::decode_with_checksum(bytes)
             .map_err(|error| StoreError::damaged(path, place, error.to_string()))?;
-        if head.format > SNAPSHOT_FORMAT {
+        if header.format > SNAPSHOT_FORMAT {
             return Err(StoreError::Newer {
                 path: path.to_owned(),
-                format: head.format,
+                format: header.format,
                 known: SNAPSHOT_FORMAT,
             });
         }
-        Ok(head)
+        Ok(header)
     }
 }
 
-/// The frames of one snapshot, in the order they were written. Each is checked before it is handed out.
+/// The frames of one snapshot, in the order they were written. Each is checked before it is
+/// returned.
 pub struct Frames<'a, 'e> {
     snapshots: &'a Snapshots,
-    /// The walk over the whole database, standing before the next value of this stream.
-    entries: &'a mut Peekable<Entries<'e>>,
+    /// Iteration over the whole database; its next entry is the next value of this stream.
+    entries: &'a mut Peekable<DatabaseEntries<'e>>,
     stream: Stream,
-    head: Head,
-    /// What was read so far; at the end its counts equal the head's.
-    read: Head,
+    header: SnapshotHeader,
+    /// Counts read so far. At the end they equal those of `header`.
+    read: SnapshotHeader,
     hasher: crc32fast::Hasher,
-    /// Bytes read and not yet handed out.
+    /// Bytes read and not yet returned.
     bytes: Vec<u8>,
 }
 
 impl<'a, 'e> Frames<'a, 'e> {
     fn new(
         snapshots: &'a Snapshots,
-        entries: &'a mut Peekable<Entries<'e>>,
+        entries: &'a mut Peekable<DatabaseEntries<'e>>,
         stream: Stream,
-        head: Head,
+        header: SnapshotHeader,
     ) -> Self {
-        let read = Head { frames: 0, values: 0, ..head };
+        let read = SnapshotHeader { frames: 0, values: 0, ..header };
         Self {
             snapshots,
             entries,
             stream,
-            head,
+            header,
             read,
             hasher: crc32fast::Hasher::new(),
             bytes: Vec::new(),
@@ -452,28 +478,29 @@ impl<'a, 'e> Frames<'a, 'e> {
     /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
     #[must_use]
     pub const fn format(&self) -> u16 {
-        self.head.format
+        self.header.format
     }
 
-    /// The next frame, or `None` after the last, when all were found whole.
+    /// Returns the next frame; `None` after the last, when all checksums matched.
     ///
     /// # Errors
     ///
-    /// Damage, with its place. The frames before it were whole.
+    /// Damage, with its place. The frames before it are undamaged.
     #[expect(clippy::should_implement_trait, reason = "an error must not look like the end")]
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        if self.read.frames == self.head.frames {
-            return self.end().map(|()| None);
+        if self.read.frames == self.header.frames {
+            self.check_end()?;
+            return Ok(None);
         }
-        self.fill(FRAME_HEAD_BYTES)?;
+        self.fill_to(FRAME_HEADER_BYTES)?;
         let mut fields = Fields(&self.bytes);
         let (length, crc) = fields.u32().zip(fields.u32()).expect("as many bytes were read");
-        let end = FRAME_HEAD_BYTES + usize::try_from(length).expect("a 64-bit machine");
-        self.fill(end)?;
-        let frame = self.bytes[FRAME_HEAD_BYTES..end].to_vec();
+        let end = FRAME_HEADER_BYTES + usize::try_from(length).expect("a 64-bit machine");
+        self.fill_to(end)?;
+        let frame = self.bytes[FRAME_HEADER_BYTES..end].to_vec();
         if crc32fast::hash(&frame) != crc {
             return Err(
-                self.damaged(format!("the checksum of frame {} does not hold", self.read.frames))
+                self.damaged(format!("the checksum of frame {} does not match", self.read.frames))
             );
         }
         self.bytes.drain(..end);
@@ -481,17 +508,19 @@ impl<'a, 'e> Frames<'a, 'e> {
         Ok(Some(frame))
     }
 
-    /// Reads values until `count` bytes wait.
-    fn fill(&mut self, count: usize) -> Result<(), StoreError> {
+    /// Reads values until `bytes` holds at least `count` bytes.
+    fn fill_to(&mut self, count: usize) -> Result<(), StoreError> {
         while self.bytes.len() < count {
-            if self.read.values == self.head.values {
+            if self.read.values == self.header.values {
                 return Err(self.damaged("its frames are longer than its values"));
             }
             let expected = Some((self.stream, self.read.values + 1));
-            let is_next = |entry: &Entry| {
-                entry.as_ref().map_or(true, |(key, _)| value_of_key(key) == expected)
+            let is_next = |entry: &DatabaseEntry| match entry {
+                Ok((key, _)) => parse_value_key(key) == expected,
+                // An error is taken and returned.
+                Err(_) => true,
             };
-            // What belongs to another stream is left for whoever reads that.
+            // The entry of another stream stays in the iteration.
             let Some(entry) = self.entries.next_if(is_next) else {
                 return Err(self.damaged("the next value is missing"));
             };
@@ -503,18 +532,18 @@ impl<'a, 'e> Frames<'a, 'e> {
         Ok(())
     }
 
-    fn end(&self) -> Result<(), StoreError> {
-        if self.read.values != self.head.values || !self.bytes.is_empty() {
+    fn check_end(&self) -> Result<(), StoreError> {
+        if self.read.values != self.header.values || !self.bytes.is_empty() {
             return Err(self.damaged("its values are longer than its frames"));
         }
-        if self.hasher.clone().finalize() != self.head.crc {
-            return Err(self.damaged("the checksum of all its values does not hold"));
+        if self.hasher.clone().finalize() != self.header.crc {
+            return Err(self.damaged("the checksum of all its values does not match"));
         }
         Ok(())
     }
 
     fn damaged(&self, what: impl Into<String>) -> StoreError {
-        let place = Place::Snapshot { stream: self.stream, value: self.read.values };
+        let place = DamageLocation::Snapshot { stream: self.stream, value: self.read.values };
         StoreError::damaged(self.snapshots.database.path(), place, what)
     }
 }
@@ -525,8 +554,15 @@ fn value_key(stream: Stream, index: u32) -> Vec<u8> {
     key
 }
 
-fn value_of_key(key: &[u8]) -> Option<(Stream, u32)> {
+fn parse_value_key(key: &[u8]) -> Option<(Stream, u32)> {
     let (stream, index) = key.split_first_chunk::<8>()?;
     let stream = Stream::from_number(u64::from_be_bytes(*stream))?;
     Some((stream, u32::from_be_bytes(index.try_into().ok()?)))
+}
+
+/// Returns the stream of an entry; `None` for an error or a key of no value.
+fn stream_of_entry(entry: &DatabaseEntry) -> Option<Stream> {
+    let (key, _) = entry.as_ref().ok()?;
+    let (stream, _) = parse_value_key(key)?;
+    Some(stream)
 }

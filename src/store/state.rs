@@ -1,6 +1,6 @@
-//! States as frames of a snapshot, in one canonical order, and back.
+//! Encoding of states as snapshot frames, in one canonical order, and decoding.
 //!
-//! Equal states give equal frames, so the hash over them tells whether two states are the same.
+//! Equal states give equal frames, so a hash of the frames compares states.
 
 use std::sync::Arc;
 
@@ -40,23 +40,24 @@ enum GroupFrame {
     Fiches(Vec<Arc<Fiche>>),
     Accounts(Vec<Arc<Account>>),
     Vevents(Vec<Arc<Vevent>>),
-    /// Highest ids of rows of the catalogue that are no more.
+    /// Highest ids of removed rows of the catalogue.
     Removed(Vec<(IdKind, u64)>),
     Messages(Vec<Arc<Message>>),
-    /// The highest id that a message ever had; not there where none was.
+    /// The highest id that a message ever had; absent without messages.
     LastMessage(u64),
-    /// What is answered again, by age.
+    /// Answers kept for Idempotency-Keys, by age. Reference 6.6.
     IdempotencyRecords(Vec<Arc<IdempotencyRecord>>),
-    /// Links about accounts that can be followed.
+    /// Account links that are still valid.
     Links(Vec<Arc<AccountLink>>),
-    /// Events that could not be carried out when the snapshot was written: the state stands before the first of them.
-    Waiting(Vec<Waiting>),
+    /// Events that could not be applied when the snapshot was written. The state in the other
+    /// frames precedes the first of them.
+    Quarantined(Vec<QuarantinedEvent>),
 }
 
-/// An event of a group that could not be carried out, kept as it is for a release that can.
+/// An event of a group that could not be applied, kept unchanged for a release that can apply it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
-    /// Its place in the group's history.
+pub struct QuarantinedEvent {
+    /// Its number in the group's stream.
     pub sequence: u64,
     /// Format of `bytes`.
     pub format: u16,
@@ -66,7 +67,7 @@ pub struct Waiting {
 
 #[derive(Serialize, Deserialize)]
 struct GroupHead {
-    /// The release of the zone database by which instants were resolved.
+    /// Release of the zone database that resolved the instants.
     tzdata: String,
     group: Group,
     last_stamp: Instant,
@@ -79,11 +80,11 @@ enum DirectoryFrame {
     Apikeys(Vec<([u8; 32], Apikey)>),
     Pros(Vec<Pro>),
     Blocks(Vec<((IdKind, u64), Block)>),
-    /// Not there before the store is first served.
+    /// Absent before the first start of the server.
     LinkSecret(LinkSecret),
 }
 
-fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
+fn write_frames<'a, T: Clone + 'a, F: Serialize, E>(
     rows: impl Iterator<Item = &'a T>,
     frame: impl Fn(Vec<T>) -> F,
     write: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -95,10 +96,10 @@ fn frames_of<'a, T: Clone + 'a, F: Serialize, E>(
     Ok(())
 }
 
-/// Hands every frame of a group's state to `write`, in order.
+/// Passes every frame of a group's state to `write`, in order.
 ///
 /// # Errors
-/// What `write` returns.
+/// The first error of `write`.
 pub fn write_group<E>(
     group_state: &GroupState,
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
@@ -110,37 +111,41 @@ pub fn write_group<E>(
         last_stamp: group_state.last_stamp,
         spent: group_state.spent,
     }))))?;
-    frames_of(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
-    frames_of(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
-    frames_of(catalogue.interventions.values(), GroupFrame::Interventions, &mut write)?;
-    frames_of(catalogue.interventionsets.values(), GroupFrame::Interventionsets, &mut write)?;
-    frames_of(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
-    frames_of(group_state.fiches.values(), GroupFrame::Fiches, &mut write)?;
-    frames_of(group_state.accounts.values(), GroupFrame::Accounts, &mut write)?;
-    frames_of(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
-    let removed: Vec<_> = group_state.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
-    frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
-    frames_of(group_state.answers.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
-    frames_of(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
+    write_frames(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
+    write_frames(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
+    write_frames(catalogue.interventions.values(), GroupFrame::Interventions, &mut write)?;
+    write_frames(catalogue.interventionsets.values(), GroupFrame::Interventionsets, &mut write)?;
+    write_frames(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
+    write_frames(group_state.fiches.values(), GroupFrame::Fiches, &mut write)?;
+    write_frames(group_state.accounts.values(), GroupFrame::Accounts, &mut write)?;
+    write_frames(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
+    let mut removed = Vec::new();
+    for (kind, id) in &group_state.removed {
+        removed.push((*kind, *id));
+    }
+    write_frames(removed.iter(), GroupFrame::Removed, &mut write)?;
+    write_frames(group_state.answers.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
+    write_frames(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match group_state.outbox.last_id() {
         0 => {}
         last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
-    frames_of(group_state.links.iter(), GroupFrame::Links, &mut write)
+    write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)
 }
 
-/// Hands frames of events that could not be carried out to `write`, to stand behind those of the state before them.
+/// Passes frames of events that could not be applied to `write`. They follow the frames of the
+/// state before them.
 ///
 /// # Errors
-/// What `write` returns.
-pub fn write_waiting<E>(
-    waiting: &[Waiting],
+/// The first error of `write`.
+pub fn write_quarantined<E>(
+    events: &[QuarantinedEvent],
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    frames_of(waiting.iter(), GroupFrame::Waiting, &mut write)
+    write_frames(events.iter(), GroupFrame::Quarantined, &mut write)
 }
 
-/// Puts a group's state together again, frame by frame.
+/// Decodes a group's state, frame by frame.
 #[derive(Default)]
 pub struct GroupReader {
     head: Option<Box<GroupHead>>,
@@ -157,15 +162,15 @@ pub struct GroupReader {
     last_message: u64,
     answers: Vec<Arc<IdempotencyRecord>>,
     links: Vec<Arc<AccountLink>>,
-    waiting: Vec<Waiting>,
+    quarantined: Vec<QuarantinedEvent>,
 }
 
 impl GroupReader {
-    /// Takes the next frame.
+    /// Adds the next frame.
     ///
     /// # Errors
     /// Bytes that are no frame.
-    pub fn frame(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    pub fn add_frame(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         match codec::decode(bytes)? {
             GroupFrame::Head(head) => self.head = Some(head),
             GroupFrame::Calendars(rows) => self.calendars.extend(rows),
@@ -181,18 +186,19 @@ impl GroupReader {
             GroupFrame::LastMessage(id) => self.last_message = id,
             GroupFrame::IdempotencyRecords(rows) => self.answers.extend(rows),
             GroupFrame::Links(rows) => self.links.extend(rows),
-            GroupFrame::Waiting(events) => self.waiting.extend(events),
+            GroupFrame::Quarantined(events) => self.quarantined.extend(events),
         }
         Ok(())
     }
 
-    /// Events that could not be carried out when the snapshot was written, in order: the state stands before them.
+    /// Takes the events that could not be applied when the snapshot was written, in order. The
+    /// state precedes them.
     #[must_use]
-    pub fn take_waiting(&mut self) -> Vec<Waiting> {
-        std::mem::take(&mut self.waiting)
+    pub fn take_quarantined(&mut self) -> Vec<QuarantinedEvent> {
+        std::mem::take(&mut self.quarantined)
     }
 
-    /// The state, standing at `sequence`; `None` where its head is missing.
+    /// Returns the state at `sequence`; `None` when its first frame is missing.
     #[must_use]
     pub fn group_state(self, sequence: u64) -> Option<GroupState> {
         let head = *self.head?;
@@ -218,28 +224,32 @@ impl GroupReader {
     }
 }
 
-/// Hands every frame of the directory's state to `write`, in order.
+/// Passes every frame of the directory's state to `write`, in order.
 ///
 /// # Errors
-/// What `write` returns.
+/// The first error of `write`.
 pub fn write_directory<E>(
     directory: &Directory,
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let apikeys: Vec<_> =
-        directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())).collect();
-    let blocks: Vec<_> =
-        directory.blocks.iter().map(|(place, block)| (*place, block.clone())).collect();
-    frames_of(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
-    frames_of(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
-    frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
-    directory
-        .seal
-        .iter()
-        .try_for_each(|seal| write(&codec::encode(&DirectoryFrame::LinkSecret(seal.clone()))))
+    let mut apikeys = Vec::new();
+    for (hash, key) in &directory.apikeys {
+        apikeys.push((*hash, key.clone()));
+    }
+    let mut blocks = Vec::new();
+    for (place, block) in &directory.blocks {
+        blocks.push((*place, block.clone()));
+    }
+    write_frames(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
+    write_frames(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
+    write_frames(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
+    match &directory.seal {
+        Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
+        None => Ok(()),
+    }
 }
 
-/// Adds a frame of the directory's state to what was read before.
+/// Adds a frame of the directory's state to `directory`.
 ///
 /// # Errors
 /// Bytes that are no frame.
@@ -250,12 +260,12 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
             directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))
         }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
-        DirectoryFrame::LinkSecret(seal) => directory.seal = Some(seal),
+        DirectoryFrame::LinkSecret(secret) => directory.seal = Some(secret),
     }
     Ok(())
 }
 
-/// SHA-256 over a group's frames and its sequence: equal for equal states, and for nothing else.
+/// Returns the SHA-256 of a group's sequence and frames: equal for equal states only.
 #[must_use]
 pub fn hash(group_state: &GroupState) -> [u8; 32] {
     let mut hasher = Sha256::new();

@@ -1,4 +1,5 @@
-//! Walks a document row by row, so that a million events never stand in memory as JSON.
+//! Streaming reader of a document: row by row, so that the JSON of a million vevents never fills
+//! the memory. Reference 11.2.
 
 use std::fmt;
 
@@ -8,29 +9,29 @@ use serde_json::Value;
 
 use crate::transfer::faults::ImportFault;
 
-/// A part of a document.
-pub(super) enum Piece {
+/// A part of a document, passed to the reader's sink.
+pub(crate) enum DocumentPart {
     /// A member of the document other than `groups`.
     Top(String, Value),
-    /// A group begins.
+    /// The beginning of a group.
     Group,
-    /// A member of a group other than its fiches and events.
+    /// A member of a group other than its fiches and vevents, with the index of the group.
     Field(usize, String, Value),
-    /// The id that a fiche or an event is given, on a walk that takes no rows.
-    RowId(Section, Option<Value>),
-    /// A fiche or an event, by its group and its place there.
+    /// The given id of a fiche or a vevent, when no rows are requested.
+    RowId(RowSection, Option<Value>),
+    /// A fiche or a vevent, with the index of its group and its index there.
     Row(usize, usize, Value),
 }
 
 /// The long lists of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Section {
+pub(crate) enum RowSection {
     Fiches,
     Vevents,
 }
 
-impl Section {
-    pub(super) const fn name(self) -> &'static str {
+impl RowSection {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fiches => "fiches",
             Self::Vevents => "vevents",
@@ -38,43 +39,49 @@ impl Section {
     }
 }
 
-/// Hands out the rows of one section, or, where none is named, everything but rows.
+/// Passes the rows of one section to `sink`; without a section, everything but rows.
 ///
 /// # Errors
-/// The first place where the document is not JSON, or has another shape.
-pub(super) fn walk(
+///
+/// The first place where the document is no JSON, or has another shape.
+pub(crate) fn walk_document(
     document: &[u8],
-    rows: Option<Section>,
-    sink: &mut dyn FnMut(Piece),
+    rows: Option<RowSection>,
+    sink: &mut dyn FnMut(DocumentPart),
 ) -> Result<(), ImportFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(document);
-    let mut walker = Walker { rows, sink, groups: 0 };
-    Top(&mut walker).deserialize(&mut deserializer).and_then(|()| deserializer.end()).map_err(
-        |error| {
-            let text = error.to_string();
-            // serde_json says the place again, at the end.
-            let what: String =
-                text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
-            let rule =
-                if error.is_data() { what } else { format!("this is no JSON document: {what}") };
-            ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
-        },
-    )
+    let mut walker = DocumentWalker { rows, sink, groups: 0 };
+    let read = Top(&mut walker).deserialize(&mut deserializer);
+    match read.and_then(|()| deserializer.end()) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(json_fault(&error)),
+    }
 }
 
-struct Walker<'s> {
-    rows: Option<Section>,
-    sink: &'s mut dyn FnMut(Piece),
-    /// Groups begun.
+/// Turns an error of serde_json into a fault at its line and column.
+fn json_fault(error: &serde_json::Error) -> ImportFault {
+    let text = error.to_string();
+    // serde_json repeats the place at the end of its message.
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let what: String = what.chars().take(200).collect();
+    let rule = if error.is_data() { what } else { format!("this is no JSON document: {what}") };
+    ImportFault { path: format!("line {}, column {}", error.line(), error.column()), rule }
+}
+
+/// State of one pass over the document.
+struct DocumentWalker<'s> {
+    rows: Option<RowSection>,
+    sink: &'s mut dyn FnMut(DocumentPart),
+    /// Number of groups begun.
     groups: usize,
 }
 
-struct Top<'w, 's>(&'w mut Walker<'s>);
-struct Groups<'w, 's>(&'w mut Walker<'s>);
-struct Group<'w, 's>(&'w mut Walker<'s>);
-struct Rows<'w, 's>(&'w mut Walker<'s>, Section);
+struct Top<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Groups<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Group<'w, 's>(&'w mut DocumentWalker<'s>);
+struct Rows<'w, 's>(&'w mut DocumentWalker<'s>, RowSection);
 
-/// All that a first walk looks at in a row.
+/// The only field of a row that is read when no rows are requested.
 #[derive(Deserialize)]
 struct RowId {
     #[serde(default)]
@@ -111,7 +118,7 @@ impl<'de> Visitor<'de> for Top<'_, '_> {
                 map.next_value_seed(Groups(self.0))?;
             } else if self.0.rows.is_none() {
                 let value = map.next_value()?;
-                (self.0.sink)(Piece::Top(key, value));
+                (self.0.sink)(DocumentPart::Top(key, value));
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -143,15 +150,15 @@ impl<'de> Visitor<'de> for Group<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.0.groups += 1;
         if self.0.rows.is_none() {
-            (self.0.sink)(Piece::Group);
+            (self.0.sink)(DocumentPart::Group);
         }
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "fiches" => map.next_value_seed(Rows(self.0, Section::Fiches))?,
-                "vevents" => map.next_value_seed(Rows(self.0, Section::Vevents))?,
+                "fiches" => map.next_value_seed(Rows(self.0, RowSection::Fiches))?,
+                "vevents" => map.next_value_seed(Rows(self.0, RowSection::Vevents))?,
                 _ if self.0.rows.is_none() => {
                     let value = map.next_value()?;
-                    (self.0.sink)(Piece::Field(self.0.groups - 1, key, value));
+                    (self.0.sink)(DocumentPart::Field(self.0.groups - 1, key, value));
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -167,7 +174,7 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
         write!(f, "a list of {}", self.1.name())
     }
 
-    /// A section that is null holds nothing, as one that is left out.
+    /// A section that is null is empty, like one that is left out.
     fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
         Ok(())
     }
@@ -181,12 +188,12 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
         if walker.rows == Some(section) {
             let mut index = 0;
             while let Some(row) = list.next_element()? {
-                (walker.sink)(Piece::Row(walker.groups - 1, index, row));
+                (walker.sink)(DocumentPart::Row(walker.groups - 1, index, row));
                 index += 1;
             }
         } else if walker.rows.is_none() {
             while let Some(RowId { id }) = list.next_element()? {
-                (walker.sink)(Piece::RowId(section, id));
+                (walker.sink)(DocumentPart::RowId(section, id));
             }
         } else {
             while list.next_element::<IgnoredAny>()?.is_some() {}

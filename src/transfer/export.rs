@@ -1,11 +1,14 @@
-//! Content becomes a document that import restores exactly, one row a line. Reference 11.
+//! Export: content becomes a document, one row a line, that import restores exactly. Reference
+//! 11.2.
 
 use std::borrow::Borrow;
 use std::io;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::domain::identity::directory::{Directory, Pro};
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::{Apikey, Directory, Pro};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::MESSAGES_MADE;
 use crate::transfer::people::hex;
@@ -18,35 +21,38 @@ use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::vevent::VEVENT;
 
-/// Writes everything, row by row.
+/// Writes the whole content, row by row.
 ///
 /// # Errors
-/// What `out` answers.
-pub fn write(
+///
+/// The first error of `out`.
+pub fn write_document(
     directory: &Directory,
     group_states: &[impl Borrow<GroupState>],
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
     out.write_all(b"{\"apikeys\":[")?;
-    let keys = directory.apikeys.iter().map(|(hash, apikey)| {
-        let mut row = Map::new();
-        row.insert("key_sha256".into(), hex(hash).into());
-        row.insert("label".into(), apikey.label.as_str().into());
-        if let Some(groups) = &apikey.groups {
-            row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());
-        }
-        row
-    });
-    rows(keys, out)?;
+    let keys = directory.apikeys.iter().map(|(hash, apikey)| render_apikey(hash, apikey));
+    write_rows(keys, out)?;
     out.write_all(b"],\n\"groups\":[")?;
     for (index, state) in group_states.iter().enumerate() {
         out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        group(directory, state.borrow(), out)?;
+        write_group(directory, state.borrow(), out)?;
     }
     out.write_all(b"\n]}\n")
 }
 
-fn group(
+fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("key_sha256".into(), hex(hash).into());
+    row.insert("label".into(), apikey.label.as_str().into());
+    if let Some(groups) = &apikey.groups {
+        row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());
+    }
+    row
+}
+
+fn write_group(
     directory: &Directory,
     state: &GroupState,
     out: &mut (impl io::Write + ?Sized),
@@ -60,78 +66,75 @@ fn group(
     let fields = serde_json::to_string(&fields)?;
     out.write_all(fields.strip_suffix('}').expect("an object ends with a brace").as_bytes())?;
     let pros = directory.pros.values().filter(|pro| pro.groups.contains(&catalogue.group.id));
-    section("pros", pros.map(|pro| professional(pro, &scope)), out)?;
-    section(
-        "accounts",
-        state.accounts.values().map(|account| {
-            let mut row = object(json!({
-                "email": account.email.as_str(),
-                "fiche_id": account.fiche_id.number(),
-                "password_hash": account.password_hash.as_str(),
-            }));
-            if !account.former.is_empty() {
-                let former = account.former.iter().map(|id| Value::from(id.number()));
-                row.insert("former_fiche_ids".into(), former.collect());
-            }
-            row
-        }),
+    write_section("pros", pros.map(|pro| render_pro(pro, &scope)), out)?;
+    let accounts = state.accounts.values().map(|account| render_account(account));
+    write_section("accounts", accounts, out)?;
+    write_table(&CALENDARSET, "calendarsets", catalogue.calendarsets.values(), &scope, out)?;
+    write_table(&CALENDAR, "calendars", catalogue.calendars.values(), &scope, out)?;
+    write_table(
+        &INTERVENTIONSET,
+        "interventionsets",
+        catalogue.interventionsets.values(),
+        &scope,
         out,
     )?;
-    table(&CALENDARSET, "calendarsets", catalogue.calendarsets.values(), &scope, out)?;
-    table(&CALENDAR, "calendars", catalogue.calendars.values(), &scope, out)?;
-    table(&INTERVENTIONSET, "interventionsets", catalogue.interventionsets.values(), &scope, out)?;
-    table(&INTERVENTION, "interventions", catalogue.interventions.values(), &scope, out)?;
-    table(&CUSTOMFIELD, "customfields", catalogue.customfields.values(), &scope, out)?;
-    table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
-    let vevents = state.rows.values().map(|row| {
-        let mut object = VEVENT.render_for_store(row, &scope);
-        if row.appointment().is_some() {
-            // Derived from the client.
-            object.remove("text");
-        }
-        object
-    });
-    section("vevents", vevents, out)?;
+    write_table(&INTERVENTION, "interventions", catalogue.interventions.values(), &scope, out)?;
+    write_table(&CUSTOMFIELD, "customfields", catalogue.customfields.values(), &scope, out)?;
+    write_table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
+    let vevents = state.rows.values().map(|row| render_vevent(row, &scope));
+    write_section("vevents", vevents, out)?;
     out.write_all(b"}")
 }
 
-fn table<'a, R: 'static>(
+fn write_table<'a, R: 'static>(
     table: &Table<R>,
     name: &str,
     records: impl Iterator<Item = &'a std::sync::Arc<R>>,
     scope: &Scope<'_>,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    section(name, records.map(|record| table.render_for_store(record, scope)), out)
+    write_section(name, records.map(|record| table.render_for_store(record, scope)), out)
 }
 
-fn professional(pro: &Pro, scope: &Scope<'_>) -> Map<String, Value> {
+fn render_pro(pro: &Pro, scope: &Scope<'_>) -> Map<String, Value> {
     let mut row = PROFESSIONAL.render_for_store(pro, scope);
     row.insert("password_hash".into(), pro.password_hash.as_str().into());
     row.insert("main".into(), (pro.main == scope.state.catalogue.group.id).into());
     row
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(object) => object,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
+fn render_account(account: &Account) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("email".into(), account.email.as_str().into());
+    row.insert("fiche_id".into(), account.fiche_id.number().into());
+    row.insert("password_hash".into(), account.password_hash.as_str().into());
+    if !account.former.is_empty() {
+        let former = account.former.iter().map(|id| Value::from(id.number()));
+        row.insert("former_fiche_ids".into(), former.collect());
     }
+    row
 }
 
-fn section(
+fn render_vevent(row: &Vevent, scope: &Scope<'_>) -> Map<String, Value> {
+    let mut object = VEVENT.render_for_store(row, scope);
+    if row.appointment().is_some() {
+        // Derived from the client.
+        object.remove("text");
+    }
+    object
+}
+
+fn write_section(
     name: &str,
     list: impl Iterator<Item = Map<String, Value>>,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
     write!(out, ",\n\"{name}\":[")?;
-    rows(list, out)?;
+    write_rows(list, out)?;
     out.write_all(b"]")
 }
 
-fn rows(
+fn write_rows(
     list: impl Iterator<Item = Map<String, Value>>,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {

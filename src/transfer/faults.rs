@@ -1,18 +1,18 @@
-//! What is wrong with a document, each by its place.
+//! Faults of a document, each with its path. Reference 11.2.
 
 use std::fmt;
 
 use crate::domain::state::refusal::Fault;
 
-/// Most faults that an import names before it gives up.
-pub(super) const FAULTS_MAX: usize = 20;
+/// Maximum number of faults that an import reports.
+pub(crate) const FAULTS_MAX: usize = 20;
 
-/// One thing that is wrong with a document.
+/// One fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportFault {
-    /// Where: `groups[0].vevents[17].end`.
+    /// Path of the value: `groups[0].vevents[17].end`.
     pub path: String,
-    /// What was wrong and what would be right.
+    /// The rule that the value breaks.
     pub rule: String,
 }
 
@@ -22,31 +22,35 @@ impl fmt::Display for ImportFault {
     }
 }
 
-/// The first faults of a document.
+/// The first faults of a document, at most [`FAULTS_MAX`].
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<ImportFault>);
+pub(crate) struct ImportFaults(Vec<ImportFault>);
 
-impl Faults {
-    pub(super) fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
-        if !self.full() {
+impl ImportFaults {
+    pub(crate) fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
+        if !self.is_full() {
             self.0.push(ImportFault { path: path.into(), rule: rule.into() });
         }
     }
 
-    /// Adds what is wrong with the fields of the object at `path`.
-    pub(super) fn extend(&mut self, path: &str, faults: Vec<Fault>) {
+    /// Adds the faults of fields of the object at `path`.
+    pub(crate) fn extend(&mut self, path: &str, faults: Vec<Fault>) {
         for fault in faults {
             self.add(format!("{path}.{}", fault.field), fault.rule);
         }
     }
 
-    /// Whether there is no point in looking further.
-    pub(super) fn full(&self) -> bool {
+    /// Whether further faults would not be reported.
+    pub(crate) fn is_full(&self) -> bool {
         self.0.len() >= FAULTS_MAX
     }
 
-    /// The value, where nothing is wrong.
-    pub(super) fn none_or<T>(&mut self, value: T) -> Result<T, Vec<ImportFault>> {
-        if self.0.is_empty() { Ok(value) } else { Err(std::mem::take(&mut self.0)) }
+    /// Returns the faults as an error, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// The faults added so far.
+    pub(crate) fn check_none(&mut self) -> Result<(), Vec<ImportFault>> {
+        if self.0.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.0)) }
     }
 }

@@ -1,4 +1,5 @@
-//! Ids of a document: unique per resource over the whole store, and assigned after the highest where none is given.
+//! Ids of a document: unique per resource over the whole store. A row without an id gets the next
+//! one after the highest. Reference 11.2.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,49 +7,42 @@ use serde_json::{Map, Value};
 
 use crate::domain::identity::directory::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
-use crate::transfer::Content;
-use crate::transfer::faults::Faults;
+use crate::domain::state::group_state::GroupState;
+use crate::transfer::StoreContent;
+use crate::transfer::faults::ImportFaults;
 use crate::wire::value;
 
-/// The highest id that a document may give: enough are left above it to go on from for ever.
+/// Highest id that a document may give. The ids above it are left for new records.
 const GIVEN_MAX: u64 = ID_MAX - (1 << 40);
 
-/// What the store already uses and a document may not.
+/// Ids and names that the store already uses and a document must not.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct UsedIds {
     /// The highest id of each resource, by the name of its section.
     highest: BTreeMap<&'static str, u64>,
-    /// Whose each `urlname` is.
-    pub(super) urlnames: BTreeMap<String, GroupId>,
+    /// Owner of each `urlname`.
+    pub(crate) urlnames: BTreeMap<String, GroupId>,
     /// The groups, which keys may name.
-    pub(super) groups: BTreeSet<u64>,
+    pub(crate) groups: BTreeSet<u64>,
 }
 
-impl Taken {
-    /// What `content` uses.
+impl UsedIds {
+    /// Collects the ids and names that `content` uses.
     #[must_use]
-    pub fn of(content: &Content) -> Self {
-        let mut taken = Self::default();
-        let mut note = |section, id: Option<u64>| {
-            let highest = taken.highest.entry(section).or_default();
-            *highest = (*highest).max(id.unwrap_or(0));
-        };
-        note("pros", content.directory.pros.keys().map(|id| id.number()).max());
-        for state in &content.group_states {
-            let catalogue = &state.catalogue;
-            note("groups", Some(catalogue.group.id.number()));
-            note("calendars", catalogue.calendars.keys().map(|id| id.number()).max());
-            note("calendarsets", catalogue.calendarsets.keys().map(|id| id.number()).max());
-            note("interventions", catalogue.interventions.keys().map(|id| id.number()).max());
-            note("interventionsets", catalogue.interventionsets.keys().map(|id| id.number()).max());
-            note("customfields", catalogue.customfields.keys().map(|id| id.number()).max());
+    pub fn from_content(content: &StoreContent) -> Self {
+        let mut used = Self::default();
+        for id in content.directory.pros.keys() {
+            used.note("pros", id.number());
         }
-        // Granted blocks may be in use beyond what is published.
+        for state in &content.group_states {
+            used.note_group(state);
+        }
+        // Ids of granted blocks may be in use before they are published.
         for ((kind, block), owner) in &content.directory.blocks {
             let section = match (kind, owner) {
                 (IdKind::Fiche, _) => "fiches",
                 (IdKind::Vevent, _) => "vevents",
-                // What an import has numbered is counted above.
+                // The rows of an import are counted above.
                 (_, Block::Imported(_)) => continue,
                 (IdKind::Calendar, Block::Granted(_)) => "calendars",
                 (IdKind::Calendarset, Block::Granted(_)) => "calendarsets",
@@ -56,46 +50,71 @@ impl Taken {
                 (IdKind::Interventionset, Block::Granted(_)) => "interventionsets",
                 (IdKind::Customfield, Block::Granted(_)) => "customfields",
             };
-            note(section, Some((block + 1) * BLOCK - 1));
+            used.note(section, (block + 1) * BLOCK - 1);
         }
-        for state in &content.group_states {
-            let group = &state.catalogue.group;
-            taken.urlnames.insert(group.urlname.as_str().to_owned(), group.id);
-            taken.groups.insert(state.catalogue.group.id.number());
+        used
+    }
+
+    fn note_group(&mut self, state: &GroupState) {
+        let catalogue = &state.catalogue;
+        self.note("groups", catalogue.group.id.number());
+        for id in catalogue.calendars.keys() {
+            self.note("calendars", id.number());
         }
-        taken
+        for id in catalogue.calendarsets.keys() {
+            self.note("calendarsets", id.number());
+        }
+        for id in catalogue.interventions.keys() {
+            self.note("interventions", id.number());
+        }
+        for id in catalogue.interventionsets.keys() {
+            self.note("interventionsets", id.number());
+        }
+        for id in catalogue.customfields.keys() {
+            self.note("customfields", id.number());
+        }
+        let group = &catalogue.group;
+        self.urlnames.insert(group.urlname.as_str().to_owned(), group.id);
+        self.groups.insert(group.id.number());
+    }
+
+    fn note(&mut self, section: &'static str, id: u64) {
+        let highest = self.highest.entry(section).or_default();
+        *highest = (*highest).max(id);
     }
 }
 
-/// The ids of all resources of a document.
+/// Allocator of the ids of a document.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(crate) struct IdAllocator {
     /// The highest id given or assigned, by section.
     highest: BTreeMap<&'static str, u64>,
-    /// Those claimed so far, by section.
+    /// Ids claimed so far, by section.
     claimed: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
-impl Ids {
-    pub(super) fn after(taken: &Taken) -> Self {
-        Self { highest: taken.highest.clone(), claimed: BTreeMap::new() }
+impl IdAllocator {
+    /// Makes an allocator that assigns ids after those in `used_ids`.
+    pub(crate) fn after(used_ids: &UsedIds) -> Self {
+        Self { highest: used_ids.highest.clone(), claimed: BTreeMap::new() }
     }
 
     /// Notes an id that the document gives, before any is assigned.
-    pub(super) fn note(&mut self, section: &'static str, given: Option<&Value>) {
+    pub(crate) fn note(&mut self, section: &'static str, given: Option<&Value>) {
         if let Some(Ok(Some(number))) = given.map(value::id) {
             let highest = self.highest.entry(section).or_default();
             *highest = (*highest).max(number);
         }
     }
 
-    /// The id of a row: the one given, or the next free one; `None` where something is wrong with it.
-    pub(super) fn claim(
+    /// Claims the id of a row: the given one, or the next free one. Returns `None` after adding a
+    /// fault.
+    pub(crate) fn claim(
         &mut self,
         section: &'static str,
         row: &Map<String, Value>,
         path: &str,
-        faults: &mut Faults,
+        faults: &mut ImportFaults,
     ) -> Option<u64> {
         let id = match row.get("id").map_or(Ok(None), value::id) {
             Ok(Some(id)) => id,
@@ -112,12 +131,13 @@ impl Ids {
         if id > GIVEN_MAX {
             faults.add(
                 format!("{path}.id"),
-                format!("must be at most {GIVEN_MAX}, so that ids are left to be given"),
+                format!("must be at most {GIVEN_MAX}, so that ids are left for new records"),
             );
             return None;
         }
         if !self.claimed.entry(section).or_default().insert(id) {
-            faults.add(format!("{path}.id"), format!("{id} stands twice among {section}"));
+            let rule = format!("{id} appears twice among {section}: give each row its own id");
+            faults.add(format!("{path}.id"), rule);
             return None;
         }
         Some(id)

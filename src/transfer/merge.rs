@@ -1,4 +1,5 @@
-//! The groups of a document take the place of those of the same ids; all others stay. Reference 11.
+//! Merge: the groups of a document replace those with the same ids; all others stay. Reference
+//! 11.1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,94 +10,110 @@ use crate::domain::identity::directory::{Directory, IdKind, Pro};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::state::group_state::GroupState;
-use crate::transfer::document::{Piece, Section, walk};
-use crate::transfer::faults::{FAULTS_MAX, Faults};
-use crate::transfer::{Content, ImportFault};
+use crate::transfer::document::{DocumentPart, RowSection, walk_document};
+use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
+use crate::transfer::{ImportFault, StoreContent};
 use crate::wire::value;
 
-/// The content after `new` has been merged into `existing`, which it was read for out of `document`. A person whose e-mail
-/// is known keeps the known id; a key that is known takes the new label and groups.
+/// Merges `new`, the content of `document`, into `existing`. A professional whose e-mail exists
+/// keeps the existing id. An existing key takes the new label and groups.
 ///
 /// # Errors
-/// Ids of the document that belong to groups or persons that stay, the first twenty.
-pub fn merge(
-    existing: Content,
-    new: Content,
+///
+/// Ids of the document that belong to groups or professionals that stay, the first twenty.
+pub fn merge_content(
+    existing: StoreContent,
+    new: StoreContent,
     document: &[u8],
-) -> Result<Content, Vec<ImportFault>> {
-    let mut faults = Faults::default();
+) -> Result<StoreContent, Vec<ImportFault>> {
+    let mut faults = ImportFaults::default();
     let replaced: BTreeSet<GroupId> =
         new.group_states.iter().map(|state| state.catalogue.group.id).collect();
     let is_replaced = |state: &GroupState| replaced.contains(&state.catalogue.group.id);
     let (old, staying): (Vec<GroupState>, Vec<GroupState>) =
         existing.group_states.into_iter().partition(is_replaced);
-    let clashes = clashes(&staying, &new.group_states, &mut faults);
+    let conflicts = find_conflicts(&staying, &new.group_states, &mut faults);
     let mut directory = existing.directory;
     directory.apikeys.extend(new.directory.apikeys);
-    let (pros, twice) = pros(directory.pros, new.directory.pros, &replaced);
+    let (pros, duplicates) = merge_pros(directory.pros, new.directory.pros, &replaced);
     directory.pros = pros;
-    if !clashes.is_empty() || !twice.is_empty() {
-        name(document, &clashes, &twice, &mut faults).map_err(|fault| vec![fault])?;
+    if !conflicts.is_empty() || !duplicates.is_empty() {
+        report_conflicts(document, &conflicts, &duplicates, &mut faults)
+            .map_err(|fault| vec![fault])?;
     }
-    faults.none_or(())?;
+    faults.check_none()?;
     let mut arriving = new.group_states;
     for state in &mut arriving {
-        claim(&mut directory, state);
-        // Ids that the replaced group has used are not used again.
-        if let Some(old) = old.iter().find(|old| old.catalogue.group.id == state.catalogue.group.id)
-        {
-            state.spent.fiche = state.spent.fiche.max(old.spent.fiche);
-            state.spent.vevent = state.spent.vevent.max(old.spent.vevent);
-            state.outbox =
-                Outbox::assembled(Vec::new(), state.outbox.last_id().max(old.outbox.last_id()));
-            for kind in IdKind::ALL
-                .into_iter()
-                .filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent))
-            {
-                if old.spent(kind) > state.spent(kind) {
-                    state.note_removed(kind, old.spent(kind));
-                }
-            }
+        claim_ids(&mut directory, state);
+        let id = state.catalogue.group.id;
+        if let Some(replaced) = old.iter().find(|old| old.catalogue.group.id == id) {
+            keep_spent_ids(state, replaced);
         }
     }
     let mut group_states = staying;
     group_states.extend(arriving);
     group_states.sort_by_key(|state| state.catalogue.group.id);
-    Ok(Content { directory, group_states })
+    Ok(StoreContent { directory, group_states })
 }
 
-fn claim(directory: &mut Directory, state: &GroupState) {
+fn claim_ids(directory: &mut Directory, state: &GroupState) {
     let group = state.catalogue.group.id;
-    state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group));
-    state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group));
+    for id in state.fiches.keys() {
+        directory.claim(IdKind::Fiche, id.number(), group);
+    }
+    for id in state.rows.keys() {
+        directory.claim(IdKind::Vevent, id.number(), group);
+    }
 }
 
-/// Ids of the document that are taken: each by the place of its group, its section, and what is wrong with it.
-type Clashes = BTreeMap<(usize, &'static str, u64), String>;
+/// Prevents that ids of the replaced group are assigned again.
+fn keep_spent_ids(state: &mut GroupState, replaced: &GroupState) {
+    state.spent.fiche = state.spent.fiche.max(replaced.spent.fiche);
+    state.spent.vevent = state.spent.vevent.max(replaced.spent.vevent);
+    let last_message = state.outbox.last_id().max(replaced.outbox.last_id());
+    state.outbox = Outbox::assembled(Vec::new(), last_message);
+    for kind in IdKind::ALL {
+        if matches!(kind, IdKind::Fiche | IdKind::Vevent) {
+            continue;
+        }
+        if replaced.spent(kind) > state.spent(kind) {
+            state.note_removed(kind, replaced.spent(kind));
+        }
+    }
+}
 
-/// The ids that both a group that stays and one that arrives have.
-fn clashes(staying: &[GroupState], arriving: &[GroupState], faults: &mut Faults) -> Clashes {
-    let mut clashes = Clashes::new();
+/// Rules broken by used ids, by index of the group, section and id.
+type IdConflicts = BTreeMap<(usize, &'static str, u64), String>;
+
+/// Finds the ids that both a staying and an arriving group have.
+fn find_conflicts(
+    staying: &[GroupState],
+    arriving: &[GroupState],
+    faults: &mut ImportFaults,
+) -> IdConflicts {
+    let mut conflicts = IdConflicts::new();
     for (index, state) in arriving.iter().enumerate() {
         for other in staying {
             let owner = other.catalogue.group.id;
-            let (ours, theirs) = (&state.catalogue, &other.catalogue);
+            let (arriving, staying) = (&state.catalogue, &other.catalogue);
             macro_rules! section {
-                ($name:ident, $ours:expr, $theirs:expr) => {
-                    for id in $ours.keys().filter(|id| $theirs.contains_key(*id)).take(FAULTS_MAX) {
+                ($name:ident, $arriving:expr, $staying:expr) => {
+                    for id in
+                        $arriving.keys().filter(|id| $staying.contains_key(*id)).take(FAULTS_MAX)
+                    {
                         let rule = format!("the id {id} belongs to group {owner}, which stays");
-                        clashes.insert((index, stringify!($name), id.number()), rule);
+                        conflicts.insert((index, stringify!($name), id.number()), rule);
                     }
                 };
             }
-            section!(calendarsets, ours.calendarsets, theirs.calendarsets);
-            section!(calendars, ours.calendars, theirs.calendars);
-            section!(interventionsets, ours.interventionsets, theirs.interventionsets);
-            section!(interventions, ours.interventions, theirs.interventions);
-            section!(customfields, ours.customfields, theirs.customfields);
+            section!(calendarsets, arriving.calendarsets, staying.calendarsets);
+            section!(calendars, arriving.calendars, staying.calendars);
+            section!(interventionsets, arriving.interventionsets, staying.interventionsets);
+            section!(interventions, arriving.interventions, staying.interventions);
+            section!(customfields, arriving.customfields, staying.customfields);
             section!(fiches, state.fiches, other.fiches);
             section!(vevents, state.rows, other.rows);
-            if ours.group.urlname == theirs.group.urlname {
+            if arriving.group.urlname == staying.group.urlname {
                 faults.add(
                     format!("groups[{index}].urlname"),
                     format!("belongs to group {owner}, which stays"),
@@ -104,38 +121,38 @@ fn clashes(staying: &[GroupState], arriving: &[GroupState], faults: &mut Faults)
             }
         }
     }
-    clashes
+    conflicts
 }
 
-/// Names the rows whose ids are taken, or are those of two `persons`. An id that clashes was given, since those that the
-/// import assigns are free.
-fn name(
+/// Reports the rows whose ids conflict, or that two `professionals` have. Such ids were given by
+/// the document, since assigned ids are free.
+fn report_conflicts(
     document: &[u8],
-    clashes: &Clashes,
-    persons: &BTreeSet<u64>,
-    faults: &mut Faults,
+    conflicts: &IdConflicts,
+    professionals: &BTreeSet<u64>,
+    faults: &mut ImportFaults,
 ) -> Result<(), ImportFault> {
     let mut look = |group: usize, section: &str, index: usize, row: &Value| {
         let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
         let rule = match section {
-            "pros" => {
-                persons.contains(&id).then(|| format!("the id {id} belongs to a person who stays"))
-            }
-            _ => clashes.get(&(group, section, id)).cloned(),
+            "pros" => professionals
+                .contains(&id)
+                .then(|| format!("the id {id} belongs to a professional who stays")),
+            _ => conflicts.get(&(group, section, id)).cloned(),
         };
         if let Some(rule) = rule {
             faults.add(format!("groups[{group}].{section}[{index}].id"), rule);
         }
     };
-    walk(document, None, &mut |piece| {
-        if let Piece::Field(group, section, Value::Array(rows)) = piece {
+    walk_document(document, None, &mut |piece| {
+        if let DocumentPart::Field(group, section, Value::Array(rows)) = piece {
             rows.iter().enumerate().for_each(|(index, row)| look(group, &section, index, row));
         }
     })?;
-    for section in [Section::Fiches, Section::Vevents] {
-        if clashes.keys().any(|(_, name, _)| *name == section.name()) {
-            walk(document, Some(section), &mut |piece| {
-                if let Piece::Row(group, index, row) = piece {
+    for section in [RowSection::Fiches, RowSection::Vevents] {
+        if conflicts.keys().any(|(_, name, _)| *name == section.name()) {
+            walk_document(document, Some(section), &mut |piece| {
+                if let DocumentPart::Row(group, index, row) = piece {
                     look(group, section.name(), index, &row);
                 }
             })?;
@@ -144,9 +161,9 @@ fn name(
     Ok(())
 }
 
-/// The persons of both, and the ids that two of them have. Those known lose the replaced groups, and win those that the
-/// document gives them.
-fn pros(
+/// Merges the professionals. Returns them with the ids that two of them have. Known ones lose the
+/// replaced groups, and gain the groups that the document gives them.
+fn merge_pros(
     known: OrdMap<ProId, Pro>,
     new: OrdMap<ProId, Pro>,
     replaced: &BTreeSet<GroupId>,
@@ -167,15 +184,15 @@ fn pros(
         }
         by_email.insert(pro.email.folded(), pro);
     }
-    let (mut pros, mut twice) = (OrdMap::new(), BTreeSet::new());
+    let (mut pros, mut duplicates) = (OrdMap::new(), BTreeSet::new());
     for mut pro in by_email.into_values() {
         let Some(first) = pro.groups.first().copied() else { continue };
         if !pro.groups.contains(&pro.main) {
             pro.main = first;
         }
         if let Some(other) = pros.insert(pro.id, pro) {
-            twice.insert(other.id.number());
+            duplicates.insert(other.id.number());
         }
     }
-    (pros, twice)
+    (pros, duplicates)
 }

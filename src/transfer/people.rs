@@ -1,6 +1,9 @@
-//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3, 11.
+//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3.1,
+//! 3.4,
+//! 3.5 and 11.2.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -13,63 +16,36 @@ use crate::domain::records::text::{Email, Illegal, Text};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::password;
-use crate::transfer::faults::Faults;
-use crate::transfer::ids::{Ids, Taken};
+use crate::transfer::faults::ImportFaults;
+use crate::transfer::group_draft::GroupDraft;
+use crate::transfer::ids::{IdAllocator, UsedIds};
+use crate::transfer::rows::{collect_objects, given_field, given_text};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::{self, PROFESSIONAL};
 use crate::wire::value;
 
-/// Makes the hash at rest of a password's SHA-1 in lower-case hex.
-pub(super) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
+/// Hashes a password for storage, from its SHA-1 in lower-case hex.
+pub(crate) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
 
-/// The bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
-/// The rows of a section, each an object with its path.
-pub(super) fn objects<'v>(
-    section: Option<&'v Value>,
-    path: &str,
-    faults: &mut Faults,
-) -> Vec<(String, &'v Map<String, Value>)> {
-    let list = match section {
-        None | Some(Value::Null) => return Vec::new(),
-        Some(Value::Array(list)) => list,
-        Some(_) => {
-            faults.add(path, "must be a list");
-            return Vec::new();
-        }
-    };
-    let mut objects = Vec::with_capacity(list.len());
-    for (index, row) in list.iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        match row.as_object() {
-            Some(object) => objects.push((path, object)),
-            None => faults.add(path, "must be an object"),
-        }
+/// Returns the bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(digits, "{byte:02x}").expect("a string takes all");
     }
-    objects
+    digits
 }
 
-fn given<'v>(row: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
-    row.get(name).filter(|value| !value::is_empty(value))
-}
-
-fn text<'v>(row: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
-    given(row, name).and_then(Value::as_str)
-}
-
-/// The applications of a document. Keys stand there plain or as their SHA-256.
-pub(super) fn apikeys(
+/// Reads the keys of a document, which are given plain or as their SHA-256. Reference 3.1.
+pub(crate) fn read_apikeys(
     section: Option<&Value>,
     groups: &[GroupId],
-    taken: &Taken,
-    faults: &mut Faults,
+    used_ids: &UsedIds,
+    faults: &mut ImportFaults,
 ) -> BTreeMap<[u8; 32], Apikey> {
-    let known = |id: &GroupId| groups.contains(id) || taken.groups.contains(&id.number());
+    let known = |id: &GroupId| groups.contains(id) || used_ids.groups.contains(&id.number());
     let mut keys = BTreeMap::new();
-    for (path, row) in objects(section, "apikeys", faults) {
+    for (path, row) in collect_objects(section, "apikeys", faults) {
         let Some(hash) = key_hash(row) else {
             faults.add(
                 format!("{path}.key"),
@@ -77,34 +53,20 @@ pub(super) fn apikeys(
             );
             continue;
         };
-        let label =
-            row.get("label").map_or(Ok(Text::default()), |label| Text::new(&value::text(label)?));
-        let covered = match row.get("groups") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Array(list)) => {
-                let id = |id| value::id(id).ok().flatten().and_then(GroupId::new).filter(known);
-                let ids: Option<Vec<GroupId>> = list.iter().map(id).collect();
-                let rule = "must be ids of groups of the document; leave it out for all groups";
-                ids.map(Some).ok_or_else(|| Illegal(rule.into()))
-            }
-            Some(_) => Err(Illegal("must be a list of ids; leave it out for all groups".into())),
-        };
-        match (label, covered) {
-            (Ok(label), Ok(mut groups)) => {
-                if let Some(groups) = &mut groups {
-                    groups.sort_unstable();
-                    groups.dedup();
-                }
+        let label = parse_label(row.get("label"));
+        let groups = parse_key_groups(row.get("groups"), known);
+        match (label, groups) {
+            (Ok(label), Ok(groups)) => {
                 if keys.insert(hash, Apikey { label, groups }).is_some() {
-                    faults.add(format!("{path}.key"), "stands twice in the document");
+                    faults.add(format!("{path}.key"), "appears twice in the document");
                 }
             }
             (label, groups) => {
-                let wrong = [("label", label.err()), ("groups", groups.err())];
-                for (name, Illegal(rule)) in
-                    wrong.into_iter().filter_map(|(name, error)| Some((name, error?)))
-                {
-                    faults.add(format!("{path}.{name}"), rule);
+                if let Err(Illegal(rule)) = label {
+                    faults.add(format!("{path}.label"), rule);
+                }
+                if let Err(Illegal(rule)) = groups {
+                    faults.add(format!("{path}.groups"), rule);
                 }
             }
         }
@@ -112,8 +74,43 @@ pub(super) fn apikeys(
     keys
 }
 
+fn parse_label(given: Option<&Value>) -> Result<Text<255>, Illegal> {
+    match given {
+        Some(label) => Text::new(&value::text(label)?),
+        None => Ok(Text::default()),
+    }
+}
+
+/// Parses the groups of a key; `None` for all groups.
+fn parse_key_groups(
+    given: Option<&Value>,
+    known: impl Fn(&GroupId) -> bool,
+) -> Result<Option<Vec<GroupId>>, Illegal> {
+    let list = match given {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(list)) => list,
+        Some(_) => {
+            return Err(Illegal("must be a list of ids; leave it out for all groups".into()));
+        }
+    };
+    let mut groups = Vec::with_capacity(list.len());
+    for id in list {
+        let group = value::id(id).ok().flatten().and_then(GroupId::new);
+        match group {
+            Some(group) if known(&group) => groups.push(group),
+            Some(_) | None => {
+                let rule = "must be ids of groups of the document; leave it out for all groups";
+                return Err(Illegal(rule.into()));
+            }
+        }
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    Ok(Some(groups))
+}
+
 fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
-    match (text(row, "key"), text(row, "key_sha256")) {
+    match (given_text(row, "key"), given_text(row, "key_sha256")) {
         (Some(key), None) => Some(Sha256::digest(key.as_bytes()).into()),
         (None, Some(digits)) => {
             let bytes = digits.as_bytes();
@@ -130,23 +127,24 @@ fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
     }
 }
 
-/// The hash at rest of the password that a row gives in one of three forms.
+/// Returns the hash to store of a row's password, which is given in one of three forms. Reference
+/// 3.4.
 fn password_hash(
     row: &Map<String, Value>,
     hash: HashPassword<'_>,
 ) -> Result<Option<Text<255>>, (&'static str, Illegal)> {
-    let forms = ["password", "password_sha1", "password_hash"]
-        .map(|name| given(row, name).map(|value| (name, value)));
-    let mut forms = forms.into_iter().flatten();
-    let Some((name, form)) = forms.next() else { return Ok(None) };
-    if forms.next().is_some() {
-        return Err((
-            name,
-            Illegal("give one of password, password_sha1 and password_hash".into()),
-        ));
+    let mut found = None;
+    for name in ["password", "password_sha1", "password_hash"] {
+        let Some(value) = given_field(row, name) else { continue };
+        if let Some((first, _)) = found {
+            let rule = "give one of password, password_sha1 and password_hash";
+            return Err((first, Illegal(rule.into())));
+        }
+        found = Some((name, value));
     }
+    let Some((name, form)) = found else { return Ok(None) };
     let wrong = |rule: &str| (name, Illegal(rule.into()));
-    let text = form.as_str().ok_or_else(|| wrong("must be a text"))?;
+    let Some(text) = form.as_str() else { return Err(wrong("must be a text")) };
     match name {
         "password" => Ok(Some(hash(&password::sha1_hex(text)))),
         "password_sha1"
@@ -164,49 +162,56 @@ fn password_hash(
     }
 }
 
-/// What tells the password of a row from another's of the same form.
-fn secret(row: &Map<String, Value>) -> Option<(&'static str, String)> {
-    let sha1 = || text(row, "password_sha1").map(str::to_ascii_lowercase);
-    let sha1 =
-        text(row, "password").map(password::sha1_hex).or_else(sha1).map(|sha1| ("sha1", sha1));
-    sha1.or_else(|| text(row, "password_hash").map(|hash| ("hash", hash.to_owned())))
+/// Returns the form of a row's password and its comparable value. A plain password is compared by
+/// its SHA-1.
+fn comparable_password(row: &Map<String, Value>) -> Option<(&'static str, String)> {
+    if let Some(plain) = given_text(row, "password") {
+        return Some(("sha1", password::sha1_hex(plain)));
+    }
+    if let Some(sha1) = given_text(row, "password_sha1") {
+        return Some(("sha1", sha1.to_ascii_lowercase()));
+    }
+    let hash = given_text(row, "password_hash")?;
+    Some(("hash", hash.to_owned()))
 }
 
-/// The professionals of all groups: one person per e-mail.
+/// The professionals of all groups: one per e-mail.
 #[derive(Default)]
-pub(super) struct Pros {
-    by_email: BTreeMap<Box<str>, Person>,
+pub(crate) struct ImportedPros {
+    /// By folded e-mail.
+    by_email: BTreeMap<Box<str>, ImportedPro>,
 }
 
-struct Person {
+struct ImportedPro {
     pro: Pro,
-    /// What the password is known by in the document, and in which form it stands there.
+    /// Form and comparable value of the password in the document; `None` without one.
     secret: Option<(&'static str, String)>,
-    /// Whether some group of the document is said to be the main one.
+    /// Whether the document names a main group.
     main_given: bool,
 }
 
-impl Pros {
+impl ImportedPros {
     /// Adds the professionals of one group.
-    pub(super) fn add_group(
+    pub(crate) fn add_group(
         &mut self,
         section: Option<&Value>,
-        path: &str,
-        scope: &Scope<'_>,
+        draft: &GroupDraft,
         now: Instant,
         hash: HashPassword<'_>,
-        (ids, faults): (&mut Ids, &mut Faults),
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
     ) {
-        let group = scope.state.catalogue.group.id;
-        for (path, row) in objects(section, &format!("{path}.pros"), faults) {
-            let patch = match PROFESSIONAL.parse_new(row, scope, Audience::Store) {
+        let group = draft.state.catalogue.group.id;
+        let scope = Scope::of(&draft.state);
+        for (path, row) in collect_objects(section, &format!("{}.pros", draft.path), faults) {
+            let patch = match PROFESSIONAL.parse_new(row, &scope, Audience::Store) {
                 Ok(patch) => patch,
                 Err(wrong) => {
                     faults.extend(&path, wrong);
                     continue;
                 }
             };
-            let main = given(row, "main").map_or(Ok(false), value::boolean);
+            let main = given_field(row, "main").map_or(Ok(false), value::boolean);
             let password = password_hash(row, hash);
             let (main, password) = match (main, password) {
                 (Ok(main), Ok(password)) => (main, password),
@@ -219,12 +224,13 @@ impl Pros {
                     continue;
                 }
             };
-            let stand_in = ProId::new(1).expect("1 is an id");
-            let mut pro = pro::blank(stand_in, group, now);
+            // Replaced below by the claimed id.
+            let placeholder = ProId::new(1).expect("1 is an id");
+            let mut pro = pro::blank(placeholder, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
             match self.by_email.get_mut(&email) {
-                Some(person) => person.join(group, main, row, &path, faults),
+                Some(person) => person.add_to_group(group, main, row, &path, faults),
                 None => {
                     let Some(id) = ids.claim("pros", row, &path, faults).and_then(ProId::new)
                     else {
@@ -239,51 +245,56 @@ impl Pros {
                     };
                     pro.id = id;
                     pro.password_hash = password;
-                    self.by_email
-                        .insert(email, Person { pro, secret: secret(row), main_given: main });
+                    self.by_email.insert(
+                        email,
+                        ImportedPro { pro, secret: comparable_password(row), main_given: main },
+                    );
                 }
             }
         }
     }
 
-    /// All of them, by id.
-    pub(super) fn finish(self) -> BTreeMap<ProId, Pro> {
+    /// Returns all professionals, by id.
+    pub(crate) fn finish(self) -> BTreeMap<ProId, Pro> {
         self.by_email.into_values().map(|person| (person.pro.id, person.pro)).collect()
     }
 }
 
-impl Person {
-    /// The same person in one more group. What the first group says of the person holds.
-    fn join(
+impl ImportedPro {
+    /// Adds the professional to one more group. The fields of the first group stay.
+    fn add_to_group(
         &mut self,
         group: GroupId,
         main: bool,
         row: &Map<String, Value>,
         path: &str,
-        faults: &mut Faults,
+        faults: &mut ImportFaults,
     ) {
         if let Some(Ok(Some(id))) = row.get("id").map(value::id)
             && id != self.pro.id.number()
         {
             faults.add(
                 format!("{path}.id"),
-                format!("the person of this e-mail has the id {}", self.pro.id),
+                format!("the professional of this e-mail has the id {}", self.pro.id),
             );
         }
-        if let (Some((form, known)), Some((given, other))) = (&self.secret, secret(row))
+        if let (Some((form, known)), Some((given, other))) =
+            (&self.secret, comparable_password(row))
             && *form == given
             && *known != other
         {
-            let rule =
-                "the person of this e-mail has another password in the document: give it once";
+            let rule = "the professional of this e-mail has another password in the document: give it once";
             faults.add(format!("{path}.password"), rule);
         }
         match self.pro.groups.binary_search(&group) {
-            Ok(_) => faults.add(format!("{path}.email"), "stands twice among the group's pros"),
+            Ok(_) => faults.add(format!("{path}.email"), "appears twice among the group's pros"),
             Err(at) => self.pro.groups.insert(at, group),
         }
         if main && self.main_given {
-            faults.add(format!("{path}.main"), "another group is this person's main one already");
+            faults.add(
+                format!("{path}.main"),
+                "another group is this professional's main group already",
+            );
         }
         if main {
             self.pro.main = group;
@@ -292,20 +303,20 @@ impl Person {
     }
 }
 
-/// The accounts of one group, whose fiches stand in `state`.
-pub(super) fn accounts(
+/// Reads the accounts of one group. `state` holds its fiches. Reference 3.5.
+pub(crate) fn read_accounts(
     section: Option<&Value>,
     path: &str,
     state: &GroupState,
     hash: HashPassword<'_>,
-    faults: &mut Faults,
+    faults: &mut ImportFaults,
 ) -> Vec<Arc<Account>> {
     let mut accounts: BTreeMap<Box<str>, Arc<Account>> = BTreeMap::new();
-    for (path, row) in objects(section, &format!("{path}.accounts"), faults) {
-        let email = Email::new(text(row, "email").unwrap_or_default().trim());
-        let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
+    for (path, row) in collect_objects(section, &format!("{path}.accounts"), faults) {
+        let email = Email::new(given_text(row, "email").unwrap_or_default().trim());
+        let fiche = given_field(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
         let fiche = fiche.filter(|id| state.fiches.contains_key(id));
-        let former = former(given(row, "former_fiche_ids"), state);
+        let former = parse_former_fiches(given_field(row, "former_fiche_ids"), state);
         if former.is_none() {
             faults.add(
                 format!("{path}.former_fiche_ids"),
@@ -318,7 +329,7 @@ pub(super) fn accounts(
                 let account =
                     Account { email, fiche_id, password_hash, former: former.unwrap_or_default() };
                 if accounts.insert(folded, account.into()).is_some() {
-                    faults.add(format!("{path}.email"), "stands twice among the group's accounts");
+                    faults.add(format!("{path}.email"), "appears twice among the group's accounts");
                 }
             }
             (email, fiche, password) => {
@@ -345,9 +356,17 @@ pub(super) fn accounts(
     accounts.into_values().collect()
 }
 
-/// The fiches that an account had before, none where it says nothing of them; `None` where they are not of the group.
-fn former(given: Option<&Value>, state: &GroupState) -> Option<Vec<FicheId>> {
+/// Parses the former fiches of an account; none without the field. Returns `None` where one is no
+/// fiche of the group.
+fn parse_former_fiches(given: Option<&Value>, state: &GroupState) -> Option<Vec<FicheId>> {
     let Some(given) = given else { return Some(Vec::new()) };
-    let id = |id| FicheId::new(value::id(id).ok()??).filter(|id| state.fiches.contains_key(id));
-    given.as_array()?.iter().map(id).collect()
+    let mut former = Vec::new();
+    for id in given.as_array()? {
+        let fiche = FicheId::new(value::id(id).ok()??)?;
+        if !state.fiches.contains_key(&fiche) {
+            return None;
+        }
+        former.push(fiche);
+    }
+    Some(former)
 }

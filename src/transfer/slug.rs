@@ -1,25 +1,32 @@
-//! The name of a group as it can stand in an address. Reference 6.
+//! Slug of a group: its name in URLs. Reference 12.1.
 
-/// A slug made from `name` that is not taken yet: small letters and digits, joined by `-`.
-pub(super) fn unique(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
-    let slug = match of(name) {
-        slug if slug.is_empty() => format!("group-{id}"),
-        slug => slug,
-    };
+/// Maximum length of a slug in bytes, without a number at its end.
+const SLUG_MAX: usize = 100;
+
+/// Returns a slug of `name` that is not `taken`: lower-case letters and digits, joined by `-`. `id`
+/// replaces a name without any of them.
+pub(crate) fn unique_slug(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> String {
+    let mut slug = slugify(name);
+    if slug.is_empty() {
+        slug = format!("group-{id}");
+    }
     if !taken(&slug) {
         return slug;
     }
-    (2_u64..)
-        .map(|number| format!("{slug}-{number}"))
-        .find(|slug| !taken(slug))
-        .expect("numbers do not end")
+    let mut number = 2_u64;
+    loop {
+        let numbered = format!("{slug}-{number}");
+        if !taken(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
 }
 
-fn of(name: &str) -> String {
-    const SLUG_MAX: usize = 100;
+fn slugify(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars().flat_map(char::to_lowercase) {
-        match plain(letter) {
+        match unaccented(letter) {
             Some(plain) => slug.push_str(plain),
             None if letter.is_ascii_alphanumeric() => slug.push(letter),
             None if slug.is_empty() || slug.ends_with('-') => {}
@@ -32,8 +39,8 @@ fn of(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// The plain letters of those that western European languages mark.
-fn plain(letter: char) -> Option<&'static str> {
+/// Returns the plain letters of an accented letter of western European languages.
+fn unaccented(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => "a",
         'ç' => "c",
@@ -58,10 +65,10 @@ mod tests {
     fn a_slug_is_plain_and_unique() {
         let taken = |slug: &str| slug == "a";
         assert_eq!(
-            unique("  Cabinet médical « Les Œillets »", 4, taken),
+            unique_slug("  Cabinet médical « Les Œillets »", 4, taken),
             "cabinet-medical-les-oeillets"
         );
-        assert_eq!(unique("A!", 4, taken), "a-2");
-        assert_eq!(unique("診療所", 4, taken), "group-4");
+        assert_eq!(unique_slug("A!", 4, taken), "a-2");
+        assert_eq!(unique_slug("診療所", 4, taken), "group-4");
     }
 }

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::import::{Import, Taken, read};
-use super::merge::merge;
-use super::{Content, ImportFault, demo, export};
+use super::import::{Import, UsedIds, read_document};
+use super::merge::merge_content;
+use super::{ImportFault, StoreContent, demo, export};
 use crate::domain::messaging::outbox::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
@@ -24,18 +24,19 @@ fn hash(sha1: &str) -> Text<255> {
     Text::new(&format!("$argon2id$v=19$m=19456,t=2,p=1$c2FsdCBvZiB0ZXN0cw${sha1}")).expect("short")
 }
 
-fn import(document: &Value) -> Result<Content, Vec<ImportFault>> {
-    read(&serde_json::to_vec(document).expect("JSON"), now(), &hash)
+fn import(document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
+    read_document(&serde_json::to_vec(document).expect("JSON"), now(), &hash)
 }
 
-fn exported(content: &Content) -> String {
+fn exported(content: &StoreContent) -> String {
     let mut out = Vec::new();
-    export::write(&content.directory, &content.group_states, &mut out).expect("memory takes all");
+    export::write_document(&content.directory, &content.group_states, &mut out)
+        .expect("memory takes all");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// Holds two contents against one another, but for what counts the events that made them.
-fn assert_same(a: &Content, b: &Content) {
+/// Compares two contents, except for the numbers of the events that made them.
+fn assert_same(a: &StoreContent, b: &StoreContent) {
     assert_eq!(a.directory, b.directory);
     assert_eq!(a.group_states.len(), b.group_states.len());
     for (a, b) in a.group_states.iter().zip(&b.group_states) {
@@ -49,7 +50,7 @@ fn assert_same(a: &Content, b: &Content) {
 }
 
 /// The same content once every reminder is past.
-fn passed_over(mut content: Content) -> Content {
+fn passed_over(mut content: StoreContent) -> StoreContent {
     for state in &mut content.group_states {
         let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
@@ -63,7 +64,7 @@ fn passed_over(mut content: Content) -> Content {
     content
 }
 
-/// A group with one of everything, and times that clocks skip or repeat.
+/// A group with one record of each kind, and times in skipped and repeated hours.
 fn shop() -> Value {
     json!({
         "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all"}],
@@ -121,14 +122,16 @@ fn changed(edit: impl FnOnce(&mut Value)) -> Vec<String> {
 }
 
 #[test]
-fn what_export_writes_import_restores_exactly() {
-    for content in [import(&shop()).expect("legal"), demo::content(now(), &hash).expect("legal")] {
+fn an_import_restores_an_export_exactly() {
+    for content in
+        [import(&shop()).expect("legal"), demo::demo_content(now(), &hash).expect("legal")]
+    {
         let document = exported(&content);
-        let again = read(document.as_bytes(), now(), &hash).expect("an export is legal");
+        let again = read_document(document.as_bytes(), now(), &hash).expect("an export is legal");
         assert_same(&content, &again);
-        // Much later: what was sent and when things were made does not depend on the day of the import. Only what has
-        // become past meanwhile is passed over.
-        let later = read(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
+        // Much later: what was sent and when things were made does not depend on the day of the
+        // import. Only what has become past meanwhile is passed over.
+        let later = read_document(document.as_bytes(), now().plus_seconds(1 << 24), &hash)
             .expect("an export is legal");
         assert_same(&passed_over(content), &passed_over(later.clone()));
         assert_eq!(exported(&later), document);
@@ -136,7 +139,7 @@ fn what_export_writes_import_restores_exactly() {
 }
 
 #[test]
-fn messages_are_numbered_on_where_they_were() {
+fn message_numbers_continue_after_an_import() {
     let content = import(&shop()).expect("legal");
     assert_eq!(
         content.group_states.iter().map(|state| state.outbox.last_id()).collect::<Vec<_>>(),
@@ -146,17 +149,17 @@ fn messages_are_numbered_on_where_they_were() {
         let path = changed(|document| document["groups"][1]["messages_made"] = wrong.clone());
         assert_eq!(path, ["groups[1].messages_made"], "{wrong}");
     }
-    // Merged from an older export, the group goes on from what it has made here.
+    // Merged from an older export, the group continues after its own last number.
     let mut older = shop();
     older["groups"].as_array_mut().expect("a list").truncate(1);
     older["groups"][0]["messages_made"] = 7.into();
     let older = import(&older).expect("legal");
-    let merged = merge(content, older, b"").expect("nothing clashes");
+    let merged = merge_content(content, older, b"").expect("nothing clashes");
     assert_eq!(merged.group_states[0].outbox.last_id(), 41);
 }
 
 #[test]
-fn times_that_a_clock_shows_twice_keep_their_instant() {
+fn times_in_a_repeated_hour_keep_their_instant() {
     let content = import(&shop()).expect("legal");
     let row = &content.group_states[0].rows[&VeventId::new(90).expect("an id")];
     let appointment = row.appointment().expect("an appointment");
@@ -170,7 +173,7 @@ fn times_that_a_clock_shows_twice_keep_their_instant() {
 }
 
 #[test]
-fn what_is_left_out_takes_its_default() {
+fn missing_fields_take_their_default() {
     let content = import(&shop()).expect("legal");
     let (first, second) = (&content.group_states[0], &content.group_states[1]);
     assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
@@ -196,7 +199,7 @@ fn what_is_left_out_takes_its_default() {
 }
 
 #[test]
-fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
+fn a_past_reminder_was_not_sent_and_will_not_be_sent() {
     let content = import(&shop()).expect("legal");
     let state = &content.group_states[0];
     let row = state
@@ -214,7 +217,7 @@ fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_its_path() {
+fn faults_are_reported_by_path() {
     let put = |path: &str, value: Value| {
         changed(|document| {
             let (parent, name) = path.rsplit_once('/').expect("a path");
@@ -269,20 +272,20 @@ fn what_is_wrong_is_named_by_its_path() {
         ["apikeys[0].groups"]
     );
     assert_eq!(
-        read(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
+        read_document(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
         "line 2, column 1"
     );
 }
 
 #[test]
-fn a_section_that_is_null_is_one_left_out() {
+fn a_null_section_is_empty() {
     let document = json!({"groups": [{"name": "G", "timezone": "Paris", "fiches": null, "vevents": null,
         "calendars": null, "accounts": null}]});
     assert_eq!(import(&document).expect("legal").group_states[0].rows.len(), 0);
 }
 
 #[test]
-fn a_password_hash_that_nothing_can_match_is_refused() {
+fn a_malformed_password_hash_is_refused() {
     let faults = changed(|document| {
         let account = &mut document["groups"][0]["accounts"][0];
         account.as_object_mut().expect("an object").remove("password_sha1");
@@ -293,7 +296,7 @@ fn a_password_hash_that_nothing_can_match_is_refused() {
 }
 
 #[test]
-fn twenty_faults_are_enough() {
+fn at_most_twenty_faults_are_reported() {
     let faults = changed(|document| {
         let rows = document["groups"][0]["vevents"].as_array_mut().expect("a list");
         rows.extend(std::iter::repeat_n(json!({}), 30));
@@ -302,7 +305,7 @@ fn twenty_faults_are_enough() {
 }
 
 #[test]
-fn overlapping_appointments_are_both_named() {
+fn overlapping_appointments_are_both_reported() {
     let mut document = shop();
     document["groups"][0]["vevents"][1]["deleted"] = false.into();
     let faults = import(&document).expect_err("they overlap");
@@ -313,7 +316,7 @@ fn overlapping_appointments_are_both_named() {
 }
 
 #[test]
-fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
+fn a_merge_replaces_groups_and_refuses_ids_of_staying_groups() {
     let existing = || import(&shop()).expect("legal");
     let arriving = |id: u64, calendar: u64| {
         let document = json!({"groups": [{"id": id, "name": "New", "timezone": "Paris",
@@ -332,17 +335,18 @@ fn a_merge_replaces_groups_and_refuses_ids_that_stay() {
     assert_eq!(arriving(9, 77).expect("free ids").group_states.len(), 3);
 }
 
-/// A document merged into a content.
-fn merged(existing: Content, document: &Value) -> Result<Content, Vec<ImportFault>> {
-    let (document, taken) = (serde_json::to_vec(document).expect("JSON"), Taken::of(&existing));
+/// Merges a document into a content.
+fn merged(existing: StoreContent, document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
+    let (document, used_ids) =
+        (serde_json::to_vec(document).expect("JSON"), UsedIds::from_content(&existing));
     let draws = Randomness::seeded([0; 32]);
     let import =
-        Import { now: now(), hash_password: &hash, draws, taken, progress: &mut |_, _| {} };
-    merge(existing, import.read(&document)?, &document)
+        Import { now: now(), hash_password: &hash, draws, used_ids, progress: &mut |_, _| {} };
+    merge_content(existing, import.read_document(&document)?, &document)
 }
 
 #[test]
-fn every_row_of_a_merge_whose_id_is_taken_is_named() {
+fn every_row_of_a_merge_with_a_used_id_is_reported() {
     let plage = |id| json!({"id": id, "calendar_id": 901, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
     let document = json!({"groups": [
         {"id": 900, "name": "First", "timezone": "Paris"},
@@ -371,7 +375,7 @@ fn every_row_of_a_merge_whose_id_is_taken_is_named() {
 }
 
 #[test]
-fn what_nobody_reads_is_refused_by_its_name() {
+fn unknown_sections_are_refused_by_name() {
     assert_eq!(
         import(&json!({"group": shop()["groups"]})).expect_err("no groups")[0].path,
         "group"
@@ -392,7 +396,7 @@ fn what_nobody_reads_is_refused_by_its_name() {
 }
 
 #[test]
-fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
+fn a_duplicate_attribute_is_reported_at_its_second_definition() {
     let again = |model: &str| {
         changed(|document| {
             let row = json!({"model": model, "name": "str0"});
@@ -405,10 +409,10 @@ fn an_attribute_that_is_defined_twice_is_named_where_it_stands_again() {
 }
 
 #[test]
-fn the_demonstration_is_always_this_week() {
+fn the_demonstration_lies_around_the_current_week() {
     for days in [0, 3, 4, 11, 200] {
         let now = now().plus_seconds(days * 86_400);
-        let content = demo::content(now, &hash).expect("legal");
+        let content = demo::demo_content(now, &hash).expect("legal");
         let state = &content.group_states[0];
         let zone = state.catalogue.zone();
         let ahead = state

@@ -14,7 +14,7 @@ use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
-use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError};
+use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
 use tokio::sync::Mutex;
 
 use crate::shop;
@@ -36,13 +36,13 @@ struct Held {
 }
 
 impl Log for Held {
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         let _free = self.disk.blocking_lock();
         self.log.append(records)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.log.sync_mark()
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        self.log.sync_watermark()
     }
 
     fn close(self) -> Result<(), StoreError> {

@@ -16,9 +16,11 @@ use slotbook::engine::{Engine, Parts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
-use slotbook::store::{BatchNumber, Log, Record, SimulatedDisk, SimulatedLog, StoreError, Stream};
-use slotbook::transfer::Content;
-use slotbook::transfer::import::{Import, Taken};
+use slotbook::store::{
+    BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError, Stream,
+};
+use slotbook::transfer::StoreContent;
+use slotbook::transfer::import::{Import, UsedIds};
 
 pub(crate) const CALENDARS: u64 = 8;
 
@@ -36,7 +38,7 @@ fn group() -> GroupId {
 }
 
 /// A practice open day and night, with so many clients.
-fn practice(clients: u64) -> Content {
+fn practice(clients: u64) -> StoreContent {
     let rows = |count: u64, row: &dyn Fn(u64) -> Value| (1..=count).map(row).collect::<Vec<_>>();
     let document = json!({
         "apikeys": [{"key": "test-key", "label": "tests"}],
@@ -60,10 +62,10 @@ fn practice(clients: u64) -> Content {
         now: SystemClock.now(),
         hash_password: &hash_password,
         draws: Randomness::seeded([1; 32]),
-        taken: Taken::default(),
+        used_ids: UsedIds::default(),
         progress: &mut |_, _| {},
     };
-    import.read(document.to_string().as_bytes()).expect("a good document")
+    import.read_document(document.to_string().as_bytes()).expect("a good document")
 }
 
 /// A log that takes so long for a batch.
@@ -74,13 +76,13 @@ struct Slow {
 
 impl Log for Slow {
     #[expect(clippy::disallowed_methods, reason = "what is waited for is the time a disk takes")]
-    fn append(&mut self, records: &[Record]) -> Result<BatchNumber, StoreError> {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         std::thread::sleep(self.batch);
         self.log.append(records)
     }
 
-    fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.log.sync_mark()
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        self.log.sync_watermark()
     }
 
     fn close(self) -> Result<(), StoreError> {

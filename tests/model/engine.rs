@@ -17,7 +17,7 @@ use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, Parts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::state;
-use slotbook::store::{Fault, SimulatedDisk, Stream, Tail};
+use slotbook::store::{InjectedFault, SimulatedDisk, Stream, Tail};
 use tokio::time::sleep;
 
 use super::shop::{SECRET, Shop, booking_of, calendar};
@@ -188,7 +188,7 @@ fn everybody_is_answered_once_and_nobody_gets_a_taken_start() {
 
 #[test]
 fn after_a_failed_write_nobody_is_answered_any_more() {
-    for fault in [Fault::Write, Fault::Sync, Fault::SyncAfterAll] {
+    for fault in [InjectedFault::Write, InjectedFault::Sync, InjectedFault::SyncAfterAll] {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         disk.fail_append(2, fault);
         let told = story(&shop, &disk, 3, Duration::from_secs(60));

@@ -96,7 +96,8 @@ fn a_step() -> impl Strategy<Value = Step> {
 
 fn again(group_state: &GroupState) -> GroupState {
     let mut reader = state::GroupReader::default();
-    state::write_group(group_state, |frame| reader.frame(frame)).expect("what was written is read");
+    state::write_group(group_state, |frame| reader.add_frame(frame))
+        .expect("what was written is read");
     reader.group_state(group_state.sequence).expect("it has a head")
 }
 

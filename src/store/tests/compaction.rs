@@ -1,4 +1,4 @@
-//! New generations of a store that is being written, and what a crash leaves of each step.
+//! Compaction of a store that is being written, with a crash after each step.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::generations::{AT, frames};
 use super::*;
 use crate::store::batch;
 use crate::store::compaction::{Compaction, Generations};
-use crate::store::generation::{self, Current, Generation};
+use crate::store::generation::{self, CurrentGeneration, Generation};
 
 /// Copies a data directory as a killed process leaves it.
 pub(super) fn copied(from: &Path) -> TempDir {
@@ -26,7 +26,7 @@ pub(super) fn copied(from: &Path) -> TempDir {
     to
 }
 
-/// A store that is written and compacted at once, as the engine does, with what was appended.
+/// A store that is written and compacted at once, with the expected records.
 struct Running {
     directory: TempDir,
     log: SledLog,
@@ -54,12 +54,12 @@ impl Running {
     }
 }
 
-/// Checks that what the disk holds now, seen from a copy, is all that was appended, and can be gone on with.
+/// Checks that a copy of the disk recovers all appended records and accepts more.
 fn is_whole(directory: &Path, appended: &BTreeMap<u64, u64>, step: &str) {
     let copy = copied(directory);
     let (seen, recovered) =
         recovered(copy.path()).unwrap_or_else(|error| panic!("{step}: {error}"));
-    assert_eq!(reached(&seen), *appended, "{step}");
+    assert_eq!(last_records(&seen), *appended, "{step}");
     let mut log = recovered.into_log().unwrap();
     let last = log.last();
     let next = appended.get(&1).copied().unwrap_or_default() + 1;
@@ -67,22 +67,22 @@ fn is_whole(directory: &Path, appended: &BTreeMap<u64, u64>, step: &str) {
     drop(log);
     let (seen, _) =
         self::recovered(copy.path()).unwrap_or_else(|error| panic!("{step}, once more: {error}"));
-    assert_eq!(reached(&seen).get(&1), Some(&next), "{step}, once more");
+    assert_eq!(last_records(&seen).get(&1), Some(&next), "{step}, once more");
 }
 
-/// The last record of each stream, whether a snapshot or the journal holds it.
-fn reached(seen: &Seen) -> BTreeMap<u64, u64> {
-    let mut reached: BTreeMap<u64, u64> = BTreeMap::new();
+/// The last record of each stream, from its snapshot or the journal.
+fn last_records(seen: &CollectingVisitor) -> BTreeMap<u64, u64> {
+    let mut last_records: BTreeMap<u64, u64> = BTreeMap::new();
     for (stream, (at, frames)) in &seen.snapshots {
         assert_eq!(frames, &state_at(at.sequence), "the snapshot of {stream}");
-        reached.insert(stream.number(), at.sequence);
+        last_records.insert(stream.number(), at.sequence);
     }
     for (_, record) in &seen.records {
-        let last = reached.entry(record.stream.number()).or_default();
+        let last = last_records.entry(record.stream.number()).or_default();
         assert_eq!(record.sequence, *last + 1, "{}", record.stream);
         *last = record.sequence;
     }
-    reached
+    last_records
 }
 
 fn state_at(sequence: u64) -> Vec<Vec<u8>> {
@@ -90,8 +90,8 @@ fn state_at(sequence: u64) -> Vec<Vec<u8>> {
 }
 
 fn snapshot(compaction: &mut Compaction<'_>, id: u64, sequence: u64) {
-    let mut writer = compaction.snapshot(group(id), Position { epoch: 0, sequence });
-    state_at(sequence).iter().for_each(|frame| writer.frame(frame).unwrap());
+    let mut writer = compaction.begin_snapshot(group(id), Position { epoch: 0, sequence });
+    state_at(sequence).iter().for_each(|frame| writer.write_frame(frame).unwrap());
     writer.finish().unwrap();
 }
 
@@ -106,13 +106,13 @@ fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
         let next = running.generations.next_journal().unwrap();
         running.is_whole(&step("next journal made"));
         running.append(1);
-        running.is_whole(&step("next journal made, the old one goes on"));
-        let turned = running.log.turn(next).unwrap();
-        running.is_whole(&step("turned"));
+        running.is_whole(&step("next journal made, the old one continues"));
+        let rotation = running.log.rotate(next).unwrap();
+        running.is_whole(&step("rotation"));
         running.append(2);
-        running.is_whole(&step("turned and appended"));
+        running.is_whole(&step("rotation and appended"));
         let path = running.directory.path().to_owned();
-        let mut compaction = running.generations.begin(turned).unwrap();
+        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
         let appended = &mut running.appended;
         is_whole(&path, appended, &step("begun"));
         snapshot(&mut compaction, 1, appended[&1]);
@@ -135,20 +135,20 @@ fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
 }
 
 #[test]
-fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refused() {
+fn a_torn_batch_before_an_empty_journal_is_removed_and_before_a_used_one_refused() {
     let mut running = Running::new();
     running.append(1);
     drop(running.generations.next_journal().unwrap());
     let Running { directory, log, generations, .. } = running;
     drop((log, generations));
-    let torn = batch::encode(BatchNumber(2), &[record(1, 2, 9_000)]);
+    let torn = batch::encode_batch(BatchNumber(2), &[record(1, 2, 9_000)]);
     change(
         &journal_path(&directory),
         vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(torn.chunks[0].clone()))],
     );
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen.records.len(), 1);
-    assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(2), chunks: 1 }));
+    assert_eq!(recovered.report().torn_batch, Some(TornBatch { batch: BatchNumber(2), chunks: 1 }));
     let used = copied(directory.path());
     let mut log = recovered.into_log().unwrap();
     assert_eq!(log.append(&[record(1, 2, 10)]).unwrap(), BatchNumber(2));
@@ -156,10 +156,10 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     assert_eq!(
         self::recovered(directory.path()).unwrap().0.records.len(),
         2,
-        "the tear is gone from the old journal"
+        "the torn batch is gone from the old journal"
     );
 
-    let next = batch::encode(BatchNumber(2), &[record(1, 2, 10)]);
+    let next = batch::encode_batch(BatchNumber(2), &[record(1, 2, 10)]);
     let later = used.path().join("journal-000002");
     change(
         &later,
@@ -167,21 +167,21 @@ fn a_tear_before_an_empty_journal_is_cut_and_one_before_a_used_journal_is_refuse
     );
     assert!(matches!(
         refusal(used.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(2)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(2)), .. }
     ));
 }
 
-/// A store of two generations: three streams, changed since.
+/// A store of two generations with three streams, changed since.
 fn compacted() -> TempDir {
     let mut running = Running::new();
     (1..=3).for_each(|id| running.append(id));
     for _ in 0..2 {
         let next = running.generations.next_journal().unwrap();
-        let turned = running.log.turn(next).unwrap();
-        let mut compaction = running.generations.begin(turned).unwrap();
+        let rotation = running.log.rotate(next).unwrap();
+        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
         for (id, sequence) in &running.appended {
             let position = Position { epoch: 0, sequence: *sequence };
-            if !compaction.copy(group(*id), position).unwrap() {
+            if !compaction.copy_snapshot(group(*id), position).unwrap() {
                 snapshot(&mut compaction, *id, *sequence);
             }
         }
@@ -197,21 +197,21 @@ fn compacted() -> TempDir {
 const WHOLE: [(u64, u64); 3] = [(1, 3), (2, 1), (3, 1)];
 
 #[test]
-fn unchanged_streams_are_copied_and_come_back_as_they_were() {
+fn unchanged_streams_are_copied_without_change() {
     let directory = compacted();
     let (seen, recovered) = recovered(directory.path()).unwrap();
-    assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+    assert_eq!(last_records(&seen), BTreeMap::from(WHOLE));
     let report = *recovered.report();
     assert_eq!(
         (report.generation, report.snapshots, report.restored, report.records),
         (3, 3, 0, 1)
     );
-    let named = Current { generation: Generation(3), before: Some(Generation(2)) };
-    assert_eq!(generation::current(directory.path()).unwrap(), Some(named));
+    let named = CurrentGeneration { generation: Generation(3), previous: Some(Generation(2)) };
+    assert_eq!(generation::read_current(directory.path()).unwrap(), Some(named));
 }
 
 #[test]
-fn the_generation_before_stands_in_for_a_damaged_snapshot() {
+fn the_previous_generation_replaces_a_damaged_snapshot() {
     let key =
         |stream: u64, value: u32| [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
     for (stream, value, byte) in [(1, 0, 1), (1, 2, 7), (2, 0, 3), (2, 5, 100), (3, 9, 0)] {
@@ -219,7 +219,7 @@ fn the_generation_before_stands_in_for_a_damaged_snapshot() {
         flipped(&directory.path().join("snapshots-000003"), &key(stream, value), byte);
         let (seen, recovered) =
             recovered(directory.path()).unwrap_or_else(|error| panic!("{stream} {value}: {error}"));
-        assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+        assert_eq!(last_records(&seen), BTreeMap::from(WHOLE));
         assert_eq!(recovered.report().restored, 1);
         let mut log = recovered.into_log().unwrap();
         log.append(&[record(1, 4, 10)]).unwrap();
@@ -233,7 +233,7 @@ fn the_generation_before_stands_in_for_a_damaged_snapshot() {
         let directory = compacted();
         let missing = missing.into_iter().map(|key| (key, None)).collect();
         change(&directory.path().join("snapshots-000003"), missing);
-        assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
+        assert_eq!(last_records(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
     }
     for killed in [false, true] {
         let directory = compacted();
@@ -242,13 +242,13 @@ fn the_generation_before_stands_in_for_a_damaged_snapshot() {
         }
         fs::remove_dir_all(directory.path().join("snapshots-000003")).unwrap();
         let (seen, recovered) = recovered(directory.path()).unwrap();
-        assert_eq!(reached(&seen), BTreeMap::from(WHOLE));
+        assert_eq!(last_records(&seen), BTreeMap::from(WHOLE));
         assert_eq!((recovered.report().restored, recovered.report().clean), (3, !killed));
     }
 }
 
 #[test]
-fn a_snapshot_that_is_damaged_twice_is_refused_with_the_current_place() {
+fn a_snapshot_damaged_in_both_generations_is_refused_with_the_current_location() {
     let key = [&2_u64.to_be_bytes()[..], &1_u32.to_be_bytes()[..]].concat();
     let directory = compacted();
     for generation in ["snapshots-000002", "snapshots-000003"] {
@@ -256,15 +256,18 @@ fn a_snapshot_that_is_damaged_twice_is_refused_with_the_current_place() {
     }
     let error = refusal(directory.path());
     assert!(error.to_string().contains("snapshots-000003"), "{error}");
-    assert!(matches!(error, StoreError::Damaged { place: Place::Snapshot { .. }, .. }), "{error}");
+    assert!(
+        matches!(error, StoreError::Damaged { place: DamageLocation::Snapshot { .. }, .. }),
+        "{error}"
+    );
 }
 
 #[test]
-fn what_an_import_replaced_never_stands_in() {
+fn content_replaced_by_an_import_never_replaces_a_snapshot() {
     let directory = written(&[vec![record(1, 1, 5)]], false);
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
-    let mut writer = replacement.snapshot(group(1), AT);
-    writer.frame(&[1; 10]).unwrap();
+    let mut writer = replacement.begin_snapshot(group(1), AT);
+    writer.write_frame(&[1; 10]).unwrap();
     writer.finish().unwrap();
     drop(replacement.publish().unwrap());
     fs::remove_dir_all(directory.path().join("snapshots-000002")).unwrap();
@@ -279,11 +282,11 @@ fn damage_is_never_copied_into_the_next_generation() {
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     let mut generations = log.generations().unwrap();
     flipped(&directory.path().join("snapshots-000003"), &key, 9);
-    let turned = log.turn(generations.next_journal().unwrap()).unwrap();
-    let mut compaction = generations.begin(turned).unwrap();
-    let copied = compaction.copy(group(2), Position { epoch: 0, sequence: 1 });
+    let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
+    let mut compaction = generations.begin_compaction(rotation).unwrap();
+    let copied = compaction.copy_snapshot(group(2), Position { epoch: 0, sequence: 1 });
     assert!(matches!(copied, Err(StoreError::Damaged { .. })));
-    compaction.give_up().unwrap();
+    compaction.discard().unwrap();
     drop((log, generations));
-    assert_eq!(reached(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
+    assert_eq!(last_records(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
 }

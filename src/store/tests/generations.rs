@@ -1,4 +1,4 @@
-//! Snapshots and generations over real files: import, its interruptions, and what replaces what.
+//! Snapshots and generations on real files: creation, interruptions and replacement.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,15 +9,15 @@ use super::compaction::copied;
 use super::*;
 use crate::store::batch::{self, chunk_key};
 use crate::store::durable_watermark::DurableWatermark;
-use crate::store::generation::{self, Current, Generation};
+use crate::store::generation::{self, CurrentGeneration, Generation};
 use crate::store::journal;
 
 pub(super) const AT: Position = Position { epoch: 2, sequence: 40 };
 
 fn filled(generation: &mut NewGeneration, stream: Stream, frames: &[Vec<u8>]) {
-    let mut writer = generation.snapshot(stream, AT);
+    let mut writer = generation.begin_snapshot(stream, AT);
     for frame in frames {
-        writer.frame(frame).unwrap();
+        writer.write_frame(frame).unwrap();
     }
     writer.finish().unwrap();
 }
@@ -51,19 +51,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn snapshots_come_back_as_they_went(
+    fn recovered_snapshots_equal_the_written_ones(
         streams in prop::collection::btree_map(0..1000_u64, prop::collection::vec(0..70_000_usize, 0..6), 0..6),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let mut generation = NewGeneration::create(directory.path()).unwrap();
         let mut expected = BTreeMap::new();
-        // Written downwards, read upwards.
+        // Written in descending order, read in ascending order.
         for (id, sizes) in streams.iter().rev() {
             let stream = GroupId::new(*id).map_or(Stream::Directory, Stream::Group);
             filled(&mut generation, stream, &frames(sizes));
             expected.insert(stream, (AT, frames(sizes)));
         }
-        let mut seen = Seen::default();
+        let mut seen = CollectingVisitor::default();
         let recovered = generation.publish().unwrap().recover(&mut seen).unwrap();
         prop_assert_eq!(&seen.snapshots, &expected);
         prop_assert_eq!(recovered.report().snapshots, expected.len() as u64);
@@ -72,10 +72,10 @@ proptest! {
 }
 
 #[test]
-fn records_go_on_right_after_the_snapshot() {
+fn records_continue_right_after_the_snapshot() {
     let directory = imported();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
-    let next = Record { epoch: 2, ..record(1, 41, 5) };
+    let next = JournalRecord { epoch: 2, ..record(1, 41, 5) };
     log.append(&[next.clone(), record(9, 1, 5)]).unwrap();
     drop(log);
     let (seen, recovered) = recovered(directory.path()).unwrap();
@@ -88,11 +88,11 @@ fn records_go_on_right_after_the_snapshot() {
 }
 
 #[test]
-fn records_that_the_snapshot_holds_are_skipped() {
+fn records_in_the_snapshot_are_skipped() {
     let directory = imported();
-    let records: Vec<Record> =
-        (38..=42).map(|sequence| Record { epoch: 2, ..record(1, sequence, 5) }).collect();
-    let encoded = batch::encode(BatchNumber(1), &records);
+    let records: Vec<JournalRecord> =
+        (38..=42).map(|sequence| JournalRecord { epoch: 2, ..record(1, sequence, 5) }).collect();
+    let encoded = batch::encode_batch(BatchNumber(1), &records);
     change(
         &journal_path(&directory),
         vec![(chunk_key(BatchNumber(1), 0).to_vec(), encoded.chunks.first().cloned())],
@@ -108,7 +108,7 @@ fn records_that_the_snapshot_holds_are_skipped() {
 fn journals_after_the_current_generation_are_replayed_in_turn() {
     let directory = written(&[vec![record(1, 1, 5)]], false);
     let second = directory.path().join("journal-000002");
-    journal::create(&second, 2, Some(BatchNumber(2))).unwrap();
+    journal::create_journal(&second, 2, Some(BatchNumber(2))).unwrap();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     assert_eq!(log.journal.path(), second);
     assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
@@ -120,17 +120,22 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     );
     fs::remove_dir_all(&second).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
-    journal::create(&second, 2, Some(BatchNumber(3))).unwrap();
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+    journal::create_journal(&second, 2, Some(BatchNumber(3))).unwrap();
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: DamageLocation::Header, .. }
+    ));
 }
 
 #[test]
-fn damage_in_a_snapshot_is_refused_with_its_place() {
+fn damage_in_a_snapshot_is_refused_with_its_location() {
     for (stream, value, byte) in [(0, 1, 50), (1, 0, 1), (1, 3, 7), (1, 17, 3), (7, 2, 100)] {
         let directory = imported();
         flipped(&snapshots_path(&directory), &snapshot_key(stream, value), byte);
         let error = refusal(directory.path());
-        let StoreError::Damaged { place: Place::Snapshot { stream: found, .. }, .. } = error else {
+        let StoreError::Damaged { place: DamageLocation::Snapshot { stream: found, .. }, .. } =
+            error
+        else {
             panic!("{error}")
         };
         assert_eq!(found, GroupId::new(stream).map_or(Stream::Directory, Stream::Group));
@@ -152,13 +157,16 @@ fn a_missing_part_of_a_snapshot_is_refused() {
         &snapshots_path(&directory),
         (0..=2).map(|value| (snapshot_key(7, value), None)).collect(),
     );
-    assert!(matches!(refusal(directory.path()), StoreError::Damaged { place: Place::Header, .. }));
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::Damaged { place: DamageLocation::Header, .. }
+    ));
 }
 
 #[test]
-fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
-    struct Picky;
-    impl Visitor for Picky {
+fn bytes_that_the_visitor_rejects_are_damage_with_a_location() {
+    struct RejectingVisitor;
+    impl RecoveryVisitor for RejectingVisitor {
         fn snapshot(
             &mut self,
             _: Stream,
@@ -168,16 +176,19 @@ fn bytes_that_the_visitor_rejects_are_damage_with_a_place() {
             let frame = frames.next()?.expect("each has one");
             Ok(codec::decode::<(u64, String)>(&frame).map(|_| ())?)
         }
-        fn record(&mut self, _: BatchNumber, _: Record) -> Result<(), StoreError> {
+        fn record(&mut self, _: BatchNumber, _: JournalRecord) -> Result<(), StoreError> {
             Ok(())
         }
     }
     let directory = imported();
-    let error = Store::open(directory.path()).unwrap().recover(&mut Picky).unwrap_err();
+    let error = Store::open(directory.path()).unwrap().recover(&mut RejectingVisitor).unwrap_err();
     let StoreError::Damaged { path, place, .. } = error else { panic!("{error}") };
     assert_eq!(
         (path, place),
-        (snapshots_path(&directory), Place::Snapshot { stream: Stream::Directory, value: 0 })
+        (
+            snapshots_path(&directory),
+            DamageLocation::Snapshot { stream: Stream::Directory, value: 0 }
+        )
     );
 }
 
@@ -188,15 +199,15 @@ fn an_interrupted_creation_leaves_an_empty_store() {
     assert!(Store::is_empty(&path).unwrap());
     let mut generation = NewGeneration::create(&path).unwrap();
     filled(&mut generation, group(1), &frames(&[2_000_000]));
-    generation.snapshot(group(2), AT).frame(&[1; 100]).unwrap();
+    generation.begin_snapshot(group(2), AT).write_frame(&[1; 100]).unwrap();
     let killed = copied(&path);
     drop(generation);
-    assert!(!path.exists(), "what was made for it is taken away, where nobody kills us");
+    assert!(!path.exists(), "a creation that is dropped removes its files");
     let path = killed.path().to_owned();
     assert!(Store::is_empty(&path).unwrap());
     assert!(matches!(Store::open(&path), Err(StoreError::Empty { .. })));
 
-    // As far as it can come without being complete.
+    // The last state before the creation is complete.
     let generation = NewGeneration::create(&path).unwrap();
     let mark = fs::read(path.join("mark")).unwrap();
     generation.publish().unwrap();
@@ -213,11 +224,11 @@ fn an_interrupted_creation_leaves_an_empty_store() {
 }
 
 #[test]
-fn a_creation_that_is_given_up_takes_away_its_own_and_nothing_else() {
+fn a_dropped_creation_removes_its_own_files_only() {
     let folder = tempfile::tempdir().unwrap();
     let (path, note) = (folder.path().join("made/for/it"), folder.path().join("made/note"));
     let generation = NewGeneration::create(&path).unwrap();
-    fs::write(&note, "somebody else's").unwrap();
+    fs::write(&note, "foreign").unwrap();
     drop(generation);
     assert!(!folder.path().join("made/for").exists() && note.exists());
     assert!(matches!(
@@ -228,11 +239,11 @@ fn a_creation_that_is_given_up_takes_away_its_own_and_nothing_else() {
 }
 
 #[test]
-fn a_store_that_nobody_served_and_that_lacks_current_is_damaged_and_not_empty() {
-    for spoilt_mark in [None, Some(&b""[..]), Some(&[0xff; 8192])] {
+fn a_store_without_current_that_was_never_served_is_damaged_and_not_empty() {
+    for damaged_mark in [None, Some(&b""[..]), Some(&[0xff; 8192])] {
         let directory = imported();
         fs::remove_file(directory.path().join("CURRENT")).unwrap();
-        if let Some(bytes) = spoilt_mark {
+        if let Some(bytes) = damaged_mark {
             fs::write(directory.path().join("mark"), bytes).unwrap();
         }
         let damaged =
@@ -248,7 +259,7 @@ fn a_store_that_nobody_served_and_that_lacks_current_is_damaged_and_not_empty() 
 }
 
 #[test]
-fn nothing_is_created_where_something_else_stands() {
+fn a_store_is_not_created_among_foreign_files() {
     let names = [
         "copy",
         "snapshots-2024",
@@ -259,32 +270,32 @@ fn nothing_is_created_where_something_else_stands() {
     ];
     for name in names {
         let directory = tempfile::tempdir().unwrap();
-        let theirs = directory.path().join(name).join("photographs");
-        fs::create_dir_all(&theirs).unwrap();
+        let foreign = directory.path().join(name).join("photographs");
+        fs::create_dir_all(&foreign).unwrap();
         let refused = NewGeneration::create(directory.path()).err();
-        let refused = refused.unwrap_or_else(|| panic!("{name} is somebody's"));
-        // A generation of ours without a mark may be a whole store.
+        let refused = refused.unwrap_or_else(|| panic!("{name} is foreign"));
+        // A generation without a watermark may be a whole store.
         assert!(
             matches!(refused, StoreError::Foreign { .. } | StoreError::Damaged { .. }),
             "{name}: {refused}"
         );
-        assert!(theirs.is_dir(), "{name} was removed");
+        assert!(foreign.is_dir(), "{name} was removed");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{name}: nothing was added");
     }
 }
 
 #[test]
-fn a_store_that_serves_leaves_alone_what_is_somebody_elses() {
+fn a_running_store_leaves_foreign_files_alone() {
     let directory = imported();
-    let theirs = ["copy", "snapshots-2024", "journal-1", "journal-old.new"]
+    let foreign = ["copy", "snapshots-2024", "journal-1", "journal-old.new"]
         .map(|name| directory.path().join(name));
-    theirs.iter().for_each(|path| fs::create_dir(path).unwrap());
+    foreign.iter().for_each(|path| fs::create_dir(path).unwrap());
     recovered(directory.path()).unwrap().1.into_log().unwrap().close().unwrap();
-    assert!(theirs.iter().all(|path| path.is_dir()));
+    assert!(foreign.iter().all(|path| path.is_dir()));
 }
 
 #[test]
-fn a_directory_that_is_made_for_a_store_is_its_owners_alone() {
+fn a_directory_made_for_a_store_is_accessible_to_its_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("more").join("data");
     NewGeneration::create(&path).unwrap().publish().unwrap();
@@ -294,19 +305,22 @@ fn a_directory_that_is_made_for_a_store_is_its_owners_alone() {
 }
 
 #[test]
-fn a_replacement_takes_over_as_a_whole_and_batches_keep_counting() {
+fn a_replacement_replaces_all_content_and_batch_numbers_continue() {
     let directory = written(&[vec![record(1, 1, 5)], vec![record(1, 2, 5)]], false);
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
-    let mut seen = Seen::default();
+    let mut seen = CollectingVisitor::default();
     let recovered = replacement.publish().unwrap().recover(&mut seen).unwrap();
-    let replaced = Current { generation: Generation(2), before: None };
-    assert_eq!(generation::current(directory.path()).unwrap(), Some(replaced));
+    let replaced = CurrentGeneration { generation: Generation(2), previous: None };
+    assert_eq!(generation::read_current(directory.path()).unwrap(), Some(replaced));
     assert_eq!(seen.snapshots.len(), 1);
     assert_eq!(seen.records, []);
     let mut log = recovered.into_log().unwrap();
-    assert_eq!(log.append(&[Record { epoch: 2, ..record(1, 41, 5) }]).unwrap(), BatchNumber(3));
-    assert_eq!(DurableWatermark::open(directory.path()).unwrap().marked().batch, BatchNumber(3));
+    assert_eq!(
+        log.append(&[JournalRecord { epoch: 2, ..record(1, 41, 5) }]).unwrap(),
+        BatchNumber(3)
+    );
+    assert_eq!(DurableWatermark::open(directory.path()).unwrap().current().batch, BatchNumber(3));
 }
 
 #[test]
@@ -321,8 +335,11 @@ fn an_interrupted_replacement_leaves_the_old_content() {
     let mut replacement = recovered(directory.path()).unwrap().1.replace().unwrap();
     filled(&mut replacement, group(1), &frames(&[10]));
     replacement.publish().unwrap();
-    generation::set_current(directory.path(), Current { generation: Generation(1), before: None })
-        .unwrap();
+    generation::set_current(
+        directory.path(),
+        CurrentGeneration { generation: Generation(1), previous: None },
+    )
+    .unwrap();
     let (seen, recovered) = recovered(directory.path()).unwrap();
     assert_eq!(seen, before);
     let mut log = recovered.into_log().unwrap();

@@ -1,4 +1,4 @@
-//! The journal over real files.
+//! The journal on real files.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::batch::{self, chunk_key};
-use crate::store::durable_watermark::{DurableWatermark, Marked};
-use crate::store::files::entries;
+use crate::store::durable_watermark::{DurableWatermark, Watermark};
+use crate::store::files::list_paths;
 
-fn three_batches() -> Vec<Vec<Record>> {
+fn three_batches() -> Vec<Vec<JournalRecord>> {
     vec![
         vec![record(1, 1, 10)],
         vec![record(1, 2, 9000), record(2, 1, 10)],
@@ -22,8 +22,8 @@ fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
     (chunk_key(BatchNumber(batch), chunk).to_vec(), None)
 }
 
-fn chunks(batch: u64, records: &[Record]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-    let encoded = batch::encode(BatchNumber(batch), records);
+fn chunks(batch: u64, records: &[JournalRecord]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let encoded = batch::encode_batch(BatchNumber(batch), records);
     let keys = (0..).map(|index| chunk_key(BatchNumber(batch), index).to_vec());
     keys.zip(encoded.chunks.into_iter().map(Some)).collect()
 }
@@ -32,14 +32,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn batches_come_back_as_they_went(
+    fn recovered_batches_equal_the_appended_ones(
         batches in prop::collection::vec(prop::collection::vec((1..4_u64, 0..6000_usize), 1..6), 0..8),
         close in any::<bool>(),
         reopened in 0..8_usize,
     ) {
         let directory = tempfile::tempdir().unwrap();
         let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
-        let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+        let mut log = store.recover(&mut CollectingVisitor::default()).unwrap().into_log().unwrap();
         let mut sequences = BTreeMap::new();
         let mut expected = Vec::new();
         for (index, batch) in batches.iter().enumerate() {
@@ -52,7 +52,7 @@ proptest! {
                 *sequence += 1;
                 record(id, *sequence, bytes)
             };
-            let records: Vec<Record> = batch.iter().map(next).collect();
+            let records: Vec<JournalRecord> = batch.iter().map(next).collect();
             let number = log.append(&records).unwrap();
             expected.extend(records.into_iter().map(|record| (number, record)));
         }
@@ -61,12 +61,12 @@ proptest! {
         prop_assert_eq!(seen.records, expected);
         prop_assert_eq!(recovered.report().clean, close);
         prop_assert_eq!(recovered.report().last, BatchNumber(batches.len() as u64));
-        prop_assert_eq!(recovered.report().cut, None);
+        prop_assert_eq!(recovered.report().torn_batch, None);
     }
 }
 
 #[test]
-fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
+fn a_torn_batch_after_the_watermark_is_removed_and_its_number_reused() {
     for torn in 0..3 {
         let directory = written(&three_batches(), false);
         let mut tail = chunks(4, &[record(1, 3, 9000)]);
@@ -75,18 +75,21 @@ fn a_torn_tail_after_the_mark_is_cut_and_its_number_given_again() {
         change(&journal_path(&directory), tail);
         let (seen, recovered) = recovered(directory.path()).unwrap();
         assert_eq!(seen.records.len(), 4);
-        assert_eq!(recovered.report().cut, Some(Cut { batch: BatchNumber(4), chunks: 2 }));
+        assert_eq!(
+            recovered.report().torn_batch,
+            Some(TornBatch { batch: BatchNumber(4), chunks: 2 })
+        );
         let mut log = recovered.into_log().unwrap();
         assert_eq!(log.append(&[record(1, 3, 1)]).unwrap(), BatchNumber(4));
         log.close().unwrap();
         let (seen, recovered) = self::recovered(directory.path()).unwrap();
         assert_eq!(seen.records.last(), Some(&(BatchNumber(4), record(1, 3, 1))));
-        assert_eq!(recovered.report().cut, None);
+        assert_eq!(recovered.report().torn_batch, None);
     }
 }
 
 #[test]
-fn a_whole_batch_after_the_mark_is_kept() {
+fn a_whole_batch_after_the_watermark_is_kept() {
     let directory = written(&three_batches(), false);
     change(&journal_path(&directory), chunks(4, &[record(1, 3, 9000)]));
     let (seen, recovered) = recovered(directory.path()).unwrap();
@@ -95,7 +98,7 @@ fn a_whole_batch_after_the_mark_is_kept() {
 }
 
 #[test]
-fn a_tear_that_a_crash_cannot_leave_is_refused() {
+fn a_torn_batch_that_no_crash_leaves_is_refused() {
     let four = |_: &TempDir| chunks(4, &[record(1, 3, 9000)])[..2].to_vec();
     let before_the_mark = |_: &TempDir| vec![removal(3, 2)];
     let in_the_middle = |_: &TempDir| vec![removal(2, 0)];
@@ -106,7 +109,7 @@ fn a_tear_that_a_crash_cannot_leave_is_refused() {
         let directory = written(&three_batches(), close);
         change(&journal_path(&directory), changes(&directory));
         let error = refusal(directory.path());
-        let StoreError::Damaged { path, place: Place::Batch(found), .. } = &error else {
+        let StoreError::Damaged { path, place: DamageLocation::Batch(found), .. } = &error else {
             panic!("{error}")
         };
         assert_eq!((path, *found), (&journal_path(&directory), BatchNumber(place)), "{error}");
@@ -114,19 +117,19 @@ fn a_tear_that_a_crash_cannot_leave_is_refused() {
 }
 
 #[test]
-fn a_torn_batch_that_others_follow_is_refused() {
+fn a_torn_batch_followed_by_others_is_refused() {
     let directory = written(&three_batches(), false);
     let mut tail = chunks(4, &[record(1, 3, 9000)])[..1].to_vec();
     tail.extend(chunks(5, &[record(1, 4, 1)]));
     change(&journal_path(&directory), tail);
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(4)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(4)), .. }
     ));
 }
 
 #[test]
-fn a_journal_that_ends_before_its_mark_is_refused() {
+fn a_journal_that_ends_before_its_watermark_is_refused() {
     for close in [false, true] {
         let directory = written(&three_batches(), close);
         change(&journal_path(&directory), (0..3).map(|chunk| removal(3, chunk)).collect());
@@ -134,7 +137,7 @@ fn a_journal_that_ends_before_its_mark_is_refused() {
         assert!(
             matches!(
                 error,
-                StoreError::JournalShort { ends: BatchNumber(2), mark: BatchNumber(3), .. }
+                StoreError::JournalShort { ends: BatchNumber(2), watermark: BatchNumber(3), .. }
             ),
             "{error}"
         );
@@ -147,29 +150,29 @@ fn a_missing_batch_is_refused() {
     change(&journal_path(&directory), (0..3).map(|chunk| removal(2, chunk)).collect());
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(3)), .. }
     ));
 }
 
 #[test]
-fn a_flipped_byte_is_refused_with_its_place() {
+fn a_flipped_byte_is_refused_with_its_location() {
     for (batch, chunk, byte) in [(1, 0, 9), (2, 1, 100), (3, 2, 0), (3, 0, 5)] {
         let directory = written(&three_batches(), true);
         flipped(&journal_path(&directory), &chunk_key(BatchNumber(batch), chunk), byte);
         let error = refusal(directory.path());
         let StoreError::Damaged { place, .. } = error else { panic!("{error}") };
-        assert_eq!(place, Place::Batch(BatchNumber(batch)));
+        assert_eq!(place, DamageLocation::Batch(BatchNumber(batch)));
     }
 }
 
 #[test]
-fn a_batch_that_the_mark_does_not_know_is_refused() {
+fn a_batch_whose_checksum_differs_from_the_watermark_is_refused() {
     let directory = written(&three_batches(), true);
-    let mut mark = DurableWatermark::open(directory.path()).unwrap();
-    mark.put(Marked { crc: mark.marked().crc ^ 1, ..mark.marked() }).unwrap();
+    let mut watermark = DurableWatermark::open(directory.path()).unwrap();
+    watermark.write(Watermark { crc: watermark.current().crc ^ 1, ..watermark.current() }).unwrap();
     assert!(matches!(
         refusal(directory.path()),
-        StoreError::Damaged { place: Place::Batch(BatchNumber(3)), .. }
+        StoreError::Damaged { place: DamageLocation::Batch(BatchNumber(3)), .. }
     ));
 }
 
@@ -203,14 +206,14 @@ fn after_a_failed_sync_everything_is_refused() {
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Io { doing: "sync", .. })));
     log.journal.mend_syncs(file);
     assert!(matches!(log.append(&[record(1, 3, 1)]), Err(StoreError::Poisoned { .. })));
-    assert!(matches!(log.sync_mark(), Err(StoreError::Poisoned { .. })));
+    assert!(matches!(log.sync_watermark(), Err(StoreError::Poisoned { .. })));
     assert!(matches!(log.close(), Err(StoreError::Poisoned { .. })));
-    let mark = DurableWatermark::open(directory.path()).unwrap().marked();
-    assert_eq!((mark.batch, mark.clean), (BatchNumber(3), false));
+    let watermark = DurableWatermark::open(directory.path()).unwrap().current();
+    assert_eq!((watermark.batch, watermark.clean), (BatchNumber(3), false));
 }
 
 #[test]
-fn a_second_holder_is_refused_by_name() {
+fn a_second_process_is_refused_with_the_holder() {
     let directory = written(&[], true);
     let _held = Store::open(directory.path()).unwrap();
     let error = Store::open(directory.path()).unwrap_err().to_string();
@@ -229,11 +232,11 @@ fn a_half_written_page_table_of_sled_is_removed() {
 }
 
 #[test]
-fn a_damaged_page_table_of_sled_is_done_without() {
+fn a_damaged_page_table_of_sled_is_removed() {
     let directory = written(&three_batches(), true);
-    // Made by a start that found more in the log than the one before.
+    // sled makes one when a start finds more in the log than the one before.
     drop(recovered(directory.path()).unwrap());
-    let tables: Vec<PathBuf> = entries(&journal_path(&directory)).unwrap();
+    let tables: Vec<PathBuf> = list_paths(&journal_path(&directory)).unwrap();
     let tables: Vec<&PathBuf> = tables
         .iter()
         .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap."))
@@ -249,7 +252,7 @@ fn a_damaged_page_table_of_sled_is_done_without() {
 }
 
 #[test]
-fn a_missing_file_is_never_made_anew() {
+fn a_missing_file_is_never_created_again() {
     for name in [
         "journal-000001/db",
         "journal-000001/conf",
@@ -279,8 +282,8 @@ fn a_lost_current_is_not_an_empty_store() {
 }
 
 #[test]
-fn no_flipped_bit_in_the_file_shortens_the_journal_unseen() {
-    let batches: Vec<Vec<Record>> =
+fn no_flipped_bit_in_the_file_shortens_the_journal_unnoticed() {
+    let batches: Vec<Vec<JournalRecord>> =
         (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
     let (mut refused, mut whole) = (0, 0);
     for step in 0..80_u64 {

@@ -1,4 +1,4 @@
-//! The store as a whole, over real files: what comes back, what is refused, and where damage is found.
+//! The whole store on real files: recovery, refusals and the location of damage.
 
 mod compaction;
 mod generations;
@@ -13,14 +13,14 @@ use super::database::Database;
 use super::*;
 use crate::domain::records::ids::GroupId;
 
-/// Everything a recovery handed out.
+/// All snapshots and records of a recovery.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct CollectingVisitor {
     snapshots: BTreeMap<Stream, (Position, Vec<Vec<u8>>)>,
-    records: Vec<(BatchNumber, Record)>,
+    records: Vec<(BatchNumber, JournalRecord)>,
 }
 
-impl Visitor for Seen {
+impl RecoveryVisitor for CollectingVisitor {
     fn snapshot(
         &mut self,
         stream: Stream,
@@ -35,7 +35,7 @@ impl Visitor for Seen {
         Ok(())
     }
 
-    fn record(&mut self, batch: BatchNumber, record: Record) -> Result<(), StoreError> {
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
         self.records.push((batch, record));
         Ok(())
     }
@@ -45,15 +45,15 @@ fn group(id: u64) -> Stream {
     Stream::Group(GroupId::new(id).unwrap())
 }
 
-fn record(id: u64, sequence: u64, bytes: usize) -> Record {
-    Record::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
+fn record(id: u64, sequence: u64, bytes: usize) -> JournalRecord {
+    JournalRecord::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
 }
 
-/// A new store with one batch for each list, dropped as a killed process would drop it, or closed.
-fn written(batches: &[Vec<Record>], close: bool) -> TempDir {
+/// Creates a store with one batch for each list; closed, or dropped as by a killed process.
+fn written(batches: &[Vec<JournalRecord>], close: bool) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
-    let mut log = store.recover(&mut Seen::default()).unwrap().into_log().unwrap();
+    let mut log = store.recover(&mut CollectingVisitor::default()).unwrap().into_log().unwrap();
     for batch in batches {
         log.append(batch).unwrap();
     }
@@ -63,14 +63,14 @@ fn written(batches: &[Vec<Record>], close: bool) -> TempDir {
     directory
 }
 
-fn recovered(directory: &Path) -> Result<(Seen, Recovered), StoreError> {
-    let mut seen = Seen::default();
+fn recovered(directory: &Path) -> Result<(CollectingVisitor, RecoveredStore), StoreError> {
+    let mut seen = CollectingVisitor::default();
     let recovered = Store::open(directory)?.recover(&mut seen)?;
     Ok((seen, recovered))
 }
 
 fn refusal(directory: &Path) -> StoreError {
-    recovered(directory).expect_err("the store is not to be believed")
+    recovered(directory).expect_err("the store is damaged")
 }
 
 fn journal_path(directory: &TempDir) -> PathBuf {

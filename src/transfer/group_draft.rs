@@ -1,0 +1,243 @@
+//! A group under import: its state without vevents, and the rows read so far.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::messaging::outbox::Outbox;
+use crate::domain::messaging::reminder;
+use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::vevent::{Appointment, Kind, Vevent};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+use crate::engine::randomness::Randomness;
+use crate::transfer::faults::ImportFaults;
+use crate::transfer::ids::IdAllocator;
+use crate::transfer::rows::parse_stamps;
+use crate::wire::datetime;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::value;
+use crate::wire::vevent::{self, VEVENT};
+
+/// Start of reminders for mails and text messages. An import does not know it, so it is the
+/// earliest time; past reminders are suppressed per appointment.
+pub(crate) const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
+
+/// A group under import.
+pub(crate) struct GroupDraft {
+    /// Path of the group in the document.
+    pub(crate) path: String,
+    /// The group without vevents, for the lookup of references.
+    pub(crate) state: GroupState,
+    /// Number of messages the group has made elsewhere.
+    pub(crate) messages_made: u64,
+    /// Fiches read so far.
+    fiches: Vec<Arc<Fiche>>,
+    /// Vevents read so far, each with its index in the document, ascending.
+    vevents: Vec<(usize, Arc<Vevent>)>,
+}
+
+/// The time of one live appointment on a calendar.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct OccupiedTime {
+    calendar: CalendarId,
+    start: Instant,
+    end: Instant,
+    /// Index of the vevent in the document.
+    index: usize,
+}
+
+impl GroupDraft {
+    pub(crate) const fn new(path: String, state: GroupState, messages_made: u64) -> Self {
+        Self { path, state, messages_made, fiches: Vec::new(), vevents: Vec::new() }
+    }
+
+    /// Reads the fiche `row`.
+    pub(crate) fn read_fiche(
+        &mut self,
+        index: usize,
+        row: &Value,
+        now: Instant,
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
+    ) {
+        let path = format!("{}.fiches[{index}]", self.path);
+        let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
+        let scope = Scope::of(&self.state);
+        let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
+        let patch = match FICHE.parse_new(object, &scope, Audience::Store) {
+            Ok(patch) => patch,
+            Err(wrong) => return faults.extend(&path, wrong),
+        };
+        let Some(id) = id else { return };
+        parse_stamps(&FICHE, object, &scope, now, &path, faults);
+        let mut fiche = Fiche::new(id, now);
+        (fiche.mail_since, fiche.sms_since) = ALWAYS;
+        // Set before the patch: a deleted fiche's last name is given as it is shown, with a `$`.
+        if let Some(deleted) = object.get("deleted") {
+            fiche.deleted = value::boolean(deleted) == Ok(true);
+        }
+        patch.apply_to(&mut fiche);
+        self.fiches.push(Arc::new(fiche));
+    }
+
+    /// Reads the vevent `row`. `draws` makes the secret of an appointment that has none.
+    pub(crate) fn read_vevent(
+        &mut self,
+        index: usize,
+        row: &Value,
+        now: Instant,
+        draws: &mut Randomness,
+        ids: &mut IdAllocator,
+        faults: &mut ImportFaults,
+    ) {
+        let path = format!("{}.vevents[{index}]", self.path);
+        let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
+        let scope = Scope::of(&self.state);
+        let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
+        let input = vevent::parse(object, &scope, Audience::Store);
+        let stamps = parse_stamps(&VEVENT, object, &scope, now, &path, faults);
+        let input = match input {
+            Ok(input) => input,
+            Err(wrong) => return faults.extend(&path, wrong),
+        };
+        let (Some(id), Some((created_at, updated_at))) = (id, stamps) else { return };
+        let mut row = input.vevent(id, draws.key(), created_at, updated_at);
+        if let Kind::Appointment(appointment) = &mut row.kind {
+            suppress_past_reminders(appointment, &scope, now);
+        }
+        self.vevents.push((index, Arc::new(row)));
+    }
+
+    /// Moves the fiches into the state, where vevents and accounts look them up.
+    pub(crate) fn settle_fiches(&mut self) {
+        let catalogue = Catalogue::clone(&self.state.catalogue);
+        self.state = GroupState::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+    }
+
+    /// Reports any two live appointments that overlap on a calendar.
+    pub(crate) fn check_overlaps(&self, faults: &mut ImportFaults) {
+        let mut occupied = Vec::new();
+        for (index, row) in &self.vevents {
+            if row.deleted {
+                continue;
+            }
+            if let Some(appointment) = row.appointment() {
+                let time = appointment.interval();
+                let calendar = row.calendar_id;
+                let (start, end, index) = (time.start, time.end, *index);
+                occupied.push(OccupiedTime { calendar, start, end, index });
+            }
+        }
+        occupied.sort_unstable();
+        // The appointment of the calendar that ends last so far. One that starts before its end
+        // overlaps it.
+        let mut last: Option<OccupiedTime> = None;
+        for next in occupied {
+            match last {
+                Some(other) if other.calendar == next.calendar => {
+                    if next.start < other.end {
+                        self.report_overlap(other, next, faults);
+                    }
+                    if other.end < next.end {
+                        last = Some(next);
+                    }
+                }
+                Some(_) | None => last = Some(next),
+            }
+        }
+    }
+
+    fn report_overlap(&self, first: OccupiedTime, second: OccupiedTime, faults: &mut ImportFaults) {
+        let (first_id, second_id) = (self.vevent_id(first.index), self.vevent_id(second.index));
+        let at = datetime::local_text(self.state.catalogue.zone(), second.start);
+        let (calendar, path) = (second.calendar, &self.path);
+        let rule = format!(
+            "appointments {first_id} and {second_id} overlap on calendar {calendar} at {at}; \
+             the other is {path}.vevents[{}]",
+            first.index
+        );
+        faults.add(format!("{path}.vevents[{}].start", second.index), rule);
+    }
+
+    /// Returns the id of the vevent with that index in the document.
+    fn vevent_id(&self, index: usize) -> VeventId {
+        let at = self.vevents.partition_point(|(other, _)| *other < index);
+        self.vevents[at].1.id
+    }
+
+    /// Assembles the state of the group, and claims its ids in `directory`.
+    pub(crate) fn finish(
+        self,
+        accounts: Vec<Arc<Account>>,
+        directory: &mut Directory,
+    ) -> GroupState {
+        let catalogue = Catalogue::clone(&self.state.catalogue);
+        let group = catalogue.group.id;
+        let mut last_stamp = last_catalogue_stamp(&catalogue);
+        for fiche in &self.fiches {
+            directory.claim(IdKind::Fiche, fiche.id.number(), group);
+            last_stamp = last_stamp.max(fiche.updated_at).max(fiche.created_at);
+        }
+        let mut vevents = Vec::with_capacity(self.vevents.len());
+        for (_, row) in self.vevents {
+            directory.claim(IdKind::Vevent, row.id.number(), group);
+            last_stamp = last_stamp.max(row.updated_at).max(row.created_at);
+            vevents.push(row);
+        }
+        let mut state = GroupState::assembled(catalogue, self.fiches, accounts, vevents);
+        state.last_stamp = last_stamp;
+        state.outbox = Outbox::assembled(Vec::new(), self.messages_made);
+        state
+    }
+}
+
+/// Returns the latest stamp of a catalogue.
+fn last_catalogue_stamp(catalogue: &Catalogue) -> Instant {
+    let mut last = catalogue.group.updated_at.max(catalogue.group.created_at);
+    for row in catalogue.calendars.values() {
+        last = last.max(row.updated_at);
+    }
+    for row in catalogue.calendarsets.values() {
+        last = last.max(row.updated_at);
+    }
+    for row in catalogue.interventions.values() {
+        last = last.max(row.updated_at);
+    }
+    for row in catalogue.interventionsets.values() {
+        last = last.max(row.updated_at);
+    }
+    for row in catalogue.customfields.values() {
+        last = last.max(row.updated_at);
+    }
+    last
+}
+
+/// Suppresses reminders whose time is past. They count as sent only where the document says so.
+/// Reference 7.1. Only a reminder's own time is kept, so the day of the import makes no difference.
+fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now: Instant) {
+    let group = &scope.state.catalogue.group;
+    let mail_lead = lead_minutes(group.mailreminder.minutes());
+    let sms_lead = lead_minutes(group.smsreminder.minutes());
+    let mail = reminder::mail_time(appointment.start, mail_lead);
+    let sms = reminder::sms_time(scope.zone, appointment.start, sms_lead);
+    appointment.reminders.mail.since = reminders_since(mail, now);
+    appointment.reminders.sms.since = reminders_since(sms, now);
+}
+
+fn lead_minutes(minutes: Option<i64>) -> u32 {
+    minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(0)
+}
+
+/// Returns the time right after a past reminder; the earliest time for one that is due later.
+fn reminders_since(due: Option<Instant>, now: Instant) -> Instant {
+    match due {
+        Some(due) if due <= now => due.plus_seconds(1),
+        Some(_) | None => Instant(0),
+    }
+}
