@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
-use slotbook::domain::booking::bookable::{BookingMode, Chain, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::slot_request::{BookingMode, Chain};
 use slotbook::domain::booking::slots::{free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable};
+use crate::domain::booking::bookable::bookable;
+use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::open_time::CalendarView;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 
 use crate::domain::booking::book::channel;
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle};
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;

@@ -2,7 +2,7 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::BookingMode;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::taken_time::Taken;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::account_link::Asker;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use slotbook::domain::booking::book;
-use slotbook::domain::booking::bookable::BookingMode;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
 use slotbook::domain::booking::manual_change;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;

@@ -1,7 +1,9 @@
 //! Offered = bookable = what a naive search finds, minute by minute. Reference 4.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::{BookingMode, Obstacle, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::obstacle::Obstacle;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;

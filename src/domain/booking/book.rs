@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable, too_soon_or_far};
+use crate::domain::booking::bookable::{bookable, too_soon_or_far};
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
@@ -144,7 +146,7 @@ impl Opening {
         };
         let zone = state.catalogue.zone();
         let leg = |((leg, interval), (id, key)): (
-            (crate::domain::booking::bookable::Leg, Interval),
+            (crate::domain::booking::slot_request::Leg, Interval),
             &(_, _),
         )| {
             Vevent {

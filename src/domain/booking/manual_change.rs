@@ -1,6 +1,8 @@
 //! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Reference 6.
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Leg, Obstacle, bookable};
+use crate::domain::booking::bookable::bookable;
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};

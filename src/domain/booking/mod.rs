@@ -5,6 +5,8 @@ pub mod bookable;
 pub mod cancellation;
 pub(crate) mod client_time;
 pub mod manual_change;
+pub mod obstacle;
 pub mod open_time;
+pub mod slot_request;
 pub mod slots;
 pub mod taken_time;

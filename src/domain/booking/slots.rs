@@ -3,8 +3,9 @@
 //! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
 //! the two together.
 
-use crate::domain::booking::bookable::{BookingMode, Chain, lead_times};
+use crate::domain::booking::bookable::lead_times;
 use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::booking::book::{self, Opening};
-use crate::domain::booking::bookable::Obstacle;
 use crate::domain::booking::cancellation::{self, Cancellation};
 use crate::domain::booking::manual_change::{self, Placing, Room};
+use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;

@@ -131,7 +131,7 @@ fn verdicts(
     start: Instant,
     now: Instant,
     to_web: bool,
-) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::bookable::Obstacle>>)> {
+) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::obstacle::Obstacle>>)> {
     let catalogue = &state.catalogue;
     let hidden = |id: &&CalendarId| {
         to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()
