@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain};
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
 use slotbook::domain::booking::slots::{free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
@@ -75,18 +75,12 @@ fn one_point(c: &mut Criterion) {
     let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
     let chain =
         group_state.catalogue.chain(&[intervention()], BookingMode::Module).expect("a chain");
-    let free = morning().plus_seconds(3_600);
+    let request =
+        SlotRequest { chain, start: morning().plus_seconds(3_600), mode: BookingMode::Module };
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
-            let word = bookable(
-                &group_state.catalogue,
-                view,
-                &chain,
-                black_box(free),
-                morning(),
-                BookingMode::Module,
-            );
-            assert!(word.is_ok());
+            let verdict = bookable(&group_state.catalogue, view, black_box(&request), morning());
+            assert!(verdict.is_ok());
         });
     });
 }

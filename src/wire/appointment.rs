@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::book::{channel, nameless, not_bookable_for};
+use crate::domain::booking::book::{booking_mode, nameless, not_bookable_for};
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
@@ -123,7 +123,9 @@ fn interventions(
     let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
     let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
     if !given.is_wrong("intervention_ids") {
-        given.faults.extend(scope.state.catalogue.chain(&ids, channel(caller, from_web)).err());
+        given
+            .faults
+            .extend(scope.state.catalogue.chain(&ids, booking_mode(caller, from_web)).err());
     }
     ids
 }

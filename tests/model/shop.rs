@@ -317,26 +317,18 @@ impl Shop {
         &self,
         on: u64,
         interventions: &[u64],
-        channel: BookingMode,
+        mode: BookingMode,
         from: &str,
         to: &str,
     ) -> Vec<Civil> {
         let zone = self.group_state.catalogue.zone();
         let ids: Vec<InterventionId> = interventions.iter().map(|id| intervention(*id)).collect();
-        let chain = self.group_state.catalogue.chain(&ids, channel).expect("a chain");
+        let chain = self.group_state.catalogue.chain(&ids, mode).expect("a chain");
         let window =
             Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
         let view = self.group_state.calendars.get(&calendar(on)).expect("a calendar");
         let mut starts = Vec::new();
-        free_starts(
-            &self.group_state.catalogue,
-            view,
-            &chain,
-            window,
-            self.now,
-            channel,
-            &mut starts,
-        );
+        free_starts(&self.group_state.catalogue, view, &chain, window, self.now, mode, &mut starts);
         starts.into_iter().map(|start| zone.civil_of(start)).collect()
     }
 }

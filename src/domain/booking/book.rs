@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::booking::bookable::{bookable, too_soon_or_far};
 use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::{BookingMode, Chain};
+use crate::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
@@ -21,13 +21,9 @@ use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
 
 /// A booking that nothing but the calendars can still refuse.
 #[derive(Clone, Debug)]
-pub struct Opening {
-    /// When it would start.
-    pub start: Instant,
-    /// What would be done.
-    pub chain: Chain,
-    /// Which rules hold.
-    pub channel: BookingMode,
+pub struct PendingBooking {
+    /// Slot that every candidate is asked for.
+    pub request: SlotRequest,
     /// Calendars still to be asked, in the drawn order.
     candidates: VecDeque<CalendarId>,
     /// Whether the caller named the calendar.
@@ -38,7 +34,7 @@ pub struct Opening {
 
 /// By which door a booking or a search of this caller comes in.
 #[must_use]
-pub const fn channel(caller: &Caller, from_web: bool) -> BookingMode {
+pub const fn booking_mode(caller: &Caller, from_web: bool) -> BookingMode {
     match (caller, from_web) {
         (Caller::Pro(_), false) => BookingMode::BackOffice,
         (Caller::Pro(_), true) => BookingMode::ModuleByPro,
@@ -56,17 +52,16 @@ pub fn decide(
     draws: &BookingDraws,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let mut opening = open(state, command, draws, now)?;
+    let mut pending = open(state, command, draws, now)?;
     let mut obstacles = Vec::new();
-    while let Some(calendar) = opening.next_candidate() {
+    while let Some(calendar) = pending.next_candidate() {
         let view = state.calendars.get(&calendar).expect("every calendar has a view");
-        match bookable(&state.catalogue, view, &opening.chain, opening.start, now, opening.channel)
-        {
-            Ok(()) => return Ok(opening.booked_on(calendar, state, command, draws, now)),
+        match bookable(&state.catalogue, view, &pending.request, now) {
+            Ok(()) => return Ok(pending.booked_on(calendar, state, command, draws, now)),
             Err(found) => obstacles = found,
         }
     }
-    Err(opening.not_available(obstacles))
+    Err(pending.not_available(obstacles))
 }
 
 /// Everything but the calendars' own word: rights, parameters, the client's rules, lead times.
@@ -78,12 +73,17 @@ pub fn open(
     command: &BookAppointment,
     draws: &BookingDraws,
     now: Instant,
-) -> Result<Opening, Refusals> {
+) -> Result<PendingBooking, Refusals> {
     let catalogue = &state.catalogue;
-    let channel = channel(&command.caller, command.from_web);
-    may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
-        .map_err(|refusal| vec![refusal])?;
-    let chain = catalogue.chain(&command.intervention_ids, channel).map_err(invalid)?;
+    let mode = booking_mode(&command.caller, command.from_web);
+    check_booking_permission(
+        catalogue,
+        &command.caller,
+        command.from_web,
+        command.client.id.is_some(),
+    )
+    .map_err(|refusal| vec![refusal])?;
+    let chain = catalogue.chain(&command.intervention_ids, mode).map_err(invalid)?;
     let start = start_of(catalogue, command.date, &chain).map_err(invalid)?;
     if let Some(id) = command.calendar_id
         && !catalogue.calendars.contains_key(&id)
@@ -94,20 +94,21 @@ pub fn open(
         )));
     }
     let fiche = fiche_for(state, command, draws, now)?;
-    let offering = offering(state, command.calendar_id, &chain, channel, now);
+    let offering = offering(state, command.calendar_id, &chain, mode, now);
     // What is not offered at all is not too soon or too far, and its lead times are nobody's business.
-    let offered = |id: &CalendarId| catalogue.not_offered(*id, &chain, channel).next().is_none();
-    if channel.follows_module_rules() && offering.iter().all(offered) {
+    let offered = |id: &CalendarId| catalogue.not_offered(*id, &chain, mode).next().is_none();
+    if mode.follows_module_rules() && offering.iter().all(offered) {
         lead_times_allow(catalogue, &offering, start, now).map_err(|refusal| vec![refusal])?;
     }
-    client_rules(state, fiche.0, chain.interval_from(start), chain.legs().len(), channel, now)?;
+    let request = SlotRequest { chain, start, mode };
+    client_rules(state, fiche.0, &request, now)?;
     let mut candidates = offering;
     candidates.sort_by_key(|id| scrambled(draws.order ^ id.number()));
     let named = command.calendar_id.is_some();
-    Ok(Opening { start, chain, channel, candidates: candidates.into(), named, fiche })
+    Ok(PendingBooking { request, candidates: candidates.into(), named, fiche })
 }
 
-impl Opening {
+impl PendingBooking {
     /// The next calendar to ask.
     pub fn next_candidate(&mut self) -> Option<CalendarId> {
         self.candidates.pop_front()
@@ -171,7 +172,8 @@ impl Opening {
                 rare: rare.clone().boxed(),
             }
         };
-        let legs = self.chain.legs_from(self.start).zip(&draws.legs).map(leg).collect();
+        let legs =
+            self.request.chain.legs_from(self.request.start).zip(&draws.legs).map(leg).collect();
         Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
     }
 }
@@ -184,7 +186,7 @@ fn invalid(fault: Fault) -> Refusals {
 ///
 /// # Errors
 /// Unauthorized: what a client's account or a key alone may not do.
-pub fn may_book(
+pub fn check_booking_permission(
     catalogue: &Catalogue,
     caller: &Caller,
     from_web: bool,
@@ -391,7 +393,7 @@ fn offering(
     state: &GroupState,
     named: Option<CalendarId>,
     chain: &Chain,
-    channel: BookingMode,
+    mode: BookingMode,
     now: Instant,
 ) -> Vec<CalendarId> {
     if let Some(id) = named {
@@ -400,8 +402,8 @@ fn offering(
     let zone = state.catalogue.zone();
     let offers = |id: &CalendarId| {
         let view = state.calendars.get(id).expect("every calendar has a view");
-        state.catalogue.not_offered(*id, chain, channel).next().is_none()
-            && (!channel.follows_module_rules()
+        state.catalogue.not_offered(*id, chain, mode).next().is_none()
+            && (!mode.follows_module_rules()
                 || chain.legs().iter().all(|leg| view.rules.offers(zone, leg.intervention_id, now)))
     };
     state.catalogue.calendars.keys().copied().filter(offers).collect()
@@ -440,11 +442,10 @@ fn lead_times_allow(
 fn client_rules(
     state: &GroupState,
     client: FicheId,
-    interval: Interval,
-    legs: usize,
-    channel: BookingMode,
+    request: &SlotRequest,
     now: Instant,
 ) -> Result<(), Refusals> {
+    let interval = request.interval();
     let group = &state.catalogue.group;
     let upcoming =
         || state.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
@@ -452,7 +453,7 @@ fn client_rules(
     if let Some(other) = upcoming().find(|other| other.meets(interval)) {
         refusals.push(Refusal::SameTimeRdv { other });
     }
-    if channel.follows_module_rules() {
+    if request.mode.follows_module_rules() {
         let minutes = group.mintime_between.number();
         let apart = |other: &Interval| {
             let gap = interval
@@ -465,7 +466,7 @@ fn client_rules(
             refusals.push(Refusal::MintimeBetween { minutes });
         }
         let most = group.maxrdv_number.number();
-        let would_have = upcoming().count() + legs;
+        let would_have = upcoming().count() + request.chain.legs().len();
         if most > 0 && i64::try_from(would_have).is_ok_and(|n| n > most) {
             refusals.push(Refusal::MaxRdvNumber { most });
         }

@@ -2,7 +2,7 @@
 
 use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
-use crate::domain::booking::slot_request::{BookingMode, Chain};
+use crate::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
 use crate::domain::booking::taken_time::Taken;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
@@ -19,24 +19,24 @@ use crate::domain::time::interval_set::Interval;
 pub fn bookable(
     catalogue: &Catalogue,
     view: &CalendarView,
-    chain: &Chain,
-    start: Instant,
+    request: &SlotRequest,
     now: Instant,
-    channel: BookingMode,
 ) -> Result<(), Vec<Obstacle>> {
+    let SlotRequest { chain, start, mode } = request;
+    let (start, mode) = (*start, *mode);
     let mut obstacles: Vec<Obstacle> =
-        catalogue.not_offered(view.id, chain, channel).map(Obstacle::NotOffered).collect();
-    if channel == BookingMode::Module && !obstacles.is_empty() {
+        catalogue.not_offered(view.id, chain, mode).map(Obstacle::NotOffered).collect();
+    if mode == BookingMode::Module && !obstacles.is_empty() {
         return Err(obstacles);
     }
-    let interval = chain.interval_from(start);
-    if channel.follows_module_rules() {
+    let interval = request.interval();
+    if mode.follows_module_rules() {
         obstacles.extend(too_soon_or_far(catalogue, view.id, start, now));
         let open = view.open_time(catalogue.zone(), interval, now);
         obstacles.extend(off_grid(catalogue, view.id, &open, chain, start));
         obstacles.extend(outside_availability(&open, chain, start));
     }
-    match channel {
+    match mode {
         BookingMode::Agenda(own) => obstacles
             .extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client)),
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
@@ -46,7 +46,7 @@ pub fn bookable(
             }
         }
     }
-    if channel == BookingMode::Module {
+    if mode == BookingMode::Module {
         obstacles
             .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }

@@ -2,9 +2,11 @@
 
 use crate::domain::booking::bookable::bookable;
 use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
+use crate::domain::booking::slot_request::{
+    BookingMode, CalendarSlotRequest, Chain, Leg, SlotRequest,
+};
 use crate::domain::records::customfield::Model;
-use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Kind, Vevent};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
@@ -14,29 +16,16 @@ use crate::domain::time::Instant;
 
 /// An event that nothing but its calendar can still refuse.
 #[derive(Clone, Debug)]
-pub struct Placing {
+pub struct PendingManualChange {
     /// The group's stamp of it.
     at: Instant,
     /// The event as it would be.
     row: Box<Vevent>,
-    /// The time it would newly take, if it would take any.
-    pub room: Option<Room>,
+    /// Slot it would newly take, if it would take any.
+    pub slot: Option<CalendarSlotRequest>,
 }
 
-/// A time to be asked of a calendar.
-#[derive(Clone, Debug)]
-pub struct Room {
-    /// Whose time it is.
-    pub calendar: CalendarId,
-    /// The appointment, as a chain of one.
-    pub chain: Chain,
-    /// When it would start.
-    pub start: Instant,
-    /// Which rules hold: those of a professional's own hand.
-    pub channel: BookingMode,
-}
-
-impl Placing {
+impl PendingManualChange {
     /// Which event it is about.
     #[must_use]
     pub fn id(&self) -> VeventId {
@@ -66,13 +55,12 @@ pub fn decide(
     draws: &VeventDraws,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
-    let Some(placing) = open(state, command, draws, now)? else { return Ok(None) };
-    if let Some(room) = &placing.room {
-        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
-            .map_err(not_available)?;
+    let Some(pending) = open(state, command, draws, now)? else { return Ok(None) };
+    if let Some(slot) = &pending.slot {
+        let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
+        bookable(&state.catalogue, view, &slot.request, now).map_err(not_available)?;
     }
-    Ok(Some(placing.placed()))
+    Ok(Some(pending.placed()))
 }
 
 /// Everything but the calendar's own word; `None` where nothing would change. A calendar is asked where a live
@@ -85,7 +73,7 @@ pub fn open(
     command: &PutVevent,
     draws: &VeventDraws,
     now: Instant,
-) -> Result<Option<Placing>, Refusals> {
+) -> Result<Option<PendingManualChange>, Refusals> {
     let at = state.stamp_for(now);
     let find = |id| state.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
     let (before, mut row) = match command {
@@ -110,8 +98,8 @@ pub fn open(
     client_is_live(state, before, &row).map_err(|fault| faulty(vec![fault]))?;
     demanded_customs(state, before, &row).map_err(faulty)?;
     row.updated_at = at;
-    let room = newly_taken(before, &row);
-    Ok(Some(Placing { at, row: Box::new(row), room }))
+    let slot = newly_taken(before, &row);
+    Ok(Some(PendingManualChange { at, row: Box::new(row), slot }))
 }
 
 fn faulty(faults: Vec<Fault>) -> Refusals {
@@ -167,14 +155,14 @@ fn demanded_customs(
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
+fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<CalendarSlotRequest> {
     let appointment = row.appointment().filter(|_| !row.deleted)?;
     let stood = before.filter(|before| !before.deleted && before.calendar_id == row.calendar_id);
     let stood = stood.and_then(|before| before.appointment()).map(|before| before.interval());
     if stood == Some(appointment.interval()) {
         return None;
     }
-    Some(room_of(row, appointment))
+    Some(slot_of(row, appointment))
 }
 
 /// Asks every live appointment's calendar whether it may stand where it stands.
@@ -184,9 +172,9 @@ fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
 pub(crate) fn all_stand_free(state: &GroupState, now: Instant) -> Result<(), Refusals> {
     for row in state.rows.values().filter(|row| !row.deleted) {
         let Some(appointment) = row.appointment() else { continue };
-        let room = room_of(row, appointment);
-        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
+        let slot = slot_of(row, appointment);
+        let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
+        bookable(&state.catalogue, view, &slot.request, now)
             .map_err(|obstacles| clocks_overlap(row.id, obstacles))?;
     }
     Ok(())
@@ -200,13 +188,15 @@ fn clocks_overlap(first: VeventId, obstacles: Vec<Obstacle>) -> Refusals {
 }
 
 /// The time that an appointment takes, as a question.
-fn room_of(row: &Vevent, appointment: &Appointment) -> Room {
+fn slot_of(row: &Vevent, appointment: &Appointment) -> CalendarSlotRequest {
     let length_seconds = i64::from(appointment.length_seconds);
     let leg = Leg { intervention_id: appointment.intervention_id, length_seconds };
-    Room {
-        calendar: row.calendar_id,
-        chain: Chain::new(vec![leg]).expect("one leg is a chain"),
-        start: appointment.start,
-        channel: BookingMode::Agenda(row.id),
+    CalendarSlotRequest {
+        calendar_id: row.calendar_id,
+        request: SlotRequest {
+            chain: Chain::new(vec![leg]).expect("one leg is a chain"),
+            start: appointment.start,
+            mode: BookingMode::Agenda(row.id),
+        },
     }
 }

@@ -1,6 +1,6 @@
 //! Request for one slot: a chain of interventions, its start, and the rules that hold. Reference 4.
 
-use crate::domain::records::ids::{InterventionId, VeventId};
+use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
@@ -75,4 +75,32 @@ impl Chain {
             Some((*leg, interval))
         })
     }
+}
+
+/// One slot: a chain that would start at one moment under the rules of one mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotRequest {
+    /// Interventions to be done, in order.
+    pub chain: Chain,
+    /// Start of the first leg.
+    pub start: Instant,
+    /// Rules that hold.
+    pub mode: BookingMode,
+}
+
+impl SlotRequest {
+    /// Returns the time from the start of the first leg to the end of the last.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        self.chain.interval_from(self.start)
+    }
+}
+
+/// One slot on one calendar: the question that only this calendar can answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CalendarSlotRequest {
+    /// The calendar that is asked.
+    pub calendar_id: CalendarId,
+    /// The slot.
+    pub request: SlotRequest,
 }

@@ -20,15 +20,15 @@ pub fn free_starts(
     chain: &Chain,
     window: Interval,
     now: Instant,
-    channel: BookingMode,
+    mode: BookingMode,
     starts: &mut Vec<Instant>,
 ) {
     let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
-    if catalogue.not_offered(view.id, chain, channel).next().is_some() {
+    if catalogue.not_offered(view.id, chain, mode).next().is_some() {
         return;
     }
     let window = match lead_times(catalogue, view.id, now) {
-        Some((earliest, latest)) if channel.follows_module_rules() => Interval {
+        Some((earliest, latest)) if mode.follows_module_rules() => Interval {
             start: window.start.max(earliest),
             end: window.end.min(latest.plus_seconds(1)),
         },
@@ -43,7 +43,7 @@ pub fn free_starts(
     let open = view.open_time(zone, whole, now);
     let step = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
-    if channel.follows_module_rules() {
+    if mode.follows_module_rules() {
         let anchors = open.lane(chain.legs()[0].intervention_id);
         let mut grid =
             Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);

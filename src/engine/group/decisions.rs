@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::book::{self, Opening};
+use crate::domain::booking::book::{self, PendingBooking};
 use crate::domain::booking::cancellation::{self, Cancellation};
-use crate::domain::booking::manual_change::{self, Placing, Room};
+use crate::domain::booking::manual_change::{self, PendingManualChange};
 use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
@@ -22,8 +23,8 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, Question, Word};
-use crate::engine::group::{Matter, Open, Panicked, State, guarded};
+use crate::engine::calendar::{self, SlotQuery, SlotReply};
+use crate::engine::group::{Panicked, PendingCommand, PendingDecision, State, guarded};
 use crate::engine::{Done, Envelope, Rejection};
 
 impl State {
@@ -39,7 +40,7 @@ impl State {
         match envelope.command.clone() {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
-            Command::PutVevent(command) => self.open_placing(envelope, &command, now),
+            Command::PutVevent(command) => self.open_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
             Command::Deliver(step) => {
                 let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
@@ -60,9 +61,9 @@ impl State {
         match guarded(|| book::open(&self.group_state, command, &draws, now)) {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(opening)) => {
-                let opening = Box::new(opening);
-                self.ask_next(envelope, now, opening, draws, Vec::new());
+            Ok(Ok(pending)) => {
+                let pending = Box::new(pending);
+                self.ask_next(envelope, now, pending, draws, Vec::new());
             }
         }
     }
@@ -72,55 +73,51 @@ impl State {
         &mut self,
         envelope: Envelope,
         now: Instant,
-        mut opening: Box<Opening>,
+        mut pending: Box<PendingBooking>,
         draws: BookingDraws,
         obstacles: Vec<Obstacle>,
     ) {
-        let Some(calendar) = opening.next_candidate() else {
-            let refusals = opening.not_available(obstacles);
+        let Some(calendar) = pending.next_candidate() else {
+            let refusals = pending.not_available(obstacles);
             return self.refuse(envelope, refusals);
         };
-        let room = Room {
-            calendar,
-            chain: opening.chain.clone(),
-            start: opening.start,
-            channel: opening.channel,
-        };
-        self.ask(room, Open { envelope, now, matter: Matter::Booking { opening, draws } });
+        let slot = CalendarSlotRequest { calendar_id: calendar, request: pending.request.clone() };
+        let decision = PendingDecision::Booking { pending, draws };
+        self.ask(slot, PendingCommand { envelope, now, decision });
     }
 
     /// Puts the one question to the one calendar that can answer it.
-    fn ask(&mut self, room: Room, open: Open) {
+    fn ask(&mut self, slot: CalendarSlotRequest, pending: PendingCommand) {
         self.questions += 1;
-        let question = Question {
+        let query = SlotQuery {
             number: self.questions,
             catalogue: Arc::clone(&self.group_state.catalogue),
-            chain: room.chain,
-            start: room.start,
-            now: open.now,
-            channel: room.channel,
+            request: slot.request,
+            now: pending.now,
         };
-        self.open = Some(open);
-        self.calendar(room.calendar).send(calendar::Message::Ask(question));
+        self.pending = Some(pending);
+        self.calendar(slot.calendar_id).send(calendar::Message::Ask(query));
     }
 
-    pub(super) fn hear(&mut self, word: Word) {
-        if word.number != self.questions {
+    pub(super) fn on_reply(&mut self, reply: SlotReply) {
+        if reply.number != self.questions {
             return;
         }
-        let Some(Open { envelope, now, matter }) = self.open.take() else { return };
-        match (word.verdict, matter) {
+        let Some(PendingCommand { envelope, now, decision }) = self.pending.take() else { return };
+        match (reply.verdict, decision) {
             (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
-            (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
-                self.ask_next(envelope, now, opening, draws, obstacles);
+            (Ok(Err(obstacles)), PendingDecision::Booking { pending, draws }) => {
+                self.ask_next(envelope, now, pending, draws, obstacles);
             }
-            (Ok(Err(obstacles)), Matter::Placing(_)) => {
+            (Ok(Err(obstacles)), PendingDecision::ManualChange(_)) => {
                 self.refuse(envelope, manual_change::not_available(obstacles))
             }
-            (Ok(Ok(())), Matter::Booking { opening, draws }) => {
-                self.book(envelope, *opening, &draws, word.calendar, now);
+            (Ok(Ok(())), PendingDecision::Booking { pending, draws }) => {
+                self.book(envelope, *pending, &draws, reply.calendar, now);
             }
-            (Ok(Ok(())), Matter::Placing(placing)) => self.place(envelope, placing, now),
+            (Ok(Ok(())), PendingDecision::ManualChange(pending)) => {
+                self.carry_out_manual_change(envelope, pending, now)
+            }
         }
         self.advance();
     }
@@ -128,14 +125,14 @@ impl State {
     fn book(
         &mut self,
         envelope: Envelope,
-        opening: Opening,
+        pending: PendingBooking,
         draws: &BookingDraws,
         calendar: CalendarId,
         now: Instant,
     ) {
         let Command::BookAppointment(command) = &envelope.command else { return };
         let decided = self.applied(&envelope, now, |group_state| {
-            opening.booked_on(calendar, group_state, command, draws, now)
+            pending.booked_on(calendar, group_state, command, draws, now)
         });
         let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
         let first = legs.first().map_or(0, |id| id.number());
@@ -151,18 +148,23 @@ impl State {
         self.settle(envelope, decided, (command.id.number(), vec![command.id]), now);
     }
 
-    fn open_placing(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
+    fn open_manual_change(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
         let draws = self.draw_vevent();
         let id = match command {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
         match guarded(|| manual_change::open(&self.group_state, command, &draws, now)) {
-            Ok(Ok(Some(placing))) => match placing.room.clone() {
-                Some(room) => {
-                    self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) })
-                }
-                None => self.place(envelope, placing, now),
+            Ok(Ok(Some(pending))) => match pending.slot.clone() {
+                Some(slot) => self.ask(
+                    slot,
+                    PendingCommand {
+                        envelope,
+                        now,
+                        decision: PendingDecision::ManualChange(pending),
+                    },
+                ),
+                None => self.carry_out_manual_change(envelope, pending, now),
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
@@ -170,9 +172,14 @@ impl State {
         }
     }
 
-    fn place(&mut self, envelope: Envelope, placing: Placing, now: Instant) {
-        let id = placing.id().number();
-        let decided = self.applied(&envelope, now, |_| placing.placed());
+    fn carry_out_manual_change(
+        &mut self,
+        envelope: Envelope,
+        pending: PendingManualChange,
+        now: Instant,
+    ) {
+        let id = pending.id().number();
+        let decided = self.applied(&envelope, now, |_| pending.placed());
         self.commit(envelope, decided, (id, Vec::new()), now);
     }
 
