@@ -10,7 +10,6 @@ use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::booking::slot_request::SlotRequest;
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
 use crate::engine::group;
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -38,7 +37,6 @@ pub(super) struct SlotQuery {
 #[derive(Debug)]
 pub(super) struct SlotReply {
     pub(super) number: u64,
-    pub(super) calendar: CalendarId,
     /// `Err` where the question could not be decided: a bug of ours.
     pub(super) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
 }
@@ -88,7 +86,6 @@ impl State {
         }));
         self.group.send(group::Message::SlotReply(SlotReply {
             number: *number,
-            calendar: self.view.id,
             verdict: verdict.map_err(drop),
         }));
     }

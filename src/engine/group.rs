@@ -16,7 +16,6 @@ use crate::domain::booking::book::PendingBooking;
 use crate::domain::booking::manual_change::PendingManualChange;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
-use crate::domain::state::command::BookingDraws;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
@@ -98,7 +97,7 @@ struct PendingCommand {
 /// What is being asked about.
 enum PendingDecision {
     /// A booking, with the candidates still to be asked.
-    Booking { pending: Box<PendingBooking>, draws: BookingDraws },
+    Booking(Box<PendingBooking>),
     /// A professional's change of the agenda.
     ManualChange(PendingManualChange),
 }

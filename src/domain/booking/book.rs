@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{bookable, too_soon_or_far};
+use crate::domain::booking::bookable::too_soon_or_far;
 use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
+use crate::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, Chain, SlotRequest};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{CalendarId, FicheId};
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::record_change::Record as _;
 use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
 use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
@@ -19,17 +19,30 @@ use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE};
 
-/// A booking that nothing but the calendars can still refuse.
+/// A booking that only the calendars can still refuse. One calendar is asked at a time, in the drawn order.
 #[derive(Clone, Debug)]
 pub struct PendingBooking {
-    /// Slot that every candidate is asked for.
-    pub request: SlotRequest,
-    /// Calendars still to be asked, in the drawn order.
+    /// Slot on the calendar that is asked now.
+    query: CalendarSlotRequest,
+    /// Calendars to ask after it, in the drawn order.
     candidates: VecDeque<CalendarId>,
     /// Whether the caller named the calendar.
-    named: bool,
-    /// The client, and the record to write where the booking makes or changes it.
+    calendar_named: bool,
+    /// The client, and the record to write where the booking creates or changes it.
     fiche: (FicheId, Option<Box<Fiche>>),
+    /// Random values of this booking.
+    draws: BookingDraws,
+}
+
+/// Next step of a booking after a calendar has replied.
+#[derive(Clone, Debug)]
+pub enum BookingStep {
+    /// The next candidate must be asked.
+    Ask(Box<PendingBooking>),
+    /// The calendar agreed: the booking is made by this event.
+    Booked(Event),
+    /// No candidate is left.
+    Refused(Refusals),
 }
 
 /// By which door a booking or a search of this caller comes in.
@@ -42,38 +55,16 @@ pub const fn booking_mode(caller: &Caller, from_web: bool) -> BookingMode {
     }
 }
 
-/// Decides a booking on a state whose calendars answer at once.
+/// Checks everything that the calendars do not decide: rights, parameters, the client's rules, lead times.
 ///
 /// # Errors
-/// Every refusal of Reference 2, in the order of Reference 2.
-pub fn decide(
+/// Every refusal of Reference 2.3, in its order; NotAvailable only where no calendar offers the chain.
+pub fn prepare_booking(
     state: &GroupState,
     command: &BookAppointment,
-    draws: &BookingDraws,
+    draws: BookingDraws,
     now: Instant,
-) -> Result<Event, Refusals> {
-    let mut pending = open(state, command, draws, now)?;
-    let mut obstacles = Vec::new();
-    while let Some(calendar) = pending.next_candidate() {
-        let view = state.calendars.get(&calendar).expect("every calendar has a view");
-        match bookable(&state.catalogue, view, &pending.request, now) {
-            Ok(()) => return Ok(pending.booked_on(calendar, state, command, draws, now)),
-            Err(found) => obstacles = found,
-        }
-    }
-    Err(pending.not_available(obstacles))
-}
-
-/// Everything but the calendars' own word: rights, parameters, the client's rules, lead times.
-///
-/// # Errors
-/// As [`decide`], save NotAvailable where only a calendar can tell.
-pub fn open(
-    state: &GroupState,
-    command: &BookAppointment,
-    draws: &BookingDraws,
-    now: Instant,
-) -> Result<PendingBooking, Refusals> {
+) -> Result<Box<PendingBooking>, Refusals> {
     let catalogue = &state.catalogue;
     let mode = booking_mode(&command.caller, command.from_web);
     check_booking_permission(
@@ -93,7 +84,7 @@ pub fn open(
             "must be the id of one of the group's calendars",
         )));
     }
-    let fiche = fiche_for(state, command, draws, now)?;
+    let fiche = fiche_for(state, command, &draws, now)?;
     let offering = offering(state, command.calendar_id, &chain, mode, now);
     // What is not offered at all is not too soon or too far, and its lead times are nobody's business.
     let offered = |id: &CalendarId| catalogue.not_offered(*id, &chain, mode).next().is_none();
@@ -104,32 +95,55 @@ pub fn open(
     client_rules(state, fiche.0, &request, now)?;
     let mut candidates = offering;
     candidates.sort_by_key(|id| scrambled(draws.order ^ id.number()));
-    let named = command.calendar_id.is_some();
-    Ok(PendingBooking { request, candidates: candidates.into(), named, fiche })
+    let mut candidates = VecDeque::from(candidates);
+    let Some(calendar_id) = candidates.pop_front() else {
+        return Err(vec![Refusal::NotAvailable { obstacles: Vec::new() }]);
+    };
+    Ok(Box::new(PendingBooking {
+        query: CalendarSlotRequest { calendar_id, request },
+        candidates,
+        calendar_named: command.calendar_id.is_some(),
+        fiche,
+        draws,
+    }))
 }
 
 impl PendingBooking {
-    /// The next calendar to ask.
-    pub fn next_candidate(&mut self) -> Option<CalendarId> {
-        self.candidates.pop_front()
+    /// Returns the slot and the calendar to ask for it now.
+    #[must_use]
+    pub fn query(&self) -> &CalendarSlotRequest {
+        &self.query
     }
 
-    /// The refusal when no calendar can take it; with the obstacles where the caller named the calendar.
+    /// Returns the ids that the legs' events will have, in order.
     #[must_use]
-    pub fn not_available(&self, obstacles: Vec<Obstacle>) -> Refusals {
-        vec![Refusal::NotAvailable { obstacles: if self.named { obstacles } else { Vec::new() } }]
+    pub fn vevent_ids(&self) -> Vec<VeventId> {
+        self.draws.legs.iter().map(|(id, _)| *id).collect()
     }
 
-    /// What has happened once a calendar has agreed.
+    /// Takes the asked calendar's verdict on the slot. `state`, `command` and `now` are those it was prepared with.
     #[must_use]
-    pub fn booked_on(
-        self,
-        calendar_id: CalendarId,
+    pub fn on_reply(
+        mut self: Box<Self>,
+        verdict: Result<(), Vec<Obstacle>>,
         state: &GroupState,
         command: &BookAppointment,
-        draws: &BookingDraws,
         now: Instant,
-    ) -> Event {
+    ) -> BookingStep {
+        let Err(obstacles) = verdict else {
+            return BookingStep::Booked(self.into_event(state, command, now));
+        };
+        if let Some(next) = self.candidates.pop_front() {
+            self.query.calendar_id = next;
+            return BookingStep::Ask(self);
+        }
+        // Without a named calendar, the last candidate's obstacles explain nothing about the others.
+        let obstacles = if self.calendar_named { obstacles } else { Vec::new() };
+        BookingStep::Refused(vec![Refusal::NotAvailable { obstacles }])
+    }
+
+    /// Returns the event of the booking on the calendar that agreed.
+    fn into_event(self, state: &GroupState, command: &BookAppointment, now: Instant) -> Event {
         let at = state.stamp_for(now);
         let group = &state.catalogue.group;
         let by_default = if command.from_web { group.check_sms_from_web } else { group.check_sms };
@@ -152,7 +166,7 @@ impl PendingBooking {
         )| {
             Vevent {
                 id: *id,
-                calendar_id,
+                calendar_id: self.query.calendar_id,
                 kind: Kind::Appointment(Appointment {
                     civil_start: zone.civil_of(interval.start),
                     start: interval.start,
@@ -172,8 +186,8 @@ impl PendingBooking {
                 rare: rare.clone().boxed(),
             }
         };
-        let legs =
-            self.request.chain.legs_from(self.request.start).zip(&draws.legs).map(leg).collect();
+        let request = &self.query.request;
+        let legs = request.chain.legs_from(request.start).zip(&self.draws.legs).map(leg).collect();
         Event::AppointmentsBooked { at, fiche: self.fiche.1, legs }
     }
 }

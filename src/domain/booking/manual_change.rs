@@ -22,7 +22,7 @@ pub struct PendingManualChange {
     /// The event as it would be.
     row: Box<Vevent>,
     /// Slot it would newly take, if it would take any.
-    pub slot: Option<CalendarSlotRequest>,
+    slot: Option<CalendarSlotRequest>,
 }
 
 impl PendingManualChange {
@@ -32,43 +32,40 @@ impl PendingManualChange {
         self.row.id
     }
 
-    /// What has happened once the calendar, where one had to be asked, has agreed.
+    /// Returns the slot to ask its calendar for; `None` where the change takes no new time.
     #[must_use]
-    pub fn placed(self) -> Event {
+    pub fn slot(&self) -> Option<&CalendarSlotRequest> {
+        self.slot.as_ref()
+    }
+
+    /// Takes the calendar's verdict on the slot.
+    ///
+    /// # Errors
+    /// NotAvailable with the calendar's obstacles.
+    pub fn on_reply(self, verdict: Result<(), Vec<Obstacle>>) -> Result<Event, Refusals> {
+        match verdict {
+            Ok(()) => Ok(self.into_event()),
+            Err(obstacles) => Err(not_available(obstacles)),
+        }
+    }
+
+    /// Returns the event of the change. A change with a slot needs its calendar's agreement first.
+    #[must_use]
+    pub fn into_event(self) -> Event {
         Event::VeventPut { at: self.at, row: self.row }
     }
 }
 
-/// The refusal when the calendar cannot take it.
-#[must_use]
-pub fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
+fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
     vec![Refusal::NotAvailable { obstacles }]
 }
 
-/// Decides a change of the agenda on a state whose calendars answer at once; `None` where it changes nothing.
-///
-/// # Errors
-/// NoResult, InvalidParameter, NotAvailable, in this order.
-pub fn decide(
-    state: &GroupState,
-    command: &PutVevent,
-    draws: &VeventDraws,
-    now: Instant,
-) -> Result<Option<Event>, Refusals> {
-    let Some(pending) = open(state, command, draws, now)? else { return Ok(None) };
-    if let Some(slot) = &pending.slot {
-        let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
-        bookable(&state.catalogue, view, &slot.request, now).map_err(not_available)?;
-    }
-    Ok(Some(pending.placed()))
-}
-
-/// Everything but the calendar's own word; `None` where nothing would change. A calendar is asked where a live
+/// Checks everything that the calendar does not decide; `None` where nothing would change. A calendar is asked where a live
 /// appointment takes time that it did not take before: made, moved or restored.
 ///
 /// # Errors
-/// As [`decide`], save NotAvailable.
-pub fn open(
+/// NoResult, then InvalidParameter.
+pub fn prepare_manual_change(
     state: &GroupState,
     command: &PutVevent,
     draws: &VeventDraws,

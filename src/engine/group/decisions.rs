@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::book::{self, PendingBooking};
+use crate::domain::booking::book::{BookingStep, PendingBooking, prepare_booking};
 use crate::domain::booking::cancellation::{self, Cancellation};
-use crate::domain::booking::manual_change::{self, PendingManualChange};
+use crate::domain::booking::manual_change::prepare_manual_change;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::identity::directory::IdKind;
@@ -12,11 +12,11 @@ use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::Message;
-use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
-    PutVevent, RecordChange,
+    AskLink, BookAppointment, CancelAppointment, Command, FollowLink, LinkWish, PutVevent,
+    RecordChange,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -58,31 +58,17 @@ impl State {
 
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
-        match guarded(|| book::open(&self.group_state, command, &draws, now)) {
+        match guarded(|| prepare_booking(&self.group_state, command, draws, now)) {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(pending)) => {
-                let pending = Box::new(pending);
-                self.ask_next(envelope, now, pending, draws, Vec::new());
-            }
+            Ok(Ok(pending)) => self.ask_candidate(envelope, pending, now),
         }
     }
 
-    /// Asks the next candidate of a booking, or refuses when there is none left, with what the last one said.
-    fn ask_next(
-        &mut self,
-        envelope: Envelope,
-        now: Instant,
-        mut pending: Box<PendingBooking>,
-        draws: BookingDraws,
-        obstacles: Vec<Obstacle>,
-    ) {
-        let Some(calendar) = pending.next_candidate() else {
-            let refusals = pending.not_available(obstacles);
-            return self.refuse(envelope, refusals);
-        };
-        let slot = CalendarSlotRequest { calendar_id: calendar, request: pending.request.clone() };
-        let decision = PendingDecision::Booking { pending, draws };
+    /// Asks the calendar whose turn it is in a booking.
+    fn ask_candidate(&mut self, envelope: Envelope, pending: Box<PendingBooking>, now: Instant) {
+        let slot = pending.query().clone();
+        let decision = PendingDecision::Booking(pending);
         self.ask(slot, PendingCommand { envelope, now, decision });
     }
 
@@ -106,37 +92,35 @@ impl State {
         let Some(PendingCommand { envelope, now, decision }) = self.pending.take() else { return };
         match (reply.verdict, decision) {
             (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
-            (Ok(Err(obstacles)), PendingDecision::Booking { pending, draws }) => {
-                self.ask_next(envelope, now, pending, draws, obstacles);
+            (Ok(verdict), PendingDecision::Booking(pending)) => {
+                self.continue_booking(envelope, pending, verdict, now);
             }
-            (Ok(Err(obstacles)), PendingDecision::ManualChange(_)) => {
-                self.refuse(envelope, manual_change::not_available(obstacles))
-            }
-            (Ok(Ok(())), PendingDecision::Booking { pending, draws }) => {
-                self.book(envelope, *pending, &draws, reply.calendar, now);
-            }
-            (Ok(Ok(())), PendingDecision::ManualChange(pending)) => {
-                self.carry_out_manual_change(envelope, pending, now)
+            (Ok(verdict), PendingDecision::ManualChange(pending)) => {
+                let about = (pending.id().number(), Vec::new());
+                let decided = guarded(|| pending.on_reply(verdict).map(Some));
+                self.settle(envelope, decided, about, now);
             }
         }
         self.advance();
     }
 
-    fn book(
+    fn continue_booking(
         &mut self,
         envelope: Envelope,
-        pending: PendingBooking,
-        draws: &BookingDraws,
-        calendar: CalendarId,
+        pending: Box<PendingBooking>,
+        verdict: Result<(), Vec<Obstacle>>,
         now: Instant,
     ) {
         let Command::BookAppointment(command) = &envelope.command else { return };
-        let decided = self.applied(&envelope, now, |group_state| {
-            pending.booked_on(calendar, group_state, command, draws, now)
-        });
-        let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
+        let legs = pending.vevent_ids();
         let first = legs.first().map_or(0, |id| id.number());
-        self.commit(envelope, decided, (first, legs), now);
+        let decided = match guarded(|| pending.on_reply(verdict, &self.group_state, command, now)) {
+            Err(Panicked) => Err(Panicked),
+            Ok(BookingStep::Ask(next)) => return self.ask_candidate(envelope, next, now),
+            Ok(BookingStep::Booked(event)) => Ok(Ok(Some(event))),
+            Ok(BookingStep::Refused(refusals)) => Ok(Err(refusals)),
+        };
+        self.settle(envelope, decided, (first, legs), now);
     }
 
     fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
@@ -154,8 +138,8 @@ impl State {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        match guarded(|| manual_change::open(&self.group_state, command, &draws, now)) {
-            Ok(Ok(Some(pending))) => match pending.slot.clone() {
+        match guarded(|| prepare_manual_change(&self.group_state, command, &draws, now)) {
+            Ok(Ok(Some(pending))) => match pending.slot().cloned() {
                 Some(slot) => self.ask(
                     slot,
                     PendingCommand {
@@ -164,23 +148,15 @@ impl State {
                         decision: PendingDecision::ManualChange(pending),
                     },
                 ),
-                None => self.carry_out_manual_change(envelope, pending, now),
+                None => {
+                    let decided = Ok(Ok(Some(pending.into_event())));
+                    self.settle(envelope, decided, (id.number(), Vec::new()), now);
+                }
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
         }
-    }
-
-    fn carry_out_manual_change(
-        &mut self,
-        envelope: Envelope,
-        pending: PendingManualChange,
-        now: Instant,
-    ) {
-        let id = pending.id().number();
-        let decided = self.applied(&envelope, now, |_| pending.placed());
-        self.commit(envelope, decided, (id, Vec::new()), now);
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
