@@ -1,7 +1,7 @@
 //! The occurrences of a series in a window.
 
 use crate::domain::recurrence::days::Days;
-use crate::domain::recurrence::{Occurrence, Series};
+use crate::domain::recurrence::series::{Occurrence, Series};
 use crate::domain::time::zone::{Offsets, Zone};
 use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, Instant};
 
@@ -36,7 +36,7 @@ impl Series {
     /// ```
     #[must_use]
     pub fn occurrences(&self, zone: Zone, from: Civil, to: Civil) -> Occurrences<'_> {
-        let second_of_day = self.start.second_of_day();
+        let second_of_day = self.start().second_of_day();
         // Bounds beyond the calendar change nothing, and could overflow.
         let from = from.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
         let to = to.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
@@ -44,11 +44,11 @@ impl Series {
         let last_day = (to - second_of_day - 1).div_euclid(DAY);
         let plan = self.plan();
         let days = plan.days(first_day, last_day.min(self.last_day(zone, &plan)));
-        let passed = match self.exceptions.days() {
+        let passed = match self.exceptions().days() {
             [] => 0,
             exceptions => exceptions.partition_point(|day| i64::from(day.0) < first_day),
         };
-        let exceptions = &self.exceptions.days()[passed..];
+        let exceptions = &self.exceptions().days()[passed..];
         Occurrences {
             days,
             exceptions,

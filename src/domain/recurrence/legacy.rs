@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::domain::recurrence::parse::RuleError;
 use crate::domain::recurrence::rule::{End, Pattern, Rule, Weekdays};
+use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::recurrence::parse::RuleError;
+use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone;
 use crate::domain::time::{CivilDay, Instant, Weekday};
 

@@ -7,7 +7,11 @@ use chrono_tz::Tz;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::time::{CIVIL_MIN, HOUR, INSTANT_MAX, MINUTE, Weekday, days_in_month};
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{
+    CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, HOUR, INSTANT_MAX, Instant, MINUTE, Weekday,
+    days_in_month,
+};
 
 const ZONES: [&str; 10] = [
     "Etc/UTC",
