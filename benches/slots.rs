@@ -20,11 +20,11 @@ fn walks(c: &mut Criterion) {
         let span =
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let open = view.open_time(group_state.catalogue.zone(), span, morning());
-        let lane = open.lane(intervention());
+        let permitted = open.permitted_time(intervention());
         c.bench_function(name, |b| {
             b.iter(|| {
                 let (mut gaps, mut free) = (0, 0);
-                free_time(lane, &view.taken, black_box(span), |gap| {
+                free_time(permitted, &view.taken, black_box(span), |gap| {
                     gaps += 1;
                     free += gap.end.seconds_since(gap.start);
                 });

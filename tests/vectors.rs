@@ -269,7 +269,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
     let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
     if line.note == true || line.note == 1 {
         let note =
-            Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+            Series::new_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
         return Ok(Kind::Note(Box::new(note)));
     }
     let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;

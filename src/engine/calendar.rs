@@ -92,7 +92,7 @@ impl State {
 
     /// Takes the next view, and expands its rules before a reader has to.
     fn update_view(&mut self, view: Arc<CalendarView>, catalogue: &Catalogue, now: Instant) {
-        view.prepare(catalogue.zone(), now);
+        view.prepare_open_time(catalogue.zone(), now);
         self.view = view;
     }
 }

@@ -335,7 +335,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
     let zone = shop.group_state.catalogue.zone();
     // 03:00 summer time on the 25th, shown as 02:00 for the second time.
     let second_pass = shop.now.plus_minutes(27 * 60);
-    assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
+    assert!(!zone.is_first_pass(second_pass) && zone.is_first_pass(second_pass.plus_minutes(60)));
     let chain = shop
         .group_state
         .catalogue
@@ -365,7 +365,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
         let offered: Vec<Instant> =
             offered.into_iter().map(|minute| second_pass.plus_minutes(minute)).collect();
         let expected: Vec<Instant> =
-            offered.into_iter().filter(|start| zone.names_itself(*start)).collect();
+            offered.into_iter().filter(|start| zone.is_first_pass(*start)).collect();
         assert_eq!(starts, expected, "from {begins}");
     }
 }

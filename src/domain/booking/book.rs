@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::too_soon_or_far;
+use crate::domain::booking::bookable::check_lead_times;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, Chain, SlotRequest};
 use crate::domain::records::catalogue::Catalogue;
@@ -433,7 +433,7 @@ fn lead_times_allow(
     let mut earliest_of_all = None;
     let mut latest_of_all = None;
     for id in offering {
-        match too_soon_or_far(catalogue, *id, start, now) {
+        match check_lead_times(catalogue, *id, start, now) {
             Some(Obstacle::MintimeRdv { earliest }) => {
                 earliest_of_all =
                     Some(earliest_of_all.map_or(earliest, |e: Instant| e.min(earliest)));
@@ -464,7 +464,7 @@ fn client_rules(
     let upcoming =
         || state.appointments_of(client).iter().map(|t| t.interval).filter(|other| other.end > now);
     let mut refusals: Refusals = Vec::new();
-    if let Some(other) = upcoming().find(|other| other.meets(interval)) {
+    if let Some(other) = upcoming().find(|other| other.overlaps(interval)) {
         refusals.push(Refusal::SameTimeRdv { other });
     }
     if request.mode.follows_module_rules() {

@@ -3,7 +3,7 @@
 use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
 use crate::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
-use crate::domain::booking::taken_time::Taken;
+use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
@@ -31,17 +31,21 @@ pub fn bookable(
     }
     let interval = request.interval();
     if mode.follows_module_rules() {
-        obstacles.extend(too_soon_or_far(catalogue, view.id, start, now));
+        obstacles.extend(check_lead_times(catalogue, view.id, start, now));
         let open = view.open_time(catalogue.zone(), interval, now);
         obstacles.extend(off_grid(catalogue, view.id, &open, chain, start));
         obstacles.extend(outside_availability(&open, chain, start));
     }
     match mode {
-        BookingMode::Agenda(own) => obstacles
-            .extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client)),
+        BookingMode::Agenda(own) => obstacles.extend(
+            view.taken
+                .overlapping(interval)
+                .filter(|other| other.id != own)
+                .map(appointment_obstacle),
+        ),
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
-            obstacles.extend(taken(catalogue, view, interval, now));
-            if !catalogue.zone().names_itself(start) {
+            obstacles.extend(find_taken(catalogue, view, interval, now));
+            if !catalogue.zone().is_first_pass(start) {
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
@@ -69,7 +73,7 @@ pub fn lead_times(
 
 /// What lead times say against a start. Reference 4.1.
 #[must_use]
-pub fn too_soon_or_far(
+pub fn check_lead_times(
     catalogue: &Catalogue,
     calendar: CalendarId,
     start: Instant,
@@ -93,7 +97,8 @@ fn off_grid(
     start: Instant,
 ) -> Option<Obstacle> {
     let generate_interval = catalogue.calendars.get(&calendar)?.generate_interval.number();
-    let mut holding = open.lane(chain.legs()[0].intervention_id).holding(start).peekable();
+    let mut holding =
+        open.permitted_time(chain.legs()[0].intervention_id).holding(start).peekable();
     // Where no availability holds the start there is no grid to miss: it lies outside.
     holding.peek()?;
     let on_grid = |o: Interval| start.seconds_since(o.start) % (generate_interval * 60) == 0;
@@ -107,30 +112,33 @@ fn outside_availability(
 ) -> impl Iterator<Item = Obstacle> {
     chain
         .legs_from(start)
-        .filter(|(leg, interval)| !open.lane(leg.intervention_id).permitted.covers(*interval))
+        .filter(|(leg, interval)| {
+            !open.permitted_time(leg.intervention_id).permitted.covers(*interval)
+        })
         .map(|(leg, interval)| Obstacle::OutsideAvailability {
             intervention_id: leg.intervention_id,
             interval,
         })
 }
 
-fn by_client(taken: Taken) -> Obstacle {
+fn appointment_obstacle(taken: TakenInterval) -> Obstacle {
     Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
 }
 
 /// Everything live that takes some moment of `interval`: appointments, then plages. Reference 4.4.
-fn taken(
+fn find_taken(
     catalogue: &Catalogue,
     view: &CalendarView,
     interval: Interval,
     now: Instant,
 ) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = view.taken.meeting(interval).map(by_client).collect();
+    let mut found: Vec<Obstacle> =
+        view.taken.overlapping(interval).map(appointment_obstacle).collect();
     // The expanded plages answer the common case; only where one is in the way does it matter which.
-    if view.open_time(catalogue.zone(), interval, now).plages().meets(interval) {
+    if view.open_time(catalogue.zone(), interval, now).plages().overlaps(interval) {
         found.extend(
             view.rules
-                .plages_meeting(catalogue.zone(), interval)
+                .plages_overlapping(catalogue.zone(), interval)
                 .map(|(id, interval)| Obstacle::Taken { id, interval, by: TakenBy::Plage }),
         );
     }

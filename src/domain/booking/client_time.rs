@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use crate::domain::booking::taken_time::Taken;
+use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::records::ids::FicheId;
 
 /// Each client's live appointments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientTime {
     /// Ascending by start; a client without any is not there.
-    lists: OrdMap<FicheId, Arc<Vec<Taken>>>,
+    lists: OrdMap<FicheId, Arc<Vec<TakenInterval>>>,
 }
 
 impl ClientTime {
     /// All of these, each list in any order. The same as adding one after another.
-    pub(crate) fn of(clients: BTreeMap<FicheId, Vec<Taken>>) -> Self {
-        let sorted = |(client, mut list): (FicheId, Vec<Taken>)| {
+    pub(crate) fn from_lists(clients: BTreeMap<FicheId, Vec<TakenInterval>>) -> Self {
+        let sorted = |(client, mut list): (FicheId, Vec<TakenInterval>)| {
             list.sort_unstable();
             list.shrink_to_fit();
             (client, Arc::new(list))
@@ -27,11 +27,11 @@ impl ClientTime {
     }
 
     /// A client's live appointments, ascending by start.
-    pub(crate) fn of_client(&self, client: FicheId) -> &[Taken] {
+    pub(crate) fn for_client(&self, client: FicheId) -> &[TakenInterval] {
         self.lists.get(&client).map_or(&[], |list| list.as_slice())
     }
 
-    pub(crate) fn add(&mut self, client: FicheId, taken: Taken) {
+    pub(crate) fn add(&mut self, client: FicheId, taken: TakenInterval) {
         let Some(list) = self.lists.get_mut(&client) else {
             self.lists.insert(client, Arc::new(vec![taken]));
             return;
@@ -52,7 +52,7 @@ impl ClientTime {
     }
 
     /// Takes out an appointment that was added with this very interval.
-    pub(crate) fn remove(&mut self, client: FicheId, taken: Taken) {
+    pub(crate) fn remove(&mut self, client: FicheId, taken: TakenInterval) {
         let list = self.lists.get_mut(&client).expect("a client who has an appointment is there");
         let at =
             list.binary_search(&taken).expect("a live appointment stands in its client's list");

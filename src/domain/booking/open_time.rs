@@ -48,14 +48,14 @@ impl Rules {
     }
 
     /// The plages of which an occurrence meets `interval`, each with that occurrence.
-    pub fn plages_meeting(
+    pub fn plages_overlapping(
         &self,
         zone: Zone,
         interval: Interval,
     ) -> impl Iterator<Item = (VeventId, Interval)> + '_ {
         self.plages.iter().flat_map(move |row| {
             let series = row.series().expect("a plage is a series");
-            occurrences_meeting(series, zone, interval).map(|occurrence| (row.id, occurrence))
+            occurrences_overlapping(series, zone, interval).map(|occurrence| (row.id, occurrence))
         })
     }
 
@@ -73,17 +73,19 @@ impl Rules {
 }
 
 /// The time each occurrence takes that meets a span.
-fn occurrences_meeting(
+fn occurrences_overlapping(
     series: &Series,
     zone: Zone,
     span: Interval,
 ) -> impl Iterator<Item = Interval> + '_ {
-    series.intervals_meeting(zone, span.start, span.end).map(|(start, end)| Interval { start, end })
+    series
+        .intervals_overlapping(zone, span.start, span.end)
+        .map(|(start, end)| Interval { start, end })
 }
 
 /// Open time for the interventions that the same availabilities permit.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct PermittedTime {
     /// The permitting occurrences, ascending by start: each anchors a grid.
     pub occurrences: Vec<Interval>,
     /// Length in seconds of the longest of them.
@@ -96,15 +98,15 @@ pub struct Lane {
     pub permitted: IntervalSet,
 }
 
-impl Lane {
+impl PermittedTime {
     fn new(mut occurrences: Vec<Interval>, plages: &IntervalSet) -> Self {
         occurrences.sort_unstable();
         occurrences.dedup();
-        let permitted = IntervalSet::union_of(occurrences.clone());
+        let permitted = IntervalSet::from_intervals(occurrences.clone());
         Self {
             longest: occurrences.iter().map(|o| o.end.seconds_since(o.start)).max().unwrap_or(0),
             overlapping: occurrences.windows(2).any(|pair| pair[1].start < pair[0].end),
-            open: permitted.minus(plages),
+            open: permitted.difference(plages),
             permitted,
             occurrences,
         }
@@ -124,9 +126,9 @@ impl Lane {
 pub struct OpenTime {
     /// Every occurrence that meets this span is in it, none has been cut.
     span: Interval,
-    /// Lane 0 serves every intervention that no availability names.
-    lanes: Vec<Lane>,
-    /// The named interventions and their lanes, ascending.
+    /// PermittedTime 0 serves every intervention that no availability names.
+    permitted_times: Vec<PermittedTime>,
+    /// The named interventions and their permitted_times, ascending.
     named: Vec<(InterventionId, usize)>,
     /// Moments that a plage takes.
     plages: IntervalSet,
@@ -135,9 +137,10 @@ pub struct OpenTime {
 impl OpenTime {
     /// Expands the rules over a span.
     #[must_use]
-    pub fn within(span: Interval, rules: &Rules, zone: Zone) -> Self {
-        let plages = rules.plages_meeting(zone, span).map(|(_, occurrence)| occurrence).collect();
-        let plages = IntervalSet::union_of(plages);
+    pub fn expand(span: Interval, rules: &Rules, zone: Zone) -> Self {
+        let plages =
+            rules.plages_overlapping(zone, span).map(|(_, occurrence)| occurrence).collect();
+        let plages = IntervalSet::from_intervals(plages);
         let mut named: Vec<InterventionId> = Vec::new();
         let mut opening: Vec<(&Permits, Vec<Interval>)> = Vec::new();
         for row in &rules.availabilities {
@@ -147,38 +150,41 @@ impl OpenTime {
             }
             opening.push((
                 &availability.permits,
-                occurrences_meeting(&availability.series, zone, span).collect(),
+                occurrences_overlapping(&availability.series, zone, span).collect(),
             ));
         }
         named.sort_unstable();
         named.dedup();
         let for_all = |(permits, _): &&(&Permits, Vec<Interval>)| **permits == Permits::All;
         let join = |chosen: Vec<&(&Permits, Vec<Interval>)>| {
-            Lane::new(
+            PermittedTime::new(
                 chosen.into_iter().flat_map(|(_, intervals)| intervals).copied().collect(),
                 &plages,
             )
         };
         let mut masks: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut lanes = vec![join(opening.iter().filter(for_all).collect())];
+        let mut permitted_times = vec![join(opening.iter().filter(for_all).collect())];
         let mut of = Vec::with_capacity(named.len());
         for id in named {
             let mask: Vec<usize> =
                 (0..opening.len()).filter(|&at| opening[at].0.permits(id)).collect();
-            let lane =
-                masks.iter().skip(1).position(|m| *m == mask).map_or(lanes.len(), |at| at + 1);
-            if lane == lanes.len() {
-                lanes.push(join(mask.iter().map(|&at| &opening[at]).collect()));
+            let permitted = masks
+                .iter()
+                .skip(1)
+                .position(|m| *m == mask)
+                .map_or(permitted_times.len(), |at| at + 1);
+            if permitted == permitted_times.len() {
+                permitted_times.push(join(mask.iter().map(|&at| &opening[at]).collect()));
                 masks.push(mask);
             }
-            of.push((id, lane));
+            of.push((id, permitted));
         }
-        Self { span, lanes, named: of, plages }
+        Self { span, permitted_times, named: of, plages }
     }
 
-    /// The number of an intervention's lane; interventions of one lane have the same open time.
+    /// The number of an intervention's permitted; interventions of one permitted have the same open time.
     #[must_use]
-    pub fn lane_number(&self, intervention: InterventionId) -> usize {
+    pub fn permitted_time_index(&self, intervention: InterventionId) -> usize {
         self.named
             .binary_search_by_key(&intervention, |(id, _)| *id)
             .map_or(0, |at| self.named[at].1)
@@ -186,8 +192,8 @@ impl OpenTime {
 
     /// The open time of an intervention.
     #[must_use]
-    pub fn lane(&self, intervention: InterventionId) -> &Lane {
-        &self.lanes[self.lane_number(intervention)]
+    pub fn permitted_time(&self, intervention: InterventionId) -> &PermittedTime {
+        &self.permitted_times[self.permitted_time_index(intervention)]
     }
 
     /// Moments that a plage takes, whoever else does.
@@ -235,15 +241,15 @@ impl CalendarView {
         }
         let usual = usual_span(now);
         if !usual.covers(span) {
-            return Arc::new(OpenTime::within(span, &self.rules, zone));
+            return Arc::new(OpenTime::expand(span, &self.rules, zone));
         }
-        let fresh = Arc::new(OpenTime::within(usual, &self.rules, zone));
+        let fresh = Arc::new(OpenTime::expand(usual, &self.rules, zone));
         self.ready.store(Some(Arc::clone(&fresh)));
         fresh
     }
 
     /// Makes the open time ready before anybody asks for it.
-    pub fn prepare(&self, zone: Zone, now: Instant) {
+    pub fn prepare_open_time(&self, zone: Zone, now: Instant) {
         drop(self.open_time(zone, usual_span(now), now));
     }
 }

@@ -4,7 +4,7 @@
 //! the two together.
 
 use crate::domain::booking::bookable::lead_times;
-use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
+use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
 use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::catalogue::Catalogue;
@@ -44,11 +44,15 @@ pub fn free_starts(
     let step = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
     if mode.follows_module_rules() {
-        let anchors = open.lane(chain.legs()[0].intervention_id);
+        let anchors = open.permitted_time(chain.legs()[0].intervention_id);
         let mut grid =
             Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);
-        let lanes = chain.legs().iter().map(|leg| open.lane_number(leg.intervention_id));
-        if lanes.clone().eq(lanes.map(|_| open.lane_number(chain.legs()[0].intervention_id))) {
+        let permitted_times =
+            chain.legs().iter().map(|leg| open.permitted_time_index(leg.intervention_id));
+        if permitted_times
+            .clone()
+            .eq(permitted_times.map(|_| open.permitted_time_index(chain.legs()[0].intervention_id)))
+        {
             // Legs with the same open time are one long leg.
             free_time(anchors, &view.taken, whole, |gap| {
                 grid.offer(fitting(gap, chain.length_seconds(), window))
@@ -63,7 +67,7 @@ pub fn free_starts(
     } else {
         let days = civil_days(catalogue, window);
         let mut grid = Grid::new(&days, 2 * DAY, false, step, starts);
-        let free = IntervalSet::union_of(vec![whole]).minus(open.plages());
+        let free = IntervalSet::from_intervals(vec![whole]).difference(open.plages());
         walk(free.as_slice(), &view.taken, whole, |gap| {
             grid.offer(fitting(gap, chain.length_seconds(), window))
         });
@@ -78,18 +82,23 @@ pub fn free_starts(
 
 /// Calls `found` with each stretch that is open and that no appointment takes, ascending, of the open time that meets
 /// `span`. What a stretch says of moments before and after `span` is not to be relied on.
-pub fn free_time(lane: &Lane, taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
-    let open = lane.open.as_slice();
+pub fn free_time(
+    permitted: &PermittedTime,
+    taken: &TakenTime,
+    span: Interval,
+    found: impl FnMut(Interval),
+) {
+    let open = permitted.open.as_slice();
     let first = open.partition_point(|i| i.end <= span.start);
     let last = first + open[first..].partition_point(|i| i.start < span.end);
     walk(&open[first..last], taken, span, found);
 }
 
 fn walk(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
-    let Some(mut gaps) = Gaps::of(open, found) else { return };
+    let Some(mut gaps) = Gaps::new(open, found) else { return };
     for day in taken.days(span) {
         for taken in day {
-            if gaps.take(taken.interval).is_none() {
+            if gaps.skip_taken(taken.interval).is_none() {
                 return;
             }
         }
@@ -108,8 +117,9 @@ fn starts_of_legs(
     let mut offset = 0;
     for leg in chain.legs() {
         let mut free = Vec::new();
-        free_time(open.lane(leg.intervention_id), taken, whole, |gap| free.push(gap));
-        let fits = IntervalSet::union_of(free).starts_that_fit(leg.length_seconds).shifted(-offset);
+        free_time(open.permitted_time(leg.intervention_id), taken, whole, |gap| free.push(gap));
+        let fits =
+            IntervalSet::from_intervals(free).starts_that_fit(leg.length_seconds).shifted(-offset);
         starts = Some(match starts {
             None => fits,
             Some(before) => before.intersection(&fits),

@@ -11,7 +11,7 @@ use crate::domain::time::{DAY, Instant};
 
 /// One live appointment's hold on a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Taken {
+pub struct TakenInterval {
     /// The time it takes.
     pub interval: Interval,
     /// Whose it is.
@@ -21,7 +21,7 @@ pub struct Taken {
 /// Days of a block: a block is what a change copies, a pointer a day.
 const BLOCK_DAYS: i64 = 32;
 
-type Day = Option<Arc<[Taken]>>;
+type Day = Option<Arc<[TakenInterval]>>;
 type Block = [Day; 32];
 
 /// All live appointments of one calendar, found by time.
@@ -43,7 +43,11 @@ fn place(day: i64) -> (i64, usize) {
 
 impl TakenTime {
     /// Gives each day that an interval meets another list.
-    fn change(&mut self, interval: Interval, edit: impl Fn(&[Taken]) -> Arc<[Taken]>) {
+    fn change(
+        &mut self,
+        interval: Interval,
+        edit: impl Fn(&[TakenInterval]) -> Arc<[TakenInterval]>,
+    ) {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
             let (block, at) = place(day);
             let days = Arc::make_mut(self.blocks.entry(block).or_default());
@@ -57,9 +61,9 @@ impl TakenTime {
 
     /// All of these appointments, in any order. The same as adding one after another.
     #[must_use]
-    pub fn of(mut all: Vec<Taken>) -> Self {
+    pub fn from_appointments(mut all: Vec<TakenInterval>) -> Self {
         all.sort_unstable();
-        let mut days: BTreeMap<i64, Vec<Taken>> = BTreeMap::new();
+        let mut days: BTreeMap<i64, Vec<TakenInterval>> = BTreeMap::new();
         for taken in all {
             for day in day_of(taken.interval.start)..=day_of(taken.interval.end.plus_seconds(-1)) {
                 days.entry(day).or_default().push(taken);
@@ -74,7 +78,7 @@ impl TakenTime {
     }
 
     /// Adds an appointment that takes some time.
-    pub fn add(&mut self, taken: Taken) {
+    pub fn add(&mut self, taken: TakenInterval) {
         assert!(!taken.interval.is_empty(), "an appointment takes time");
         self.change(taken.interval, |day| {
             let (before, after) = day.split_at(day.partition_point(|other| *other < taken));
@@ -83,7 +87,7 @@ impl TakenTime {
     }
 
     /// Takes out an appointment that was added with this very interval.
-    pub fn remove(&mut self, taken: Taken) {
+    pub fn remove(&mut self, taken: TakenInterval) {
         self.change(taken.interval, |day| {
             let at =
                 day.binary_search(&taken).expect("an appointment stands in every day it meets");
@@ -93,7 +97,7 @@ impl TakenTime {
 
     /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each appointment once. Some
     /// may end before it starts or start after it ends, but only within its first and last day.
-    pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[Taken]> {
+    pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
         // One look-up a block, not a day: the look-ups cost more than the lists.
         (place(first).0..=place(last).0)
@@ -105,7 +109,7 @@ impl TakenTime {
                 numbered.map(move |(day, list)| {
                     let list = list.as_deref().unwrap_or_default();
                     // What began on an earlier day stood in that day's list.
-                    let begun_here = |t: &Taken| t.interval.start.0 >= day * DAY;
+                    let begun_here = |t: &TakenInterval| t.interval.start.0 >= day * DAY;
                     let seen = match list.first() {
                         Some(earliest) if day > first && !begun_here(earliest) => {
                             list.partition_point(|t| !begun_here(t))
@@ -118,30 +122,30 @@ impl TakenTime {
     }
 
     /// Appointments that meet `interval`, ascending by start.
-    pub fn meeting(&self, interval: Interval) -> impl Iterator<Item = Taken> + '_ {
-        self.days(interval).flatten().copied().filter(move |t| t.interval.meets(interval))
+    pub fn overlapping(&self, interval: Interval) -> impl Iterator<Item = TakenInterval> + '_ {
+        self.days(interval).flatten().copied().filter(move |t| t.interval.overlaps(interval))
     }
 
     /// Every live appointment, ascending by start.
-    pub fn iter(&self) -> impl Iterator<Item = Taken> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = TakenInterval> + '_ {
         self.since_block(i64::MIN, i64::MIN)
     }
 
     /// Live appointments that end after a moment, ascending by start. Costs what is to come, not what has been.
-    pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = Taken> + '_ {
+    pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = TakenInterval> + '_ {
         let day = day_of(moment);
         self.since_block(place(day).0, day).filter(move |t| t.interval.end > moment)
     }
 
     /// Each appointment once that meets the day `first` or starts later, of the blocks from `block` on.
-    fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = Taken> + '_ {
+    fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = TakenInterval> + '_ {
         self.blocks.range(block..).flat_map(move |(block, days)| {
             (block * BLOCK_DAYS..)
                 .zip(days.iter())
                 .skip_while(move |(day, _)| *day < first)
                 .flat_map(move |(day, list)| {
                     let not_seen =
-                        move |t: &&Taken| day == first || day_of(t.interval.start) == day;
+                        move |t: &&TakenInterval| day == first || day_of(t.interval.start) == day;
                     list.as_deref().unwrap_or_default().iter().filter(not_seen).copied()
                 })
         })
@@ -154,9 +158,9 @@ mod tests {
 
     use super::*;
 
-    fn taken(id: u64, start: i64, length: i64) -> Taken {
+    fn taken(id: u64, start: i64, length: i64) -> TakenInterval {
         let interval = Interval { start: Instant(start), end: Instant(start + length) };
-        Taken { interval, id: VeventId::new(id).expect("an id") }
+        TakenInterval { interval, id: VeventId::new(id).expect("an id") }
     }
 
     proptest! {
@@ -166,10 +170,10 @@ mod tests {
             gone in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
             asked in (0..60 * DAY, 1..10 * DAY),
         ) {
-            let mut list: Vec<Taken> = (1..).zip(&rows).map(|(id, &(s, l))| taken(id, s, l)).collect();
+            let mut list: Vec<TakenInterval> = (1..).zip(&rows).map(|(id, &(s, l))| taken(id, s, l)).collect();
             let mut time = TakenTime::default();
             list.iter().for_each(|t| time.add(*t));
-            prop_assert!(TakenTime::of(list.clone()).iter().eq(time.iter()));
+            prop_assert!(TakenTime::from_appointments(list.clone()).iter().eq(time.iter()));
             for index in gone {
                 if !list.is_empty() {
                     time.remove(list.swap_remove(index.index(list.len())));
@@ -178,10 +182,10 @@ mod tests {
             list.sort_unstable();
             prop_assert_eq!(time.iter().collect::<Vec<_>>(), list.clone());
             let asked = Interval { start: Instant(asked.0), end: Instant(asked.0 + asked.1) };
-            let to_come: Vec<Taken> = list.iter().copied().filter(|t| t.interval.end > asked.start).collect();
+            let to_come: Vec<TakenInterval> = list.iter().copied().filter(|t| t.interval.end > asked.start).collect();
             prop_assert_eq!(time.ending_after(asked.start).collect::<Vec<_>>(), to_come);
-            let met: Vec<Taken> = list.into_iter().filter(|t| t.interval.meets(asked)).collect();
-            prop_assert_eq!(time.meeting(asked).collect::<Vec<_>>(), met);
+            let met: Vec<TakenInterval> = list.into_iter().filter(|t| t.interval.overlaps(asked)).collect();
+            prop_assert_eq!(time.overlapping(asked).collect::<Vec<_>>(), met);
         }
     }
 

@@ -195,7 +195,7 @@ fn resolution(
         return Ok((start != appointment.start).then_some(start));
     }
     let Some(series) = row.series() else { return Ok(None) };
-    let until = series.on_clocks_of(after, before)?.repeat_until();
+    let until = series.in_zone(after, before)?.repeat_until();
     Ok(until.filter(|_| until != series.repeat_until()))
 }
 

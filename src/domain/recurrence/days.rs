@@ -3,7 +3,7 @@
 //!
 //! Days and months are counted in `i64`, so that no interval can overflow them.
 
-use crate::domain::recurrence::rule::{NthWeekday, Pattern, Rule};
+use crate::domain::recurrence::rule::{NthWeekday, Repetition, Rule};
 use crate::domain::time::{CivilDay, days_in_month};
 
 /// Number of 9999-12-31, the last day there is.
@@ -15,7 +15,7 @@ const INTERVAL_MAX: i64 = 4_000_000;
 
 /// The days of a pattern, without end: the first, and then those its step gives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct DayPlan {
     /// The day of the event itself, whether or not the step falls on it.
     first: i64,
     step: Step,
@@ -41,7 +41,7 @@ enum On {
     Nth(NthWeekday),
 }
 
-/// The days of a [`Plan`] from one day to another, ascending. Both ends belong.
+/// The days of a [`DayPlan`] from one day to another, ascending. Both ends belong.
 #[derive(Clone, Debug)]
 pub(crate) struct Days {
     /// The first day of the series, while it is still to come.
@@ -71,26 +71,28 @@ enum Next {
     },
 }
 
-impl Plan {
+impl DayPlan {
     /// The days of an event of that day and that rule.
-    pub(crate) fn of(first: CivilDay, rule: Option<&Rule>) -> Self {
+    pub(crate) fn new(first: CivilDay, rule: Option<&Rule>) -> Self {
         let (year, month, day_of_month) = first.ymd();
         let month = i64::from(year) * 12 + i64::from(month) - 1;
         let weekday = first.weekday() as u8;
         let first = i64::from(first.0);
         let Some(rule) = rule else { return Self { first, step: Step::Once } };
         let every = i64::from(rule.interval().get()).min(INTERVAL_MAX);
-        let step = match rule.pattern() {
-            Pattern::Daily => Step::Days { from: first + every, days: every },
-            Pattern::Weekly(on) => {
+        let step = match rule.repetition() {
+            Repetition::Daily => Step::Days { from: first + every, days: every },
+            Repetition::Weekly(on) => {
                 let mask = on.map_or(1 << weekday, |days| days.bits());
                 weekly(first, weekday, every, mask)
             }
-            Pattern::Monthly(None) => {
+            Repetition::Monthly(None) => {
                 Step::Months { month, months: every, on: On::DayOfMonth(day_of_month) }
             }
-            Pattern::Monthly(Some(nth)) => Step::Months { month, months: every, on: On::Nth(nth) },
-            Pattern::Yearly => {
+            Repetition::Monthly(Some(nth)) => {
+                Step::Months { month, months: every, on: On::Nth(nth) }
+            }
+            Repetition::Yearly => {
                 Step::Months { month, months: every * 12, on: On::DayOfMonth(day_of_month) }
             }
         };
@@ -98,7 +100,7 @@ impl Plan {
     }
 
     /// Day of the first occurrence.
-    pub(crate) fn first(&self) -> i64 {
+    pub(crate) fn first_day(&self) -> i64 {
         self.first
     }
 
@@ -136,7 +138,7 @@ impl Plan {
     }
 
     /// The last day before `day` on which an occurrence begins. `day` lies after the first day.
-    pub(crate) fn before(&self, day: i64) -> i64 {
+    pub(crate) fn last_day_before(&self, day: i64) -> i64 {
         let on_step = match self.step {
             Step::Once => None,
             Step::Days { from, days } => (from < day).then(|| at_or_after(from, days, day) - days),

@@ -42,7 +42,7 @@ impl Exceptions {
     /// # Errors
     ///
     /// [`ExceptionsError::TooMany`] for more than [`EXCEPTIONS_MAX`] days, repeated ones included.
-    pub fn on(mut days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
+    pub fn from_days(mut days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
         if days.len() > EXCEPTIONS_MAX {
             return Err(ExceptionsError::TooMany(days.len()));
         }
@@ -62,7 +62,7 @@ impl TryFrom<Vec<CivilDay>> for Exceptions {
     type Error = ExceptionsError;
 
     fn try_from(days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
-        Self::on(days)
+        Self::from_days(days)
     }
 }
 
@@ -87,7 +87,7 @@ impl FromStr for Exceptions {
                     .ok_or_else(|| ExceptionsError::NotADate(entry.chars().take(20).collect()))
             })
             .collect();
-        Self::on(days?)
+        Self::from_days(days?)
     }
 }
 

@@ -61,7 +61,7 @@ impl Series {
     /// The occurrences that share a moment with `from <= t < to`, ascending, exceptions left out. Merely touching the
     /// window is not meeting it, and an occurrence whose end instant is not after its start meets nothing: it neither
     /// blocks nor permits. Reference 1, 5.
-    pub fn occurrences_meeting(
+    pub fn occurrences_overlapping(
         &self,
         zone: Zone,
         from: Instant,
@@ -77,15 +77,15 @@ impl Series {
         })
     }
 
-    /// Start and end of each of [`Series::occurrences_meeting`], for code that needs no wall clock. Not clipped to the
+    /// Start and end of each of [`Series::occurrences_overlapping`], for code that needs no wall clock. Not clipped to the
     /// window.
-    pub fn intervals_meeting(
+    pub fn intervals_overlapping(
         &self,
         zone: Zone,
         from: Instant,
         to: Instant,
     ) -> impl Iterator<Item = (Instant, Instant)> + '_ {
-        self.occurrences_meeting(zone, from, to)
+        self.occurrences_overlapping(zone, from, to)
             .map(|occurrence| (occurrence.start, occurrence.end))
     }
 
@@ -93,7 +93,7 @@ impl Series {
     /// An availability for which this is false of now offers nothing more. Reference 4.
     #[must_use]
     pub fn has_occurrence_ending_after(&self, zone: Zone, instant: Instant) -> bool {
-        self.occurrences_meeting(zone, instant, INSTANT_MAX).next().is_some()
+        self.occurrences_overlapping(zone, instant, INSTANT_MAX).next().is_some()
     }
 }
 

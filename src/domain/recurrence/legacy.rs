@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::domain::recurrence::rule::{End, Pattern, Rule, Weekdays};
+use crate::domain::recurrence::rule::{Repetition, Rule, RuleEnd, Weekdays};
 use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
@@ -52,14 +52,14 @@ impl LegacyFields<'_> {
     /// use slotbook::domain::recurrence::LegacyFields;
     /// use slotbook::domain::time::zone::Zone;
     /// let fields = LegacyFields { freq: "Weekly", interval: Some(2), byday: Some(62), ..Default::default() };
-    /// let rule = fields.rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
+    /// let rule = fields.to_rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
     /// assert_eq!(rule.to_string(), "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR");
     /// ```
     ///
     /// # Errors
     ///
     /// The first field that is wrong, in the order of [`LegacyError`]'s variants.
-    pub fn rule(&self, zone: Zone) -> Result<Rule, LegacyError> {
+    pub fn to_rule(&self, zone: Zone) -> Result<Rule, LegacyError> {
         let freq = self.freq.to_ascii_lowercase();
         if !matches!(freq.as_str(), "daily" | "weekly" | "monthly" | "yearly") {
             return Err(LegacyError::Freq);
@@ -67,10 +67,10 @@ impl LegacyFields<'_> {
         let interval = u32::try_from(self.interval.unwrap_or(1)).ok().and_then(NonZeroU32::new);
         let interval = interval.ok_or(LegacyError::Interval)?;
         let pattern = match freq.as_str() {
-            "weekly" => Pattern::Weekly(weekdays(self.byday.unwrap_or(0))),
-            "monthly" => Pattern::Monthly(None),
-            "yearly" => Pattern::Yearly,
-            _ => Pattern::Daily,
+            "weekly" => Repetition::Weekly(weekdays(self.byday.unwrap_or(0))),
+            "monthly" => Repetition::Monthly(None),
+            "yearly" => Repetition::Yearly,
+            _ => Repetition::Daily,
         };
         let end = self.end(zone)?;
         if freq == "weekly" && !(0..=127).contains(&self.byday.unwrap_or(0)) {
@@ -79,18 +79,18 @@ impl LegacyFields<'_> {
         Rule::new(pattern, interval, end).map_err(|_: RuleError| LegacyError::Count)
     }
 
-    fn end(&self, zone: Zone) -> Result<End, LegacyError> {
+    fn end(&self, zone: Zone) -> Result<RuleEnd, LegacyError> {
         let count = self.count.filter(|count| *count != 0);
         match (count, self.until) {
-            (None, None) => Ok(End::Never),
+            (None, None) => Ok(RuleEnd::Never),
             (Some(count), None) => {
                 let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
-                count.map(End::Count).ok_or(LegacyError::Count)
+                count.map(RuleEnd::Count).ok_or(LegacyError::Count)
             }
             (None, Some(until)) => {
                 let until = zone.instant_of(until);
                 let accepted = INSTANT_MIN <= until && until <= INSTANT_MAX;
-                if accepted { Ok(End::Until(until)) } else { Err(LegacyError::Until) }
+                if accepted { Ok(RuleEnd::Until(until)) } else { Err(LegacyError::Until) }
             }
             (Some(_), Some(_)) => Err(LegacyError::CountWithUntil),
         }
@@ -101,7 +101,7 @@ impl LegacyFields<'_> {
 fn weekdays(bits: i64) -> Option<Weekdays> {
     use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
     let days = [Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday];
-    Weekdays::of(
+    Weekdays::from_days(
         days.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, day)| day),
     )
 }
@@ -111,7 +111,9 @@ mod tests {
     use super::*;
 
     fn translated(fields: LegacyFields<'_>) -> Result<String, LegacyError> {
-        fields.rule(Zone::from_iana("Europe/Paris").expect("a zone")).map(|rule| rule.to_string())
+        fields
+            .to_rule(Zone::from_iana("Europe/Paris").expect("a zone"))
+            .map(|rule| rule.to_string())
     }
 
     #[test]

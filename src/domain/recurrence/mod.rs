@@ -19,6 +19,6 @@ mod tests;
 pub use self::exceptions::{EXCEPTIONS_MAX, Exceptions, ExceptionsError};
 pub use self::expand::Occurrences;
 pub use self::legacy::{LegacyError, LegacyFields};
-pub use self::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays};
-pub use self::rule_error::{Key, RuleError};
+pub use self::rule::{NthWeekday, Repetition, Rule, RuleEnd, WEEK, Weekdays};
+pub use self::rule_error::{RuleError, RuleKey};
 pub use self::series::{Occurrence, Series, SeriesError};

@@ -3,12 +3,15 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use crate::domain::recurrence::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays, letters};
-use crate::domain::recurrence::rule_error::{Key, RuleError};
+use crate::domain::recurrence::rule::{
+    NthWeekday, Repetition, Rule, RuleEnd, WEEK, Weekdays, weekday_letters,
+};
+use crate::domain::recurrence::rule_error::{RuleError, RuleKey};
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, Weekday};
 
-const KEYS: [Key; 5] = [Key::Freq, Key::Interval, Key::Count, Key::Until, Key::ByDay];
+const KEYS: [RuleKey; 5] =
+    [RuleKey::Freq, RuleKey::Interval, RuleKey::Count, RuleKey::Until, RuleKey::ByDay];
 
 impl FromStr for Rule {
     type Err = RuleError;
@@ -29,9 +32,9 @@ impl FromStr for Rule {
         let count = count.map(|count| number(count).ok_or(RuleError::Count)).transpose()?;
         let until = until.map(|until| utc_instant(until).ok_or(RuleError::Until)).transpose()?;
         let end = match (count, until) {
-            (None, None) => End::Never,
-            (Some(count), None) => End::Count(count),
-            (None, Some(until)) => End::Until(until),
+            (None, None) => RuleEnd::Never,
+            (Some(count), None) => RuleEnd::Count(count),
+            (None, Some(until)) => RuleEnd::Until(until),
             (Some(_), Some(_)) => return Err(RuleError::CountWithUntil),
         };
         Rule::new(pattern?, interval, end)
@@ -58,20 +61,20 @@ fn beginning(text: &str) -> String {
     text.chars().take(20).collect()
 }
 
-fn pattern(freq: &str, byday: Option<&str>) -> Result<Pattern, RuleError> {
+fn pattern(freq: &str, byday: Option<&str>) -> Result<Repetition, RuleError> {
     match (freq.to_ascii_uppercase().as_str(), byday) {
-        ("DAILY", None) => Ok(Pattern::Daily),
-        ("YEARLY", None) => Ok(Pattern::Yearly),
+        ("DAILY", None) => Ok(Repetition::Daily),
+        ("YEARLY", None) => Ok(Repetition::Yearly),
         ("DAILY" | "YEARLY", Some(_)) => Err(RuleError::ByDayFreq),
-        ("WEEKLY", byday) => byday.map(weekdays).transpose().map(Pattern::Weekly),
-        ("MONTHLY", byday) => byday.map(nth_weekday).transpose().map(Pattern::Monthly),
+        ("WEEKLY", byday) => byday.map(weekdays).transpose().map(Repetition::Weekly),
+        ("MONTHLY", byday) => byday.map(nth_weekday).transpose().map(Repetition::Monthly),
         _ => Err(RuleError::Freq),
     }
 }
 
 fn weekdays(text: &str) -> Result<Weekdays, RuleError> {
     let days: Option<Vec<Weekday>> = text.split(',').map(weekday).collect();
-    days.and_then(Weekdays::of).ok_or(RuleError::ByDayWeekly)
+    days.and_then(Weekdays::from_days).ok_or(RuleError::ByDayWeekly)
 }
 
 fn nth_weekday(text: &str) -> Result<NthWeekday, RuleError> {
@@ -82,7 +85,7 @@ fn nth_weekday(text: &str) -> Result<NthWeekday, RuleError> {
 }
 
 fn weekday(text: &str) -> Option<Weekday> {
-    WEEK.into_iter().find(|day| text.eq_ignore_ascii_case(letters(*day)))
+    WEEK.into_iter().find(|day| text.eq_ignore_ascii_case(weekday_letters(*day)))
 }
 
 /// A positive whole number written in digits alone.
@@ -150,7 +153,7 @@ mod tests {
             ("FREQ=DAILY;", RuleError::NotAPair(String::new())),
             ("FREQ", RuleError::NotAPair("FREQ".into())),
             ("FREQ=DAILY;BYMONTH=1", RuleError::UnknownKey("BYMONTH".into())),
-            ("FREQ=DAILY;freq=DAILY", RuleError::Repeated(Key::Freq)),
+            ("FREQ=DAILY;freq=DAILY", RuleError::Repeated(RuleKey::Freq)),
             ("COUNT=2", RuleError::Freq),
             ("FREQ=HOURLY", RuleError::Freq),
             ("FREQ=DAILY;INTERVAL=0", RuleError::Interval),

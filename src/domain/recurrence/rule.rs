@@ -21,14 +21,14 @@ use crate::domain::time::{CivilDay, Instant, Weekday};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rule {
-    pattern: Pattern,
+    repetition: Repetition,
     interval: NonZeroU32,
-    end: End,
+    end: RuleEnd,
 }
 
 /// The days a rule falls on, with the days that BYDAY names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Pattern {
+pub enum Repetition {
     /// Every day.
     Daily,
     /// On these days of the week; `None` is the weekday of the event itself. Weeks begin on Monday.
@@ -42,7 +42,7 @@ pub enum Pattern {
 
 /// When a rule ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum End {
+pub enum RuleEnd {
     /// It goes on to the end of 9999.
     Never,
     /// After that many occurrences, the event itself and those removed by exceptions included.
@@ -81,17 +81,21 @@ impl Rule {
     /// # Errors
     ///
     /// [`RuleError::Count`] when the end is a count of 1, which would not repeat.
-    pub fn new(pattern: Pattern, interval: NonZeroU32, end: End) -> Result<Self, RuleError> {
-        if end == End::Count(NonZeroU32::MIN) {
+    pub fn new(
+        repetition: Repetition,
+        interval: NonZeroU32,
+        end: RuleEnd,
+    ) -> Result<Self, RuleError> {
+        if end == RuleEnd::Count(NonZeroU32::MIN) {
             return Err(RuleError::Count);
         }
-        Ok(Self { pattern, interval, end })
+        Ok(Self { repetition, interval, end })
     }
 
     /// The days it falls on.
     #[must_use]
-    pub const fn pattern(&self) -> Pattern {
-        self.pattern
+    pub const fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     /// Every how many days, weeks, months or years it falls on them.
@@ -102,21 +106,21 @@ impl Rule {
 
     /// When it ends.
     #[must_use]
-    pub const fn end(&self) -> End {
+    pub const fn end(&self) -> RuleEnd {
         self.end
     }
 
     /// The same days until another instant.
     #[must_use]
-    pub(crate) const fn until(self, until: Instant) -> Self {
-        Self { end: End::Until(until), ..self }
+    pub(crate) const fn with_until(self, until: Instant) -> Self {
+        Self { end: RuleEnd::Until(until), ..self }
     }
 }
 
 impl Weekdays {
     /// The set of those days, or `None` for no day at all. A day named twice counts once.
     #[must_use]
-    pub fn of(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
+    pub fn from_days(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
         let bits = days.into_iter().fold(0, |bits, day| bits | 1 << day as u8);
         (bits != 0).then_some(Self(bits))
     }
@@ -154,7 +158,7 @@ impl NthWeekday {
 }
 
 /// The two letters of BYDAY.
-pub(crate) const fn letters(day: Weekday) -> &'static str {
+pub(crate) const fn weekday_letters(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
         Weekday::Tuesday => "TU",
@@ -168,30 +172,35 @@ pub(crate) const fn letters(day: Weekday) -> &'static str {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.pattern {
-            Pattern::Daily => "FREQ=DAILY",
-            Pattern::Weekly(_) => "FREQ=WEEKLY",
-            Pattern::Monthly(_) => "FREQ=MONTHLY",
-            Pattern::Yearly => "FREQ=YEARLY",
+        f.write_str(match self.repetition {
+            Repetition::Daily => "FREQ=DAILY",
+            Repetition::Weekly(_) => "FREQ=WEEKLY",
+            Repetition::Monthly(_) => "FREQ=MONTHLY",
+            Repetition::Yearly => "FREQ=YEARLY",
         })?;
         if self.interval != NonZeroU32::MIN {
             write!(f, ";INTERVAL={}", self.interval)?;
         }
-        match self.pattern {
-            Pattern::Weekly(Some(days)) => {
+        match self.repetition {
+            Repetition::Weekly(Some(days)) => {
                 let mut comma = ";BYDAY=";
                 for day in days.days() {
-                    write!(f, "{comma}{}", letters(day))?;
+                    write!(f, "{comma}{}", weekday_letters(day))?;
                     comma = ",";
                 }
             }
-            Pattern::Monthly(Some(on)) => write!(f, ";BYDAY={}{}", on.nth, letters(on.weekday))?,
-            Pattern::Daily | Pattern::Weekly(None) | Pattern::Monthly(None) | Pattern::Yearly => {}
+            Repetition::Monthly(Some(on)) => {
+                write!(f, ";BYDAY={}{}", on.nth, weekday_letters(on.weekday))?
+            }
+            Repetition::Daily
+            | Repetition::Weekly(None)
+            | Repetition::Monthly(None)
+            | Repetition::Yearly => {}
         }
         match self.end {
-            End::Never => Ok(()),
-            End::Count(count) => write!(f, ";COUNT={count}"),
-            End::Until(until) => write_until(f, until),
+            RuleEnd::Never => Ok(()),
+            RuleEnd::Count(count) => write!(f, ";COUNT={count}"),
+            RuleEnd::Until(until) => write_until(f, until),
         }
     }
 }

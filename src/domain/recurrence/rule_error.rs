@@ -11,7 +11,7 @@ pub enum RuleError {
     UnknownKey(String),
     /// A key stands there twice.
     #[error("{} stands twice in rrule", .0.name())]
-    Repeated(Key),
+    Repeated(RuleKey),
     /// FREQ is missing or names no frequency that is handled.
     #[error("FREQ must be given as DAILY, WEEKLY, MONTHLY or YEARLY")]
     Freq,
@@ -45,7 +45,7 @@ pub enum RuleError {
 /// A key of rrule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the specification's five keys")]
-pub enum Key {
+pub enum RuleKey {
     Freq,
     Interval,
     Count,
@@ -53,16 +53,16 @@ pub enum Key {
     ByDay,
 }
 
-impl Key {
+impl RuleKey {
     /// The key as the specification writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Key::Freq => "FREQ",
-            Key::Interval => "INTERVAL",
-            Key::Count => "COUNT",
-            Key::Until => "UNTIL",
-            Key::ByDay => "BYDAY",
+            RuleKey::Freq => "FREQ",
+            RuleKey::Interval => "INTERVAL",
+            RuleKey::Count => "COUNT",
+            RuleKey::Until => "UNTIL",
+            RuleKey::ByDay => "BYDAY",
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::recurrence::days::{DAY_MAX, Plan};
+use crate::domain::recurrence::days::{DAY_MAX, DayPlan};
 use crate::domain::recurrence::exceptions::Exceptions;
-use crate::domain::recurrence::rule::{End, Rule};
+use crate::domain::recurrence::rule::{Rule, RuleEnd};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
 
@@ -13,7 +13,7 @@ use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_
 ///
 /// It holds no instants but UNTIL, and belongs to no zone: the same series in another zone keeps its wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredSeries", into = "StoredSeries")]
 pub struct Series {
     start: Civil,
     end: Civil,
@@ -49,7 +49,7 @@ pub enum SeriesError {
 
 /// What the store keeps of a [`Series`].
 #[derive(Clone, Serialize, Deserialize)]
-struct Stored {
+struct StoredSeries {
     start: Civil,
     end: Civil,
     rule: Option<Rule>,
@@ -77,7 +77,7 @@ impl Series {
         if zone.instant_of(start) >= zone.instant_of(end) {
             return Err(SeriesError::EndNotAfterStart);
         }
-        Self::checked(zone, Stored { start, end, rule, exceptions })
+        Self::checked(zone, StoredSeries { start, end, rule, exceptions })
     }
 
     /// An event as a store holds it. On clocks that it was not made for its first instance may lie in a gap, as others of
@@ -86,7 +86,7 @@ impl Series {
     /// # Errors
     ///
     /// [`SeriesError`].
-    pub fn stored(
+    pub fn from_stored(
         zone: Zone,
         start: Civil,
         end: Civil,
@@ -96,7 +96,7 @@ impl Series {
         if start >= end && zone.instant_of(start) >= zone.instant_of(end) {
             return Err(SeriesError::EndNotAfterStart);
         }
-        Self::checked(zone, Stored { start, end, rule, exceptions })
+        Self::checked(zone, StoredSeries { start, end, rule, exceptions })
     }
 
     /// The note on `day`, which starts and ends at its midnight, repeated by `rule`. See [`Series::new`]. Reference 12.7.
@@ -104,21 +104,26 @@ impl Series {
     /// # Errors
     ///
     /// [`SeriesError::UntilNotAfterStart`].
-    pub fn of_note(
+    pub fn new_note(
         zone: Zone,
         day: CivilDay,
         rule: Option<Rule>,
         exceptions: Exceptions,
     ) -> Result<Self, SeriesError> {
-        Self::checked(zone, Stored { start: day.midnight(), end: day.midnight(), rule, exceptions })
+        Self::checked(
+            zone,
+            StoredSeries { start: day.midnight(), end: day.midnight(), rule, exceptions },
+        )
     }
 
-    fn checked(zone: Zone, stored: Stored) -> Result<Self, SeriesError> {
+    fn checked(zone: Zone, stored: StoredSeries) -> Result<Self, SeriesError> {
         match stored.rule.map(|rule| rule.end()) {
-            Some(End::Until(until)) if until <= zone.instant_of(stored.start) => {
+            Some(RuleEnd::Until(until)) if until <= zone.instant_of(stored.start) => {
                 Err(SeriesError::UntilNotAfterStart)
             }
-            Some(End::Until(_) | End::Never | End::Count(_)) | None => Ok(Self::from(stored)),
+            Some(RuleEnd::Until(_) | RuleEnd::Never | RuleEnd::Count(_)) | None => {
+                Ok(Self::from(stored))
+            }
         }
     }
 
@@ -150,8 +155,8 @@ impl Series {
     #[must_use]
     pub fn repeat_until(&self) -> Option<Instant> {
         match self.rule?.end() {
-            End::Until(until) => Some(until),
-            End::Never | End::Count(_) => None,
+            RuleEnd::Until(until) => Some(until),
+            RuleEnd::Never | RuleEnd::Count(_) => None,
         }
     }
 
@@ -161,7 +166,7 @@ impl Series {
     /// # Errors
     ///
     /// A reason, where the event would leave the years 1970 to 9999, or end before it begins.
-    pub fn on_clocks_of(&self, zone: Zone, before: Zone) -> Result<Self, &'static str> {
+    pub fn in_zone(&self, zone: Zone, before: Zone) -> Result<Self, &'static str> {
         let start = zone.instant_of(self.start);
         let end = zone.instant_of(self.end);
         if start < INSTANT_MIN || end < INSTANT_MIN || start > INSTANT_MAX || end > INSTANT_MAX {
@@ -172,21 +177,21 @@ impl Series {
             return Err("would end before it begins");
         }
         let rule = self.rule.map(|rule| match rule.end() {
-            End::Until(until) => {
+            RuleEnd::Until(until) => {
                 let kept = zone.instant_of(before.civil_of(until));
-                rule.until(
+                rule.with_until(
                     kept.clamp(start.plus_seconds(1), INSTANT_MAX.max(start.plus_seconds(1))),
                 )
             }
-            End::Never | End::Count(_) => rule,
+            RuleEnd::Never | RuleEnd::Count(_) => rule,
         });
         Ok(Self { rule, ..self.clone() })
     }
 
     /// The same series until another instant. It had an UNTIL before.
     #[must_use]
-    pub fn until(&self, until: Instant) -> Self {
-        Self { rule: self.rule.map(|rule| rule.until(until)), ..self.clone() }
+    pub fn with_until(&self, until: Instant) -> Self {
+        Self { rule: self.rule.map(|rule| rule.with_until(until)), ..self.clone() }
     }
 
     /// Seconds from start to end on the wall clock. Negative only for an event that ends, by its clocks, inside a gap.
@@ -194,12 +199,12 @@ impl Series {
         self.end.seconds_since(self.start)
     }
 
-    pub(crate) fn plan(&self) -> Plan {
-        Plan::of(self.start.day(), self.rule.as_ref())
+    pub(crate) fn plan(&self) -> DayPlan {
+        DayPlan::new(self.start.day(), self.rule.as_ref())
     }
 
     /// Last day on which an occurrence may begin.
-    pub(crate) fn last_day(&self, zone: Zone, plan: &Plan) -> i64 {
+    pub(crate) fn last_day(&self, zone: Zone, plan: &DayPlan) -> i64 {
         match self.repeat_until() {
             None => self.last_day_counted,
             Some(until) => self.last_day_counted.min(self.last_day_until(zone, plan, until)),
@@ -208,14 +213,14 @@ impl Series {
 
     /// Last day on which an occurrence may begin by UNTIL, which is compared with start instants. These ascend with the
     /// days, since all starts show the same time of day and no clock changes by more than a day.
-    fn last_day_until(&self, zone: Zone, plan: &Plan, until: Instant) -> i64 {
+    fn last_day_until(&self, zone: Zone, plan: &DayPlan, until: Instant) -> i64 {
         let start_on = |day: i64| Civil(day * DAY + self.start.second_of_day());
         let mut day = i64::from(zone.civil_of(until).day().0) + 1;
         while zone.instant_of(start_on(day)) > until {
             day -= 1;
         }
-        if zone.instant_of(start_on(day)) == until && plan.first() < day && plan.includes(day) {
-            let before = plan.before(day);
+        if zone.instant_of(start_on(day)) == until && plan.first_day() < day && plan.includes(day) {
+            let before = plan.last_day_before(day);
             let end_before = start_on(before).plus_seconds(self.wall_length());
             if zone.instant_of(end_before) == until {
                 return before;
@@ -225,23 +230,23 @@ impl Series {
     }
 }
 
-impl From<Stored> for Series {
-    fn from(stored: Stored) -> Self {
-        let Stored { start, end, rule, exceptions } = stored;
+impl From<StoredSeries> for Series {
+    fn from(stored: StoredSeries) -> Self {
+        let StoredSeries { start, end, rule, exceptions } = stored;
         let length = end.seconds_since(start).max(0);
         let last_of_calendar =
             i64::from(CIVIL_MAX.plus_seconds(-length - start.second_of_day()).day().0);
         let last_counted = match rule.map(|rule| rule.end()) {
-            Some(End::Count(count)) => Plan::of(start.day(), rule.as_ref())
+            Some(RuleEnd::Count(count)) => DayPlan::new(start.day(), rule.as_ref())
                 .nth_after_first(i64::from(count.get()) - 1)
                 .unwrap_or(DAY_MAX),
-            Some(End::Never | End::Until(_)) | None => DAY_MAX,
+            Some(RuleEnd::Never | RuleEnd::Until(_)) | None => DAY_MAX,
         };
         Self { start, end, rule, exceptions, last_day_counted: last_counted.min(last_of_calendar) }
     }
 }
 
-impl From<Series> for Stored {
+impl From<Series> for StoredSeries {
     fn from(series: Series) -> Self {
         let Series { start, end, rule, exceptions, last_day_counted: _ } = series;
         Self { start, end, rule, exceptions }

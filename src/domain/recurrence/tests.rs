@@ -53,21 +53,21 @@ impl Model<'_> {
             - i32::try_from(first_month).expect("small");
         let weeks = (day.0 - day.weekday() as i32 - (first.0 - first.weekday() as i32)) / 7;
         let every = |periods: i32| i64::from(periods) % i64::from(rule.interval().get()) == 0;
-        match rule.pattern() {
-            Pattern::Daily => every(day.0 - first.0),
-            Pattern::Weekly(None) => every(weeks) && day.weekday() == first.weekday(),
-            Pattern::Weekly(Some(days)) => {
+        match rule.repetition() {
+            Repetition::Daily => every(day.0 - first.0),
+            Repetition::Weekly(None) => every(weeks) && day.weekday() == first.weekday(),
+            Repetition::Weekly(Some(days)) => {
                 every(weeks) && days.days().any(|named| named == day.weekday())
             }
-            Pattern::Monthly(None) => every(months) && of_month == first_of_month,
-            Pattern::Monthly(Some(on)) => {
+            Repetition::Monthly(None) => every(months) && of_month == first_of_month,
+            Repetition::Monthly(Some(on)) => {
                 let from_end = days_in_month(year, month) - of_month;
                 let nth = if on.nth() > 0 { (of_month - 1) / 7 } else { from_end / 7 } + 1;
                 every(months)
                     && on.weekday() == day.weekday()
                     && nth == u32::from(on.nth().unsigned_abs())
             }
-            Pattern::Yearly => {
+            Repetition::Yearly => {
                 every(year - first_year) && (month, of_month) == (first_month, first_of_month)
             }
         }
@@ -92,8 +92,8 @@ impl Model<'_> {
             let (start, end) = (self.instant_of(start_civil), self.instant_of(end_civil));
             counted += 1;
             match self.series.rule().map(Rule::end) {
-                Some(End::Count(count)) if counted > count.get() => break,
-                Some(End::Until(until))
+                Some(RuleEnd::Count(count)) if counted > count.get() => break,
+                Some(RuleEnd::Until(until))
                     if start > until || (start == until && end_before == Some(until)) =>
                 {
                     break;
@@ -122,9 +122,9 @@ impl Model<'_> {
         let all = self.occurrences(Civil(to.0 + 3 * DAY));
         let expected: Vec<_> =
             all.into_iter().filter(|o| o.start < to && from < o.end && o.start < o.end).collect();
-        let found: Vec<_> = self.series.occurrences_meeting(zone, from, to).collect();
+        let found: Vec<_> = self.series.occurrences_overlapping(zone, from, to).collect();
         assert_eq!(found, expected, "{:?} {} meeting {from:?} to {to:?}", self.series, self.tz);
-        let intervals: Vec<_> = self.series.intervals_meeting(zone, from, to).collect();
+        let intervals: Vec<_> = self.series.intervals_overlapping(zone, from, to).collect();
         assert_eq!(intervals, expected.iter().map(|o| (o.start, o.end)).collect::<Vec<_>>());
         // An occurrence in the window proves that one ends after the window began.
         if !expected.is_empty() {
@@ -163,17 +163,17 @@ fn weekday() -> impl Strategy<Value = Weekday> {
     (0_usize..7).prop_map(|place| WEEK[place])
 }
 
-fn pattern() -> impl Strategy<Value = Pattern> {
-    let weekdays = prop::collection::vec(weekday(), 1..6).prop_map(Weekdays::of);
+fn pattern() -> impl Strategy<Value = Repetition> {
+    let weekdays = prop::collection::vec(weekday(), 1..6).prop_map(Weekdays::from_days);
     let nth = (prop_oneof![-5_i8..=-1, 1_i8..=5], weekday())
         .prop_map(|(nth, day)| NthWeekday::new(nth, day));
     prop_oneof![
-        Just(Pattern::Daily),
-        Just(Pattern::Weekly(None)),
-        weekdays.prop_map(Pattern::Weekly),
-        Just(Pattern::Monthly(None)),
-        nth.prop_map(Pattern::Monthly),
-        Just(Pattern::Yearly),
+        Just(Repetition::Daily),
+        Just(Repetition::Weekly(None)),
+        weekdays.prop_map(Repetition::Weekly),
+        Just(Repetition::Monthly(None)),
+        nth.prop_map(Repetition::Monthly),
+        Just(Repetition::Yearly),
     ]
 }
 
@@ -230,24 +230,24 @@ prop_compose! {
         let tz: Tz = tz.parse().expect("a zone");
         let zone = zone(tz);
         let rule = rule.map(|(pattern, interval)| (pattern, NonZeroU32::new(interval).expect("positive")));
-        let made = |end: End, exceptions: Exceptions| {
+        let made = |end: RuleEnd, exceptions: Exceptions| {
             let rule = rule.map(|(pattern, interval)| Rule::new(pattern, interval, end).expect("a rule"));
             Series::new(zone, start, start.plus_seconds(length), rule, exceptions)
         };
-        let Ok(endless) = made(End::Never, Exceptions::default()) else {
+        let Ok(endless) = made(RuleEnd::Never, Exceptions::default()) else {
             // A clock change swallowed the event: any other will do.
-            return (tz, Series::of_note(zone, start.day(), None, Exceptions::default()).expect("a note"));
+            return (tz, Series::new_note(zone, start.day(), None, Exceptions::default()).expect("a note"));
         };
         let known: Vec<_> = endless.occurrences(zone, start, start.plus_seconds(3_000 * DAY)).take(60).collect();
         let of = |nth: usize| known[nth % known.len()];
         let end = match end {
-            EndOf::Never => End::Never,
-            EndOf::Count(count) => End::Count(NonZeroU32::new(count).expect("positive")),
-            EndOf::AtStart(nth, off) => End::Until(of(nth).start.plus_seconds(off)),
-            EndOf::AtEnd(nth, off) => End::Until(of(nth).end.plus_seconds(off)),
+            EndOf::Never => RuleEnd::Never,
+            EndOf::Count(count) => RuleEnd::Count(NonZeroU32::new(count).expect("positive")),
+            EndOf::AtStart(nth, off) => RuleEnd::Until(of(nth).start.plus_seconds(off)),
+            EndOf::AtEnd(nth, off) => RuleEnd::Until(of(nth).end.plus_seconds(off)),
         };
         let days: Vec<_> = excepted.into_iter().map(|nth| of(nth).start_civil.day()).collect();
-        let exceptions = Exceptions::on(days).expect("few");
+        let exceptions = Exceptions::from_days(days).expect("few");
         (tz, made(end, exceptions).unwrap_or(endless))
     }
 }
@@ -290,7 +290,7 @@ proptest! {
     #[test]
     fn a_series_that_ends_has_no_occurrence_after_its_last((tz, series) in any_series()) {
         let zone = zone(tz);
-        let ended = matches!(series.rule().map(Rule::end), None | Some(End::Until(_)));
+        let ended = matches!(series.rule().map(Rule::end), None | Some(RuleEnd::Until(_)));
         if ended {
             let last = series.occurrences(zone, CIVIL_MIN, CIVIL_MAX).filter(|o| o.start < o.end).map(|o| o.end).max();
             if let Some(last) = last {
@@ -323,13 +323,13 @@ proptest! {
         count in prop::option::of(2_u32..40),
     ) {
         let interval = NonZeroU32::from(std::num::NonZeroU16::new(interval).expect("positive"));
-        let end = count.map_or(End::Never, |count| End::Count(NonZeroU32::new(count).expect("positive")));
+        let end = count.map_or(RuleEnd::Never, |count| RuleEnd::Count(NonZeroU32::new(count).expect("positive")));
         let rule = Rule::new(pattern, interval, end).expect("a rule");
         let utc = zone(Tz::UTC);
         let series = Series::new(utc, start, start.plus_seconds(HOUR), Some(rule), Exceptions::default()).expect("a series");
         // The crate refuses the fifth weekday from the end, and gives no occurrence on a DTSTART that the rule does not
         // fall on.
-        let refused = matches!(pattern, Pattern::Monthly(Some(on)) if on.nth() == -5);
+        let refused = matches!(pattern, Repetition::Monthly(Some(on)) if on.nth() == -5);
         if refused || !(Model { series: &series, tz: Tz::UTC }).falls_on(&rule, start.day()) {
             return Ok(());
         }
@@ -410,7 +410,7 @@ fn an_occurrence_swallowed_by_a_gap_meets_nothing() {
     let all: Vec<_> = series.occurrences(zone(paris), CIVIL_MIN, CIVIL_MAX).collect();
     assert_eq!(all.len(), 3);
     assert!(all[1].end < all[1].start);
-    assert_eq!(series.occurrences_meeting(zone(paris), Instant(0), INSTANT_MAX).count(), 2);
+    assert_eq!(series.occurrences_overlapping(zone(paris), Instant(0), INSTANT_MAX).count(), 2);
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn a_note_has_occurrences_but_no_length() {
     let paris = zone(Tz::Europe__Paris);
     let day = at("2025-06-01 00:00").day();
     let rule = "FREQ=MONTHLY;UNTIL=20250901T000000Z".parse().expect("a rule");
-    let note = Series::of_note(paris, day, Some(rule), Exceptions::default()).expect("a note");
+    let note = Series::new_note(paris, day, Some(rule), Exceptions::default()).expect("a note");
     let all: Vec<_> = note.occurrences(paris, CIVIL_MIN, CIVIL_MAX).collect();
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|occurrence| occurrence.start == occurrence.end));

@@ -22,7 +22,7 @@ impl Interval {
 
     /// Whether some moment lies in both. Touching is not meeting.
     #[must_use]
-    pub fn meets(self, other: Self) -> bool {
+    pub fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
     }
 
@@ -40,7 +40,7 @@ pub struct IntervalSet(Vec<Interval>);
 impl IntervalSet {
     /// The moments that lie in any of the intervals, given in any order.
     #[must_use]
-    pub fn union_of(mut intervals: Vec<Interval>) -> Self {
+    pub fn from_intervals(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| !i.is_empty());
         if !intervals.is_sorted() {
             intervals.sort_unstable();
@@ -79,19 +79,19 @@ impl IntervalSet {
 
     /// Whether some moment of `interval` lies in it.
     #[must_use]
-    pub fn meets(&self, interval: Interval) -> bool {
+    pub fn overlaps(&self, interval: Interval) -> bool {
         let at = self.0.partition_point(|i| i.end <= interval.start);
-        self.0.get(at).is_some_and(|i| i.meets(interval))
+        self.0.get(at).is_some_and(|i| i.overlaps(interval))
     }
 
     /// The moments of this set that are not in `other`.
     #[must_use]
-    pub fn minus(&self, other: &Self) -> Self {
+    pub fn difference(&self, other: &Self) -> Self {
         if other.is_empty() {
             return self.clone();
         }
         let mut left = Vec::with_capacity(self.0.len());
-        gaps(&self.0, &other.0, |gap| left.push(gap));
+        find_gaps(&self.0, &other.0, |gap| left.push(gap));
         Self(left)
     }
 
@@ -145,14 +145,14 @@ pub(crate) struct Gaps<'a, F> {
 
 impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
     /// The gaps of `open`, ascending and disjoint; `None` where nothing is open.
-    pub(crate) fn of(open: &'a [Interval], found: F) -> Option<Self> {
+    pub(crate) fn new(open: &'a [Interval], found: F) -> Option<Self> {
         let mut open = open.iter();
         Some(Self { rest: *open.next()?, open, found })
     }
 
     /// Walks past a time that is taken. Their starts ascend; they may overlap. `None` once no open time is left.
     #[inline]
-    pub(crate) fn take(&mut self, busy: Interval) -> Option<()> {
+    pub(crate) fn skip_taken(&mut self, busy: Interval) -> Option<()> {
         while self.rest.end <= busy.start {
             (self.found)(self.rest);
             self.rest = *self.open.next()?;
@@ -176,9 +176,9 @@ impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
 
 /// Calls `found` with each stretch of `open` that no interval of `taken` meets, ascending. `open` is ascending and
 /// disjoint; `taken` ascends by start and may overlap itself.
-fn gaps(open: &[Interval], taken: &[Interval], found: impl FnMut(Interval)) {
-    let Some(mut gaps) = Gaps::of(open, found) else { return };
-    if taken.iter().try_for_each(|busy| gaps.take(*busy)).is_some() {
+fn find_gaps(open: &[Interval], taken: &[Interval], found: impl FnMut(Interval)) {
+    let Some(mut gaps) = Gaps::new(open, found) else { return };
+    if taken.iter().try_for_each(|busy| gaps.skip_taken(*busy)).is_some() {
         gaps.finish();
     }
 }
@@ -220,17 +220,17 @@ mod tests {
         #[test]
         fn sets_agree_with_a_bit_array(a in some_intervals(), b in some_intervals(), probe in (0..64_i64, 0..20_i64)) {
             let (x, y) = (bits(&a), bits(&b));
-            let (a, b) = (IntervalSet::union_of(a), IntervalSet::union_of(b));
+            let (a, b) = (IntervalSet::from_intervals(a), IntervalSet::from_intervals(b));
             assert_canonical(&a);
             prop_assert_eq!(bits(a.as_slice()), x);
-            prop_assert_eq!(bits(a.minus(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
+            prop_assert_eq!(bits(a.difference(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
             let both = a.intersection(&b);
             assert_canonical(&both);
             prop_assert_eq!(bits(both.as_slice()), std::array::from_fn(|i| x[i] && y[i]));
             let asked = interval(probe.0, (probe.0 + probe.1).min(64));
             let mut moments = asked.start.0..asked.end.0;
             prop_assert_eq!(a.covers(asked), moments.clone().all(|m| x[usize::try_from(m).expect("small")]));
-            prop_assert_eq!(a.meets(asked), moments.any(|m| x[usize::try_from(m).expect("small")]));
+            prop_assert_eq!(a.overlaps(asked), moments.any(|m| x[usize::try_from(m).expect("small")]));
         }
 
         #[test]
@@ -239,7 +239,7 @@ mod tests {
             taken.sort_by_key(|i| i.start);
             let (x, y) = (bits(&open), bits(&taken));
             let mut left = Vec::new();
-            gaps(IntervalSet::union_of(open).as_slice(), &taken, |gap| left.push(gap));
+            find_gaps(IntervalSet::from_intervals(open).as_slice(), &taken, |gap| left.push(gap));
             prop_assert!(left.iter().all(|gap| !gap.is_empty()));
             prop_assert!(left.is_sorted());
             prop_assert_eq!(bits(&left), std::array::from_fn(|i| x[i] && !y[i]));
@@ -247,7 +247,7 @@ mod tests {
 
         #[test]
         fn starts_that_fit_are_those_whose_every_moment_lies_inside(a in some_intervals(), length in 1..10_usize) {
-            let set = IntervalSet::union_of(a);
+            let set = IntervalSet::from_intervals(a);
             let x = bits(set.as_slice());
             let fits = |s: usize| s + length <= SPAN && (s..s + length).all(|m| x[m]);
             let starts = set.starts_that_fit(i64::try_from(length).expect("small"));
@@ -256,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn touching_is_not_meeting() {
-        assert!(!interval(0, 5).meets(interval(5, 9)));
-        assert!(interval(0, 6).meets(interval(5, 9)));
-        assert!(!interval(0, 5).meets(interval(3, 3)));
+    fn touching_is_not_overlapping() {
+        assert!(!interval(0, 5).overlaps(interval(5, 9)));
+        assert!(interval(0, 6).overlaps(interval(5, 9)));
+        assert!(!interval(0, 5).overlaps(interval(3, 3)));
     }
 }

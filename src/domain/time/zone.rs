@@ -16,7 +16,7 @@ use crate::domain::time::{Civil, DAY, Instant};
 
 /// A time zone: the rule by which a shop's clocks follow UTC. Copies are free, and equal when their IANA names are.
 #[derive(Clone, Copy)]
-pub struct Zone(&'static Table);
+pub struct Zone(&'static OffsetTable);
 
 /// Converts many civil times of one zone, fastest when they ascend: while they stay between two clock changes, a
 /// conversion is one comparison and one subtraction. Gives exactly what [`Zone::instant_of`] gives, in any order.
@@ -35,11 +35,11 @@ impl Zone {
     #[must_use]
     pub fn from_iana(name: &str) -> Option<Self> {
         // A memo of constants of the zone database: the first use of a zone takes half a millisecond.
-        static TABLES: [OnceLock<Table>; TZ_VARIANTS.len()] =
+        static TABLES: [OnceLock<OffsetTable>; TZ_VARIANTS.len()] =
             [const { OnceLock::new() }; TZ_VARIANTS.len()];
         let tz: Tz = name.parse().ok()?;
         let place = TABLES.get(tz as usize).expect("one place for each zone of the database");
-        Some(Self(place.get_or_init(|| Table::probed(tz))))
+        Some(Self(place.get_or_init(|| OffsetTable::probe_database(tz))))
     }
 
     /// The zone's name in the IANA database.
@@ -64,7 +64,7 @@ impl Zone {
     #[must_use]
     #[inline]
     pub fn instant_of(self, civil: Civil) -> Instant {
-        let (span, _) = self.0.around_civil(civil.0);
+        let (span, _) = self.0.span_for_civil(civil.0);
         Instant(civil.0.saturating_sub(span.offset_seconds))
     }
 
@@ -72,15 +72,15 @@ impl Zone {
     #[must_use]
     #[inline]
     pub fn civil_of(self, instant: Instant) -> Civil {
-        Civil(instant.0.saturating_add(self.0.at_instant(instant.0).offset_seconds))
+        Civil(instant.0.saturating_add(self.0.span_at_instant(instant.0).offset_seconds))
     }
 
     /// Whether the civil time shown at `instant` names that very instant: false exactly on the second pass of a repeated
     /// hour, whose times name the first pass. Reference 4.5.
     #[must_use]
     #[inline]
-    pub fn names_itself(self, instant: Instant) -> bool {
-        let span = self.0.at_instant(instant.0);
+    pub fn is_first_pass(self, instant: Instant) -> bool {
+        let span = self.0.span_at_instant(instant.0);
         instant.0.saturating_add(span.offset_seconds) >= span.civil_from
     }
 
@@ -98,14 +98,14 @@ impl Zone {
                 start: Instant(pair[1].instant_from),
                 end: Instant(pair[1].civil_from - pair[1].offset_seconds),
             })
-            .filter(move |pass| pass.meets(window))
+            .filter(move |pass| pass.overlaps(window))
     }
 
     /// Seconds that the zone's clocks are ahead of UTC at `instant`; negative west of Greenwich.
     #[must_use]
     #[inline]
     pub fn offset_at(self, instant: Instant) -> i64 {
-        self.0.at_instant(instant.0).offset_seconds
+        self.0.span_at_instant(instant.0).offset_seconds
     }
 
     /// A converter for ascending civil times.
@@ -160,7 +160,7 @@ impl Offsets {
     }
 
     fn seek(&mut self, civil: Civil) {
-        let (span, holds_until) = self.zone.0.around_civil(civil.0);
+        let (span, holds_until) = self.zone.0.span_for_civil(civil.0);
         (self.holds_from, self.holds_until, self.offset_seconds) =
             (span.civil_from, holds_until, span.offset_seconds);
     }
@@ -195,7 +195,7 @@ const BUCKETS: usize = ((PROBED_UNTIL - PROBED_FROM) >> BUCKET_BITS) as usize + 
 
 /// A stretch of time in which the offset stays the same.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct OffsetSpan {
     /// First instant of the span.
     instant_from: i64,
     /// First civil time that this span's offset converts. At a gap, its far end: the times skipped belong to the span
@@ -205,18 +205,18 @@ struct Span {
 }
 
 /// All spans of one zone, with an index to begin the search at the right place.
-struct Table {
+struct OffsetTable {
     tz: Tz,
     /// Ascending in both times. The first begins at `i64::MIN`; a sentinel at `i64::MAX` ends the list.
-    spans: Box<[Span]>,
+    spans: Box<[OffsetSpan]>,
     /// For each bucket, the span that its first second lies in, by instant and by civil time.
     by_instant: Box<[u16]>,
     by_civil: Box<[u16]>,
     disorder_seconds: i64,
 }
 
-impl Table {
-    fn probed(tz: Tz) -> Self {
+impl OffsetTable {
+    fn probe_database(tz: Tz) -> Self {
         let offset_at = |instant: i64| {
             let utc = DateTime::from_timestamp(instant, 0)
                 .expect("probes lie within chrono's years")
@@ -224,8 +224,11 @@ impl Table {
             i64::from(tz.offset_from_utc_datetime(&utc).fix().local_minus_utc())
         };
         let mut offset = offset_at(PROBED_FROM);
-        let mut spans =
-            vec![Span { instant_from: i64::MIN, civil_from: i64::MIN, offset_seconds: offset }];
+        let mut spans = vec![OffsetSpan {
+            instant_from: i64::MIN,
+            civil_from: i64::MIN,
+            offset_seconds: offset,
+        }];
         let mut disorder_seconds = 0;
         let mut probe = PROBED_FROM;
         while probe < PROBED_UNTIL {
@@ -239,7 +242,7 @@ impl Table {
                 let middle = before + (after - before) / 2;
                 if offset_at(middle) == offset { before = middle } else { after = middle }
             }
-            spans.push(Span {
+            spans.push(OffsetSpan {
                 instant_from: after,
                 civil_from: after + offset.max(next),
                 offset_seconds: next,
@@ -247,16 +250,20 @@ impl Table {
             disorder_seconds = disorder_seconds.max(2 * (next - offset).abs());
             offset = next;
         }
-        spans.push(Span { instant_from: i64::MAX, civil_from: i64::MAX, offset_seconds: offset });
-        let by_instant = index(&spans, |span| span.instant_from);
-        let by_civil = index(&spans, |span| span.civil_from);
+        spans.push(OffsetSpan {
+            instant_from: i64::MAX,
+            civil_from: i64::MAX,
+            offset_seconds: offset,
+        });
+        let by_instant = build_index(&spans, |span| span.instant_from);
+        let by_civil = build_index(&spans, |span| span.civil_from);
         Self { tz, spans: spans.into(), by_instant, by_civil, disorder_seconds }
     }
 
     /// The span in which `instant` lies.
     #[inline]
-    fn at_instant(&self, instant: i64) -> &Span {
-        let mut place = usize::from(self.by_instant[bucket(instant)]);
+    fn span_at_instant(&self, instant: i64) -> &OffsetSpan {
+        let mut place = usize::from(self.by_instant[bucket_of(instant)]);
         while self.spans[place + 1].instant_from <= instant.min(i64::MAX - 1) {
             place += 1;
         }
@@ -265,8 +272,8 @@ impl Table {
 
     /// The span whose offset converts `civil`, and the civil time from which the next one's does.
     #[inline]
-    fn around_civil(&self, civil: i64) -> (&Span, i64) {
-        let mut place = usize::from(self.by_civil[bucket(civil)]);
+    fn span_for_civil(&self, civil: i64) -> (&OffsetSpan, i64) {
+        let mut place = usize::from(self.by_civil[bucket_of(civil)]);
         while self.spans[place + 1].civil_from <= civil.min(i64::MAX - 1) {
             place += 1;
         }
@@ -275,7 +282,7 @@ impl Table {
 }
 
 /// For each bucket, the last span that begins at or before the bucket's first second.
-fn index(spans: &[Span], from: impl Fn(&Span) -> i64) -> Box<[u16]> {
+fn build_index(spans: &[OffsetSpan], from: impl Fn(&OffsetSpan) -> i64) -> Box<[u16]> {
     (0..BUCKETS)
         .map(|bucket| {
             let first_second =
@@ -293,7 +300,7 @@ fn index(spans: &[Span], from: impl Fn(&Span) -> i64) -> Box<[u16]> {
     clippy::cast_sign_loss,
     reason = "clamped to the number of buckets first"
 )]
-fn bucket(seconds: i64) -> usize {
+fn bucket_of(seconds: i64) -> usize {
     (seconds.saturating_sub(PROBED_FROM) >> BUCKET_BITS).clamp(0, BUCKETS as i64 - 1) as usize
 }
 
@@ -333,7 +340,7 @@ mod tests {
         assert_eq!(zone.offset_at(Instant(instant)), offset, "{tz} at {instant}");
         assert_eq!(zone.civil_of(Instant(instant)), Civil(instant + offset));
         let named = instant_by_chrono(tz, instant + offset);
-        assert_eq!(zone.names_itself(Instant(instant)), named == instant, "{tz} at {instant}");
+        assert_eq!(zone.is_first_pass(Instant(instant)), named == instant, "{tz} at {instant}");
         assert_eq!(
             zone.instant_of(Civil(instant)),
             Instant(instant_by_chrono(tz, instant)),
@@ -347,7 +354,10 @@ mod tests {
         let pass = Interval { start: Instant(1_792_890_000), end: Instant(1_792_893_600) };
         for start in [pass.start.0 - 60, pass.start.0, pass.start.0 + 60] {
             let window = Interval { start: Instant(start), end: Instant(start + 300) };
-            assert_eq!(paris.second_passes(window).find(|found| found.meets(window)), Some(pass));
+            assert_eq!(
+                paris.second_passes(window).find(|found| found.overlaps(window)),
+                Some(pass)
+            );
         }
     }
 
@@ -409,8 +419,8 @@ mod tests {
         let back = lord_howe
             .instant_of(Civil::from_ymd_hms(2025, 4, 6, 1, 59, 59).expect("a time"))
             .plus_seconds(1);
-        for (seconds, names_itself) in [(-1, true), (0, false), (1_799, false), (1_800, true)] {
-            assert_eq!(lord_howe.names_itself(back.plus_seconds(seconds)), names_itself);
+        for (seconds, is_first_pass) in [(-1, true), (0, false), (1_799, false), (1_800, true)] {
+            assert_eq!(lord_howe.is_first_pass(back.plus_seconds(seconds)), is_first_pass);
         }
     }
 
@@ -422,7 +432,7 @@ mod tests {
                     name.zone().instant_of(Civil(extreme)),
                     name.zone().civil_of(Instant(extreme)),
                 );
-                let _ = name.zone().names_itself(Instant(extreme));
+                let _ = name.zone().is_first_pass(Instant(extreme));
             }
         }
     }
