@@ -408,7 +408,10 @@ impl<'a> Reader<'a> {
             return None;
         }
         let zone = self.scope.zone;
-        fields.to_rule(zone).map_err(|error| self.fault(legacy_field(error), error.to_string())).ok()
+        fields
+            .to_rule(zone)
+            .map_err(|error| self.fault(legacy_field(error), error.to_string()))
+            .ok()
     }
 
     /// For which interventions an availability may be used.
