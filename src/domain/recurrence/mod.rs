@@ -1,8 +1,8 @@
-//! Events that repeat: which days, and at which instants. Reference 12.7, 5.
+//! Recurrence: the occurrences of events that repeat. Reference 5.
 //!
-//! A [`Series`] is an event with its rule and its exceptions. Its occurrences are found on the wall clock and then turned
-//! into instants, so that a shop that opens at nine does so all year. Nothing is stored of them: those of any window are
-//! computed from the window, at the cost of what it holds.
+//! A [`Series`] is an event with its rule and its exceptions. Its occurrences are computed on the
+//! wall clock and then converted to instants: a shop that opens at nine does so all year. No
+//! occurrence is stored. The work for a window depends on the number of occurrences in it.
 
 mod days;
 mod exceptions;

@@ -1,33 +1,33 @@
 //! Errors in the text of `rrule`. Reference 5.2.
 
-/// What is wrong with an rrule. Each message names the key at fault and says what would be right.
+/// Error in an rrule. Each message names the key and says what is right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// A part between semicolons is not `KEY=value`.
+    /// A part between semicolons is not `KEY=value`. Holds its first characters.
     #[error("rrule must be KEY=value pairs joined by ';', not {0:?}")]
     NotAPair(String),
-    /// A key that does not exist or is not handled, its first characters.
+    /// A key is unknown. Holds its first characters.
     #[error("rrule has the unknown key {0:?}; FREQ, INTERVAL, COUNT, UNTIL and BYDAY are known")]
     UnknownKey(String),
-    /// A key stands there twice.
-    #[error("{} stands twice in rrule", .0.name())]
+    /// A key is given twice.
+    #[error("{} is given twice in rrule: give it once", .0.name())]
     Repeated(RuleKey),
-    /// FREQ is missing or names no frequency that is handled.
+    /// FREQ is missing or unknown.
     #[error("FREQ must be given as DAILY, WEEKLY, MONTHLY or YEARLY")]
     Freq,
-    /// INTERVAL is not a whole number in bounds.
+    /// INTERVAL is not a whole number within its limits.
     #[error("INTERVAL must be a whole number from 1 to 4294967295")]
     Interval,
-    /// COUNT is not a whole number in bounds.
+    /// COUNT is not a whole number within its limits.
     #[error("COUNT must be a whole number from 2 to 4294967295; the event itself counts as one")]
     Count,
-    /// UNTIL is not a UTC time from 1970 to 9999.
+    /// UNTIL is not a UTC time of the years 1970 to 9999.
     #[error("UNTIL must be YYYYmmddTHHMMSSZ in UTC, from 1970 to 9999")]
     Until,
-    /// Both ends are given.
-    #[error("COUNT and UNTIL exclude each other")]
+    /// COUNT and UNTIL are both given.
+    #[error("COUNT and UNTIL exclude each other: give one of them")]
     CountWithUntil,
-    /// BYDAY stands beside DAILY or YEARLY.
+    /// BYDAY is given with DAILY or YEARLY.
     #[error("BYDAY is only for FREQ=WEEKLY and FREQ=MONTHLY")]
     ByDayFreq,
     /// BYDAY of a weekly rule is not a list of weekdays.
@@ -42,9 +42,9 @@ pub enum RuleError {
     ByDayMonthly,
 }
 
-/// A key of rrule.
+/// Key of an rrule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the specification's five keys")]
+#[expect(missing_docs, reason = "the five keys of the reference")]
 pub enum RuleKey {
     Freq,
     Interval,
@@ -54,7 +54,15 @@ pub enum RuleKey {
 }
 
 impl RuleKey {
-    /// The key as the specification writes it.
+    /// All keys, in the order in which their values are checked.
+    const ALL: [Self; 5] = [Self::Freq, Self::Interval, Self::Count, Self::Until, Self::ByDay];
+
+    /// Finds a key by its name in any letter case.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| name.eq_ignore_ascii_case(key.name()))
+    }
+
+    /// Returns the key's name, in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

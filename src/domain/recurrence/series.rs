@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::recurrence::days::{DAY_MAX, DayPlan};
+use crate::domain::recurrence::days::DayPlan;
 use crate::domain::recurrence::exceptions::Exceptions;
 use crate::domain::recurrence::rule::{Rule, RuleEnd};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
 
-/// An event that takes place once or repeatedly: the wall-clock start and end of its first instance, its rule, and the
-/// days on which it does not take place.
+/// An event that takes place once or repeatedly: first start and end, rule and exceptions.
 ///
-/// It holds no instants but UNTIL, and belongs to no zone: the same series in another zone keeps its wall clock.
+/// Start and end are wall-clock times and belong to no zone: the same series in another zone keeps
+/// its wall clock. UNTIL is the only instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredSeries", into = "StoredSeries")]
 pub struct Series {
@@ -19,27 +19,28 @@ pub struct Series {
     end: Civil,
     rule: Option<Rule>,
     exceptions: Exceptions,
-    /// Last day on which an occurrence may begin by the rule's count and the end of the calendar, UNTIL aside. Derived.
+    /// Last day on which an occurrence may begin by COUNT and by the end of the calendar. Derived
+    /// from the other fields, not stored. UNTIL depends on the zone and is not part of it.
     last_day_counted: i64,
 }
 
-/// One taking place of a series.
+/// One occurrence of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// What the wall clock shows at its start, or would show but for a gap.
+    /// Wall-clock start. Inside a gap, the clock does not show it.
     pub start_civil: Civil,
-    /// What the wall clock shows at its end: as much later as the first instance's end is.
+    /// Wall-clock end: as much later than the start as the event's own end.
     pub end_civil: Civil,
-    /// Its first moment.
+    /// First moment.
     pub start: Instant,
-    /// The moment it is over. Not after `start` when a clock change swallowed the occurrence, or for a note.
+    /// First moment after it. Not after `start` for a note or for an occurrence inside a gap.
     pub end: Instant,
 }
 
-/// Why an event cannot be.
+/// Error in the start, end or UNTIL of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
-    /// Start and end are compared as instants.
+    /// The end is not after the start. Both are compared as instants.
     #[error("end must be after start")]
     EndNotAfterStart,
     /// The rule's UNTIL is not after the start of the event.
@@ -47,7 +48,7 @@ pub enum SeriesError {
     UntilNotAfterStart,
 }
 
-/// What the store keeps of a [`Series`].
+/// Stored form of a [`Series`].
 #[derive(Clone, Serialize, Deserialize)]
 struct StoredSeries {
     start: Civil,
@@ -57,16 +58,20 @@ struct StoredSeries {
 }
 
 impl Series {
-    /// The event from `start` to `end` on the zone's clocks, repeated by `rule`.
+    /// Creates the event from `start` to `end`, repeated by `rule`. Reference 5.1.
     ///
-    /// The event itself is always the first occurrence and counts, whether or not the rule falls on its day. Exceptions
-    /// remove occurrences that start on that day, the event itself included, and what they remove still counts. An
-    /// occurrence that starts exactly at UNTIL belongs to the series, unless the one before it, excepted or not, ends
-    /// there. Occurrences that would not be over by the end of 9999 do not exist. Reference 5.
+    /// - The event itself is always the first occurrence and counts for COUNT, whether or not the
+    ///   rule falls on its day.
+    /// - Exceptions remove the occurrences that start on their days, including the event itself. A
+    ///   removed occurrence still counts for COUNT.
+    /// - An occurrence that starts exactly at UNTIL belongs to the series, unless the occurrence
+    ///   before it, removed or not, ends at that instant.
+    /// - Occurrences that would end after the year 9999 do not exist.
     ///
     /// # Errors
     ///
-    /// [`SeriesError`], by start and end first. Both are compared as instants, since clocks may jump between them.
+    /// [`SeriesError`]; start and end are checked first. They are compared as instants, because the
+    /// clocks may change between them.
     pub fn new(
         zone: Zone,
         start: Civil,
@@ -77,11 +82,13 @@ impl Series {
         if zone.instant_of(start) >= zone.instant_of(end) {
             return Err(SeriesError::EndNotAfterStart);
         }
-        Self::checked(zone, StoredSeries { start, end, rule, exceptions })
+        Self::with_checked_until(zone, StoredSeries { start, end, rule, exceptions })
     }
 
-    /// An event as a store holds it. On clocks that it was not made for its first instance may lie in a gap, as others of
-    /// a series may; then start and end are told apart by what the wall shows. See [`Series::new`].
+    /// Creates the event from stored fields. See [`Series::new`].
+    ///
+    /// A change of the group's zone may have moved the first instance into a gap. Such an event is
+    /// accepted if its end is after its start on the wall clock.
     ///
     /// # Errors
     ///
@@ -96,10 +103,11 @@ impl Series {
         if start >= end && zone.instant_of(start) >= zone.instant_of(end) {
             return Err(SeriesError::EndNotAfterStart);
         }
-        Self::checked(zone, StoredSeries { start, end, rule, exceptions })
+        Self::with_checked_until(zone, StoredSeries { start, end, rule, exceptions })
     }
 
-    /// The note on `day`, which starts and ends at its midnight, repeated by `rule`. See [`Series::new`]. Reference 12.7.
+    /// Creates the note on `day`, repeated by `rule`. A note starts and ends at the midnight of its
+    /// day. See [`Series::new`]. Reference 12.7.
     ///
     /// # Errors
     ///
@@ -110,48 +118,48 @@ impl Series {
         rule: Option<Rule>,
         exceptions: Exceptions,
     ) -> Result<Self, SeriesError> {
-        Self::checked(
+        Self::with_checked_until(
             zone,
             StoredSeries { start: day.midnight(), end: day.midnight(), rule, exceptions },
         )
     }
 
-    fn checked(zone: Zone, stored: StoredSeries) -> Result<Self, SeriesError> {
-        match stored.rule.map(|rule| rule.end()) {
-            Some(RuleEnd::Until(until)) if until <= zone.instant_of(stored.start) => {
-                Err(SeriesError::UntilNotAfterStart)
-            }
-            Some(RuleEnd::Until(_) | RuleEnd::Never | RuleEnd::Count(_)) | None => {
-                Ok(Self::from(stored))
-            }
+    fn with_checked_until(zone: Zone, stored: StoredSeries) -> Result<Self, SeriesError> {
+        if let Some(rule) = stored.rule
+            && let RuleEnd::Until(until) = rule.end()
+            && until <= zone.instant_of(stored.start)
+        {
+            return Err(SeriesError::UntilNotAfterStart);
         }
+        Ok(Self::from(stored))
     }
 
-    /// Wall-clock start of the first instance.
+    /// Returns the wall-clock start of the first instance.
     #[must_use]
     pub const fn start(&self) -> Civil {
         self.start
     }
 
-    /// Wall-clock end of the first instance.
+    /// Returns the wall-clock end of the first instance.
     #[must_use]
     pub const fn end(&self) -> Civil {
         self.end
     }
 
-    /// How it repeats; `None` when it does not.
+    /// Returns its rule; `None` if it does not repeat.
     #[must_use]
     pub const fn rule(&self) -> Option<&Rule> {
         self.rule.as_ref()
     }
 
-    /// The days on which it does not take place.
+    /// Returns the days on which it does not take place.
     #[must_use]
     pub const fn exceptions(&self) -> &Exceptions {
         &self.exceptions
     }
 
-    /// The instant of the rule's UNTIL, where it has one: `repeat_until`, once shown on the group's clocks. Reference 12.7.
+    /// Returns the instant of the rule's UNTIL, if it has one. In the group's local time it is the
+    /// field `repeat_until`. Reference 5.2.
     #[must_use]
     pub fn repeat_until(&self) -> Option<Instant> {
         match self.rule?.end() {
@@ -160,12 +168,14 @@ impl Series {
         }
     }
 
-    /// The same series on the clocks of another zone: its wall clock stays, that of UNTIL too. Where the first instance
-    /// would come to begin after UNTIL, it alone is left.
+    /// Returns the same series in another zone. `before` is its zone until now. Reference 6.9.
+    ///
+    /// Its wall-clock times stay, including that of UNTIL. If the first instance would begin after
+    /// UNTIL, only the first instance remains.
     ///
     /// # Errors
     ///
-    /// A reason, where the event would leave the years 1970 to 9999, or end before it begins.
+    /// A reason, if the event would leave the years 1970 to 9999 or end before it begins.
     pub fn in_zone(&self, zone: Zone, before: Zone) -> Result<Self, &'static str> {
         let start = zone.instant_of(self.start);
         let end = zone.instant_of(self.end);
@@ -176,34 +186,36 @@ impl Series {
         if self.start > self.end && start >= end {
             return Err("would end before it begins");
         }
-        let rule = self.rule.map(|rule| match rule.end() {
-            RuleEnd::Until(until) => {
-                let kept = zone.instant_of(before.civil_of(until));
-                rule.with_until(
-                    kept.clamp(start.plus_seconds(1), INSTANT_MAX.max(start.plus_seconds(1))),
-                )
-            }
-            RuleEnd::Never | RuleEnd::Count(_) => rule,
-        });
-        Ok(Self { rule, ..self.clone() })
+        let Some(until) = self.repeat_until() else { return Ok(self.clone()) };
+        // UNTIL stays after the start, so that the first instance remains.
+        let first_until = start.plus_seconds(1);
+        let last_until = INSTANT_MAX.max(first_until);
+        let until = zone.instant_of(before.civil_of(until)).clamp(first_until, last_until);
+        Ok(self.with_until(until))
     }
 
-    /// The same series until another instant. It had an UNTIL before.
+    /// Returns the same series with another UNTIL. The series must have an UNTIL.
     #[must_use]
     pub fn with_until(&self, until: Instant) -> Self {
-        Self { rule: self.rule.map(|rule| rule.with_until(until)), ..self.clone() }
+        let mut series = self.clone();
+        if let Some(rule) = series.rule {
+            series.rule = Some(rule.with_until(until));
+        }
+        series
     }
 
-    /// Seconds from start to end on the wall clock. Negative only for an event that ends, by its clocks, inside a gap.
-    pub(crate) fn wall_length(&self) -> i64 {
+    /// Returns the seconds from start to end on the wall clock. Negative only for an event whose
+    /// start or end lies inside a gap.
+    pub(crate) fn wall_length_seconds(&self) -> i64 {
         self.end.seconds_since(self.start)
     }
 
-    pub(crate) fn plan(&self) -> DayPlan {
+    /// Returns the days of its occurrences, without the limit of COUNT, UNTIL and exceptions.
+    pub(crate) fn day_plan(&self) -> DayPlan {
         DayPlan::new(self.start.day(), self.rule.as_ref())
     }
 
-    /// Last day on which an occurrence may begin.
+    /// Returns the last day on which an occurrence may begin.
     pub(crate) fn last_day(&self, zone: Zone, plan: &DayPlan) -> i64 {
         match self.repeat_until() {
             None => self.last_day_counted,
@@ -211,17 +223,21 @@ impl Series {
         }
     }
 
-    /// Last day on which an occurrence may begin by UNTIL, which is compared with start instants. These ascend with the
-    /// days, since all starts show the same time of day and no clock changes by more than a day.
+    /// Returns the last day on which an occurrence may begin by UNTIL.
+    ///
+    /// UNTIL is compared with start instants. These ascend with the days: all starts have the same
+    /// time of day, and no clock change is longer than a day.
     fn last_day_until(&self, zone: Zone, plan: &DayPlan, until: Instant) -> i64 {
         let start_on = |day: i64| Civil(day * DAY + self.start.second_of_day());
         let mut day = i64::from(zone.civil_of(until).day().0) + 1;
         while zone.instant_of(start_on(day)) > until {
             day -= 1;
         }
+        // A start exactly at UNTIL does not belong to the series if the occurrence before ends
+        // there.
         if zone.instant_of(start_on(day)) == until && plan.first_day() < day && plan.includes(day) {
             let before = plan.last_day_before(day);
-            let end_before = start_on(before).plus_seconds(self.wall_length());
+            let end_before = start_on(before).plus_seconds(self.wall_length_seconds());
             if zone.instant_of(end_before) == until {
                 return before;
             }
@@ -233,16 +249,20 @@ impl Series {
 impl From<StoredSeries> for Series {
     fn from(stored: StoredSeries) -> Self {
         let StoredSeries { start, end, rule, exceptions } = stored;
-        let length = end.seconds_since(start).max(0);
+        let length_seconds = end.seconds_since(start).max(0);
         let last_of_calendar =
-            i64::from(CIVIL_MAX.plus_seconds(-length - start.second_of_day()).day().0);
-        let last_counted = match rule.map(|rule| rule.end()) {
-            Some(RuleEnd::Count(count)) => DayPlan::new(start.day(), rule.as_ref())
-                .nth_after_first(i64::from(count.get()) - 1)
-                .unwrap_or(DAY_MAX),
-            Some(RuleEnd::Never | RuleEnd::Until(_)) | None => DAY_MAX,
-        };
-        Self { start, end, rule, exceptions, last_day_counted: last_counted.min(last_of_calendar) }
+            i64::from(CIVIL_MAX.plus_seconds(-length_seconds - start.second_of_day()).day().0);
+        let mut last_day_counted = last_of_calendar;
+        if let Some(rule) = rule
+            && let RuleEnd::Count(count) = rule.end()
+        {
+            let plan = DayPlan::new(start.day(), Some(&rule));
+            // A COUNT that is never reached within the calendar limits nothing.
+            if let Some(last) = plan.nth_after_first(i64::from(count.get()) - 1) {
+                last_day_counted = last.min(last_of_calendar);
+            }
+        }
+        Self { start, end, rule, exceptions, last_day_counted }
     }
 }
 
