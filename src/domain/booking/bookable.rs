@@ -1,63 +1,67 @@
-//! May this start be given away? The one place that knows. Reference 4.
+//! Decision of one slot: is this start free on this calendar? The only place that decides it.
+//! Reference 4.
 
 use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
-use crate::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
+use crate::domain::booking::slot_request::{BookingMode, SlotRequest};
 use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
-use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
+use crate::domain::time::{Instant, MINUTE};
 
-/// Whether `start` may be given away for a chain on a calendar. Every rule of Reference 4 but the search window, none of
-/// the client's own. `now` is the moment from which lead times count.
+/// Decides whether a slot is free on a calendar, by all rules of Reference 4 except the search
+/// window. Client rules do not belong to it. Lead times count from `now`.
 ///
 /// # Errors
-/// All that stands in the way, in the order of the rules: whether it is offered at all, lead times, the grid,
-/// availabilities, what takes the time, the repeated hour. Never empty. Of what the module does not show, anybody is
-/// told just that, and of taken time just that it is taken, not by how many.
+/// All obstacles in the order of Reference 4.8, never empty. In mode `Module`, a slot that is not
+/// offered has no other obstacle, and taken time is reported once.
 pub fn bookable(
     catalogue: &Catalogue,
     view: &CalendarView,
     request: &SlotRequest,
     now: Instant,
 ) -> Result<(), Vec<Obstacle>> {
-    let SlotRequest { chain, start, mode } = request;
-    let (start, mode) = (*start, *mode);
-    let mut obstacles: Vec<Obstacle> =
-        catalogue.not_offered(view.id, chain, mode).map(Obstacle::NotOffered).collect();
-    if mode == BookingMode::Module && !obstacles.is_empty() {
+    let mut obstacles = Vec::new();
+    for reason in catalogue.not_offered(view.id, &request.chain, request.mode) {
+        obstacles.push(Obstacle::NotOffered(reason));
+    }
+    // The public learns nothing else about a slot that the module does not show.
+    if request.mode == BookingMode::Module && !obstacles.is_empty() {
         return Err(obstacles);
     }
     let interval = request.interval();
-    if mode.follows_module_rules() {
-        obstacles.extend(check_lead_times(catalogue, view.id, start, now));
+    if request.mode.follows_module_rules() {
+        obstacles.extend(check_lead_times(catalogue, view.id, request.start, now));
         let open = view.open_time(catalogue.zone(), interval, now);
-        obstacles.extend(off_grid(catalogue, view.id, &open, chain, start));
-        obstacles.extend(outside_availability(&open, chain, start));
+        obstacles.extend(check_grid(catalogue, view.id, &open, request));
+        add_outside_availability(&mut obstacles, &open, request);
     }
-    match mode {
-        BookingMode::Agenda(own) => obstacles.extend(
-            view.taken
-                .overlapping(interval)
-                .filter(|other| other.id != own)
-                .map(appointment_obstacle),
-        ),
+    match request.mode {
+        BookingMode::Agenda(own) => {
+            for other in view.taken.overlapping(interval) {
+                if other.id != own {
+                    obstacles.push(appointment_obstacle(other));
+                }
+            }
+        }
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
-            obstacles.extend(find_taken(catalogue, view, interval, now));
-            if !catalogue.zone().is_first_pass(start) {
+            add_taken(&mut obstacles, catalogue, view, interval, now);
+            if !catalogue.zone().is_first_pass(request.start) {
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
     }
-    if mode == BookingMode::Module {
+    // The public learns that the time is taken, not by how many events.
+    if request.mode == BookingMode::Module {
         obstacles
             .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
 
-/// First and last start that a calendar's lead times allow. Reference 4.1.
+/// Returns the first and the last start that the calendar's lead times allow. `None` if there is no
+/// such calendar. Reference 4.1.
 #[must_use]
 pub fn lead_times(
     catalogue: &Catalogue,
@@ -71,7 +75,7 @@ pub fn lead_times(
     ))
 }
 
-/// What lead times say against a start. Reference 4.1.
+/// Returns the obstacle of a start that is too soon or too far. Reference 4.1.
 #[must_use]
 pub fn check_lead_times(
     catalogue: &Catalogue,
@@ -89,58 +93,58 @@ pub fn check_lead_times(
     }
 }
 
-fn off_grid(
+/// Returns the obstacle of a start that no grid has. Reference 4.2.
+fn check_grid(
     catalogue: &Catalogue,
     calendar: CalendarId,
     open: &OpenTime,
-    chain: &Chain,
-    start: Instant,
+    request: &SlotRequest,
 ) -> Option<Obstacle> {
     let generate_interval = catalogue.calendars.get(&calendar)?.generate_interval.number();
-    let mut holding =
-        open.permitted_time(chain.legs()[0].intervention_id).holding(start).peekable();
-    // Where no availability holds the start there is no grid to miss: it lies outside.
-    holding.peek()?;
-    let on_grid = |o: Interval| start.seconds_since(o.start) % (generate_interval * 60) == 0;
-    if holding.any(on_grid) { None } else { Some(Obstacle::OffGrid { generate_interval }) }
+    let first_leg = request.chain.legs()[0];
+    let mut is_held = false;
+    for occurrence in open.permitted_time(first_leg.intervention_id).holding(request.start) {
+        let since_start = request.start.seconds_since(occurrence.start);
+        if since_start % (generate_interval * MINUTE) == 0 {
+            return None;
+        }
+        is_held = true;
+    }
+    // A start that no availability holds has no grid to miss: it lies outside.
+    if is_held { Some(Obstacle::OffGrid { generate_interval }) } else { None }
 }
 
-fn outside_availability(
-    open: &OpenTime,
-    chain: &Chain,
-    start: Instant,
-) -> impl Iterator<Item = Obstacle> {
-    chain
-        .legs_from(start)
-        .filter(|(leg, interval)| {
-            !open.permitted_time(leg.intervention_id).permitted.covers(*interval)
-        })
-        .map(|(leg, interval)| Obstacle::OutsideAvailability {
-            intervention_id: leg.intervention_id,
-            interval,
-        })
+/// Adds an obstacle for each leg that does not lie in permitted time. Reference 4.3.
+fn add_outside_availability(obstacles: &mut Vec<Obstacle>, open: &OpenTime, request: &SlotRequest) {
+    for (leg, interval) in request.chain.legs_from(request.start) {
+        let intervention_id = leg.intervention_id;
+        if !open.permitted_time(intervention_id).permitted.covers(interval) {
+            obstacles.push(Obstacle::OutsideAvailability { intervention_id, interval });
+        }
+    }
 }
 
-fn appointment_obstacle(taken: TakenInterval) -> Obstacle {
-    Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
-}
-
-/// Everything live that takes some moment of `interval`: appointments, then plages. Reference 4.4.
-fn find_taken(
+/// Adds an obstacle for each live event that takes a moment of `interval`: appointments, then
+/// plages. Reference 4.4.
+fn add_taken(
+    obstacles: &mut Vec<Obstacle>,
     catalogue: &Catalogue,
     view: &CalendarView,
     interval: Interval,
     now: Instant,
-) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> =
-        view.taken.overlapping(interval).map(appointment_obstacle).collect();
-    // The expanded plages answer the common case; only where one is in the way does it matter which.
-    if view.open_time(catalogue.zone(), interval, now).plages().overlaps(interval) {
-        found.extend(
-            view.rules
-                .plages_overlapping(catalogue.zone(), interval)
-                .map(|(id, interval)| Obstacle::Taken { id, interval, by: TakenBy::Plage }),
-        );
+) {
+    for taken in view.taken.overlapping(interval) {
+        obstacles.push(appointment_obstacle(taken));
     }
-    found
+    let zone = catalogue.zone();
+    // The expanded plages do not tell which plage takes the time. Only a taken time asks for it.
+    if view.open_time(zone, interval, now).plages().overlaps(interval) {
+        for (id, interval) in view.rules.plages_overlapping(zone, interval) {
+            obstacles.push(Obstacle::Taken { id, interval, by: TakenBy::Plage });
+        }
+    }
+}
+
+fn appointment_obstacle(taken: TakenInterval) -> Obstacle {
+    Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
 }

@@ -1,50 +1,50 @@
-//! Obstacles: the reasons why a start is not free. Reference 4.
+//! Obstacles: the reasons why a start is not free. Reference 4, 4.8.
 
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
-/// Something that stands in the way of a start, with its fact.
+/// Reason why a start is not free, with the value that a person would ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The module does not offer this at all.
+    /// Not offered, whatever the time. Reference 4.6.
     NotOffered(NotOffered),
-    /// Too soon: not before `earliest`.
+    /// Too soon. Reference 4.1.
     MintimeRdv {
-        /// First start that is late enough.
+        /// First start that the lead time allows.
         earliest: Instant,
     },
-    /// Too far ahead: not after `latest`.
+    /// Too far ahead. Reference 4.1.
     MaxRdvPeriod {
-        /// Last start that is near enough.
+        /// Last start that the lead time allows.
         latest: Instant,
     },
-    /// Some availability holds the start, none has it on its grid.
+    /// Some availability holds the start, but none has it on its grid. Reference 4.2.
     OffGrid {
-        /// Minutes between two starts of a grid.
+        /// Minutes between two starts of the grid.
         generate_interval: i64,
     },
-    /// Some moment of a leg lies in no availability for it.
+    /// Some moment of a leg lies in no availability that permits it. Reference 4.3.
     OutsideAvailability {
-        /// The intervention that is not offered then.
+        /// Intervention of the leg.
         intervention_id: InterventionId,
-        /// The time it would have taken.
+        /// Time of the leg.
         interval: Interval,
     },
-    /// The time is somebody's already.
+    /// An event takes some of the time. Reference 4.4.
     Taken {
-        /// The event that has it.
+        /// The event.
         id: VeventId,
-        /// When that event is.
+        /// Time of the event.
         interval: Interval,
-        /// Whether it is a client's appointment or a plage.
+        /// Kind of the event.
         by: TakenBy,
     },
-    /// The wall clock shows this time twice, and this is the second pass.
+    /// The start lies in the second pass of a repeated hour. Reference 4.5.
     RepeatedHour,
 }
 
-/// What kind of event takes a time.
+/// Kind of event that takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the two kinds that take time")]
 pub enum TakenBy {
@@ -52,9 +52,9 @@ pub enum TakenBy {
     Plage,
 }
 
-/// Why something is not offered, whatever the time. Reference 4.6.
+/// Reason why a chain is not offered on a calendar, whatever the time. Reference 4.6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each says what it is")]
+#[expect(missing_docs, reason = "the names say what is inactive, deleted or hidden")]
 pub enum NotOffered {
     ModuleInactive,
     CalendarDeleted(CalendarId),

@@ -1,4 +1,5 @@
-//! When a calendar is open, and for what: its availabilities expanded, its plages taken out. Reference 4.2 to 4.
+//! When a calendar is open, and for what: its availabilities expanded, its plages taken out.
+//! Reference 4.2 to 4.
 
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Puts a row in the place its kind and its deletion give it, in place of what stood under its id.
+    /// Puts a row in the place its kind and its deletion give it, in place of what stood under its
+    /// id.
     pub fn put(&mut self, row: &Arc<Vevent>) {
         for list in [&mut self.availabilities, &mut self.plages] {
             if let Ok(at) = list.binary_search_by_key(&row.id, |r| r.id) {
@@ -59,8 +61,8 @@ impl Rules {
         })
     }
 
-    /// Whether some live availability permits an intervention and has an occurrence ending after `now`: then the
-    /// intervention is offered on the calendar. Reference 4.
+    /// Whether some live availability permits an intervention and has an occurrence ending after
+    /// `now`: then the intervention is offered on the calendar. Reference 4.
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         self.availabilities.iter().any(|row| match &row.kind {
@@ -182,7 +184,8 @@ impl OpenTime {
         Self { span, permitted_times, named: of, plages }
     }
 
-    /// The number of an intervention's permitted; interventions of one permitted have the same open time.
+    /// The number of an intervention's permitted; interventions of one permitted have the same open
+    /// time.
     #[must_use]
     pub fn permitted_time_index(&self, intervention: InterventionId) -> usize {
         self.named
@@ -212,8 +215,8 @@ pub struct CalendarView {
     pub taken: TakenTime,
     /// What opens and closes it.
     pub rules: Arc<Rules>,
-    /// A memo of `rules` expanded around the last reader's now: never state, made again from the rules at will, and
-    /// shared by all views between which the rules did not change.
+    /// A memo of `rules` expanded around the last reader's now: never state, made again from the
+    /// rules at will, and shared by all views between which the rules did not change.
     ready: Arc<ArcSwapOption<OpenTime>>,
 }
 
@@ -230,8 +233,8 @@ impl CalendarView {
         self.ready = Arc::default();
     }
 
-    /// The open time of at least `span`. Within about 100 days of `now` it is kept ready; beyond, it is expanded for
-    /// this call alone.
+    /// The open time of at least `span`. Within about 100 days of `now` it is kept ready; beyond,
+    /// it is expanded for this call alone.
     #[must_use]
     pub fn open_time(&self, zone: Zone, span: Interval, now: Instant) -> Arc<OpenTime> {
         if let Some(ready) = self.ready.load_full()

@@ -4,21 +4,23 @@ use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
-/// By which door a booking or a search comes in: it decides which rules hold.
+/// Mode of a booking or a search: the rules that hold. Reference 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookingMode {
-    /// The appointment module, used by anybody.
+    /// Used by the public or an account: all rules of the appointment module.
     Module,
-    /// The appointment module's rules, asked for by a professional: the module need not be active.
+    /// Used by a professional with `from_web=1`: the module's rules, except that the module may be
+    /// inactive.
     ModuleByPro,
-    /// The professional's own agenda (`from_web=0`): only time that is really taken stands in the way.
+    /// Used by a professional with `from_web=0`: only taken time and deleted records are obstacles.
     BackOffice,
-    /// A professional puts this very event somewhere by hand: only another live appointment stands in the way.
+    /// Used for a manual change of this event: only another live appointment is an obstacle.
+    /// Reference 6.8.
     Agenda(VeventId),
 }
 
 impl BookingMode {
-    /// Whether lead times, the grid, availabilities and public names count.
+    /// Returns whether lead times, the grid, availabilities and public names count.
     #[must_use]
     pub const fn follows_module_rules(self) -> bool {
         matches!(self, Self::Module | Self::ModuleByPro)
@@ -28,46 +30,51 @@ impl BookingMode {
 /// One intervention of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// What is done.
+    /// The intervention.
     pub intervention_id: InterventionId,
-    /// For how long, in elapsed seconds.
+    /// Its length in elapsed seconds.
     pub length_seconds: i64,
 }
 
-/// Interventions one right after another on one calendar; at least one.
+/// Interventions in a row on one calendar, at least one. Reference 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
+    /// Never empty.
     legs: Vec<Leg>,
+    /// Sum of the lengths of the legs.
     length_seconds: i64,
 }
 
 impl Chain {
-    /// A chain of at least one leg.
+    /// Returns the chain of these legs; `None` without any leg.
     #[must_use]
     pub fn new(legs: Vec<Leg>) -> Option<Self> {
+        if legs.is_empty() {
+            return None;
+        }
         let length_seconds = legs.iter().map(|leg| leg.length_seconds).sum();
-        (!legs.is_empty()).then_some(Self { legs, length_seconds })
+        Some(Self { legs, length_seconds })
     }
 
-    /// Its legs in order.
+    /// Returns its legs in order.
     #[must_use]
     pub fn legs(&self) -> &[Leg] {
         &self.legs
     }
 
-    /// Elapsed seconds of all legs together.
+    /// Returns the elapsed seconds of all legs together.
     #[must_use]
     pub const fn length_seconds(&self) -> i64 {
         self.length_seconds
     }
 
-    /// The time the whole chain takes.
+    /// Returns the time that the whole chain takes.
     #[must_use]
     pub fn interval_from(&self, start: Instant) -> Interval {
         Interval { start, end: start.plus_seconds(self.length_seconds) }
     }
 
-    /// Each leg with the time it takes.
+    /// Returns each leg with the time that it takes, in order.
     pub fn legs_from(&self, start: Instant) -> impl Iterator<Item = (Leg, Interval)> + '_ {
         self.legs.iter().scan(start, |start, leg| {
             let interval = Interval { start: *start, end: start.plus_seconds(leg.length_seconds) };

@@ -1,7 +1,7 @@
 //! Every start that may be given away, found by walking sorted intervals. Reference 4.
 //!
-//! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
-//! the two together.
+//! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of
+//! at one point; a property test holds the two together.
 
 use crate::domain::booking::bookable::lead_times;
 use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
@@ -11,9 +11,9 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 
-/// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending
-/// exactly when the next event begins is a fit. Lead times are measured from `now`, so a start can vanish between two
-/// calls. Reference 12.2, 12.7; Reference 4.
+/// Appends to `starts` every start within `window` at which the chain is bookable on the calendar,
+/// ascending. Ending exactly when the next event begins is a fit. Lead times are measured from
+/// `now`, so a start can vanish between two calls. Reference 12.2, 12.7; Reference 4.
 pub fn free_starts(
     catalogue: &Catalogue,
     view: &CalendarView,
@@ -80,8 +80,9 @@ pub fn free_starts(
     }
 }
 
-/// Calls `found` with each stretch that is open and that no appointment takes, ascending, of the open time that meets
-/// `span`. What a stretch says of moments before and after `span` is not to be relied on.
+/// Calls `found` with each stretch that is open and that no appointment takes, ascending, of the
+/// open time that meets `span`. What a stretch says of moments before and after `span` is not to be
+/// relied on.
 pub fn free_time(
     permitted: &PermittedTime,
     taken: &TakenTime,

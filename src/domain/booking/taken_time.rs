@@ -1,4 +1,5 @@
-//! The time that live appointments take, by day, so that the next state shares all days it did not change.
+//! The time that live appointments take, by day, so that the next state shares all days it did not
+//! change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ type Block = [Day; 32];
 /// All live appointments of one calendar, found by time.
 #[derive(Clone, Debug, Default)]
 pub struct TakenTime {
-    /// Blocks of 32 UTC days by their number. Each day lists, ascending by start, every appointment that meets it, so
-    /// one that runs past midnight stands in several days.
+    /// Blocks of 32 UTC days by their number. Each day lists, ascending by start, every appointment
+    /// that meets it, so one that runs past midnight stands in several days.
     blocks: OrdMap<i64, Arc<Block>>,
 }
 
@@ -95,8 +96,9 @@ impl TakenTime {
         });
     }
 
-    /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each appointment once. Some
-    /// may end before it starts or start after it ends, but only within its first and last day.
+    /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each
+    /// appointment once. Some may end before it starts or start after it ends, but only within its
+    /// first and last day.
     pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
         // One look-up a block, not a day: the look-ups cost more than the lists.
@@ -131,13 +133,15 @@ impl TakenTime {
         self.since_block(i64::MIN, i64::MIN)
     }
 
-    /// Live appointments that end after a moment, ascending by start. Costs what is to come, not what has been.
+    /// Live appointments that end after a moment, ascending by start. Costs what is to come, not
+    /// what has been.
     pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = TakenInterval> + '_ {
         let day = day_of(moment);
         self.since_block(place(day).0, day).filter(move |t| t.interval.end > moment)
     }
 
-    /// Each appointment once that meets the day `first` or starts later, of the blocks from `block` on.
+    /// Each appointment once that meets the day `first` or starts later, of the blocks from `block`
+    /// on.
     fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = TakenInterval> + '_ {
         self.blocks.range(block..).flat_map(move |(block, days)| {
             (block * BLOCK_DAYS..)
