@@ -1,5 +1,5 @@
-//! The time that live appointments take, by day, so that the next state shares all days it did not
-//! change.
+//! Time that live appointments take on a calendar, stored by day. A new state shares all days that
+//! did not change. Reference 4.4.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,47 +10,50 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 
-/// One live appointment's hold on a calendar.
+/// Time that one live appointment takes on a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenInterval {
-    /// The time it takes.
+    /// The time.
     pub interval: Interval,
-    /// Whose it is.
+    /// The appointment.
     pub id: VeventId,
 }
 
-/// Days of a block: a block is what a change copies, a pointer a day.
+/// Days of a block. A change copies one block: one pointer per day.
 const BLOCK_DAYS: i64 = 32;
 
+/// Appointments that overlap a day, ascending by start; `None` without any.
 type Day = Option<Arc<[TakenInterval]>>;
 type Block = [Day; 32];
 
-/// All live appointments of one calendar, found by time.
+/// All live appointments of one calendar, indexed by time.
 #[derive(Clone, Debug, Default)]
 pub struct TakenTime {
-    /// Blocks of 32 UTC days by their number. Each day lists, ascending by start, every appointment
-    /// that meets it, so one that runs past midnight stands in several days.
+    /// Blocks of 32 UTC days by block number. Each day lists all appointments that overlap it. One
+    /// that runs past midnight is in several days. A block without any appointment is removed.
     blocks: OrdMap<i64, Arc<Block>>,
 }
 
+/// Returns the UTC day of a moment, in days since 1970-01-01.
 fn day_of(moment: Instant) -> i64 {
     moment.0.div_euclid(DAY)
 }
 
+/// Returns the block of a day and the place in it.
 #[expect(clippy::cast_possible_truncation, reason = "a remainder of 32 is small and positive")]
-fn place(day: i64) -> (i64, usize) {
+fn place_of(day: i64) -> (i64, usize) {
     (day.div_euclid(BLOCK_DAYS), day.rem_euclid(BLOCK_DAYS) as usize)
 }
 
 impl TakenTime {
-    /// Gives each day that an interval meets another list.
-    fn change(
+    /// Replaces the list of each day that the interval overlaps.
+    fn edit_days(
         &mut self,
         interval: Interval,
         edit: impl Fn(&[TakenInterval]) -> Arc<[TakenInterval]>,
     ) {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
-            let (block, at) = place(day);
+            let (block, at) = place_of(day);
             let days = Arc::make_mut(self.blocks.entry(block).or_default());
             let list = edit(days[at].as_deref().unwrap_or_default());
             days[at] = if list.is_empty() { None } else { Some(list) };
@@ -60,7 +63,7 @@ impl TakenTime {
         }
     }
 
-    /// All of these appointments, in any order. The same as adding one after another.
+    /// Returns these appointments, given in any order. Equal to adding one after another.
     #[must_use]
     pub fn from_appointments(mut all: Vec<TakenInterval>) -> Self {
         all.sort_unstable();
@@ -72,45 +75,50 @@ impl TakenTime {
         }
         let mut blocks: BTreeMap<i64, Block> = BTreeMap::new();
         for (day, list) in days {
-            let (block, at) = place(day);
+            let (block, at) = place_of(day);
             blocks.entry(block).or_default()[at] = Some(list.into());
         }
         Self { blocks: blocks.into_iter().map(|(block, days)| (block, Arc::new(days))).collect() }
     }
 
-    /// Adds an appointment that takes some time.
+    /// Adds an appointment.
+    ///
+    /// # Panics
+    /// If its interval is empty.
     pub fn add(&mut self, taken: TakenInterval) {
         assert!(!taken.interval.is_empty(), "an appointment takes time");
-        self.change(taken.interval, |day| {
+        self.edit_days(taken.interval, |day| {
             let (before, after) = day.split_at(day.partition_point(|other| *other < taken));
             before.iter().chain([&taken]).chain(after).copied().collect()
         });
     }
 
-    /// Takes out an appointment that was added with this very interval.
+    /// Removes an appointment.
+    ///
+    /// # Panics
+    /// If the appointment was not added with exactly this interval.
     pub fn remove(&mut self, taken: TakenInterval) {
-        self.change(taken.interval, |day| {
+        self.edit_days(taken.interval, |day| {
             let at =
-                day.binary_search(&taken).expect("an appointment stands in every day it meets");
+                day.binary_search(&taken).expect("an appointment is in every day that it overlaps");
             day[..at].iter().chain(&day[at + 1..]).copied().collect()
         });
     }
 
-    /// Lists, day by day, of the appointments that may meet `interval`: ascending by start, each
-    /// appointment once. Some may end before it starts or start after it ends, but only within its
-    /// first and last day.
+    /// Returns, day by day, the appointments that may overlap `interval`: ascending by start, each
+    /// once. Those of the first and last day may end before the interval or start after it.
     pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
-        // One look-up a block, not a day: the look-ups cost more than the lists.
-        (place(first).0..=place(last).0)
+        // One look-up per block, not per day: the look-ups cost more than the lists.
+        (place_of(first).0..=place_of(last).0)
             .filter_map(|block| Some((block, self.blocks.get(&block)?)))
             .flat_map(move |(block, days)| {
-                let from = if block == place(first).0 { place(first).1 } else { 0 };
-                let to = if block == place(last).0 { place(last).1 } else { days.len() - 1 };
+                let from = if block == place_of(first).0 { place_of(first).1 } else { 0 };
+                let to = if block == place_of(last).0 { place_of(last).1 } else { days.len() - 1 };
                 let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to + 1).skip(from);
                 numbered.map(move |(day, list)| {
                     let list = list.as_deref().unwrap_or_default();
-                    // What began on an earlier day stood in that day's list.
+                    // An appointment that began on an earlier day was in that day's list.
                     let begun_here = |t: &TakenInterval| t.interval.start.0 >= day * DAY;
                     let seen = match list.first() {
                         Some(earliest) if day > first && !begun_here(earliest) => {
@@ -123,25 +131,25 @@ impl TakenTime {
             })
     }
 
-    /// Appointments that meet `interval`, ascending by start.
+    /// Returns the appointments that overlap `interval`, ascending by start.
     pub fn overlapping(&self, interval: Interval) -> impl Iterator<Item = TakenInterval> + '_ {
         self.days(interval).flatten().copied().filter(move |t| t.interval.overlaps(interval))
     }
 
-    /// Every live appointment, ascending by start.
+    /// Returns all live appointments, ascending by start.
     pub fn iter(&self) -> impl Iterator<Item = TakenInterval> + '_ {
         self.since_block(i64::MIN, i64::MIN)
     }
 
-    /// Live appointments that end after a moment, ascending by start. Costs what is to come, not
-    /// what has been.
+    /// Returns the live appointments that end after a moment, ascending by start. The cost does not
+    /// depend on the earlier ones.
     pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = TakenInterval> + '_ {
         let day = day_of(moment);
-        self.since_block(place(day).0, day).filter(move |t| t.interval.end > moment)
+        self.since_block(place_of(day).0, day).filter(move |t| t.interval.end > moment)
     }
 
-    /// Each appointment once that meets the day `first` or starts later, of the blocks from `block`
-    /// on.
+    /// Returns, each once, the appointments of the blocks from `block` on that overlap the day
+    /// `first` or start later.
     fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = TakenInterval> + '_ {
         self.blocks.range(block..).flat_map(move |(block, days)| {
             (block * BLOCK_DAYS..)
@@ -169,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn days_agree_with_a_plain_list(
+        fn taken_time_agrees_with_a_plain_list(
             rows in proptest::collection::vec((0..60 * DAY, 1..3 * DAY), 0..40),
             gone in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
             asked in (0..60 * DAY, 1..10 * DAY),
@@ -194,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_calendar_holds_nothing() {
+    fn a_calendar_without_appointments_keeps_no_block() {
         let mut time = TakenTime::default();
         time.add(taken(1, 10, 2 * DAY));
         time.remove(taken(1, 10, 2 * DAY));
