@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
-use slotbook::domain::booking::bookable::{BookingMode, Chain, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
 use slotbook::domain::booking::slots::{free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
@@ -19,11 +20,11 @@ fn walks(c: &mut Criterion) {
         let span =
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let open = view.open_time(group_state.catalogue.zone(), span, morning());
-        let lane = open.lane(intervention());
+        let permitted = open.permitted_time(intervention());
         c.bench_function(name, |b| {
             b.iter(|| {
                 let (mut gaps, mut free) = (0, 0);
-                free_time(lane, &view.taken, black_box(span), |gap| {
+                free_time(permitted, &view.taken, black_box(span), |gap| {
                     gaps += 1;
                     free += gap.end.seconds_since(gap.start);
                 });
@@ -74,18 +75,12 @@ fn one_point(c: &mut Criterion) {
     let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
     let chain =
         group_state.catalogue.chain(&[intervention()], BookingMode::Module).expect("a chain");
-    let free = morning().plus_seconds(3_600);
+    let request =
+        SlotRequest { chain, start: morning().plus_seconds(3_600), mode: BookingMode::Module };
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
-            let word = bookable(
-                &group_state.catalogue,
-                view,
-                &chain,
-                black_box(free),
-                morning(),
-                BookingMode::Module,
-            );
-            assert!(word.is_ok());
+            let verdict = bookable(&group_state.catalogue, view, black_box(&request), morning());
+            assert!(verdict.is_ok());
         });
     });
 }

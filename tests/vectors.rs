@@ -6,7 +6,8 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::booking::bookable::{BookingMode, Chain, Leg, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
@@ -268,7 +269,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
     let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
     if line.note == true || line.note == 1 {
         let note =
-            Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+            Series::new_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
         return Ok(Kind::Note(Box::new(note)));
     }
     let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;
@@ -359,8 +360,9 @@ fn slots_are_as_the_vectors_say() {
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
             .filter(|start| {
-                bookable(&group_state.catalogue, view, &chain, *start, now, BookingMode::Module)
-                    .is_ok()
+                let chain = chain.clone();
+                let request = SlotRequest { chain, start: *start, mode: BookingMode::Module };
+                bookable(&group_state.catalogue, view, &request, now).is_ok()
             })
             .map(|start| written(zone.civil_of(start)))
             .collect();

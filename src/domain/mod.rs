@@ -1,4 +1,5 @@
-//! What a booking is, and when it may be made: pure functions over values. No I/O, no clock, no randomness.
+//! Domain: the records of a group, the booking rules and the decisions. Pure functions over values,
+//! without I/O, clock or randomness.
 
 pub mod booking;
 pub mod identity;

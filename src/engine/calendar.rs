@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable};
+use crate::domain::booking::bookable::bookable;
+use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::open_time::CalendarView;
+use crate::domain::booking::slot_request::SlotRequest;
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
 use crate::engine::group;
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -17,28 +18,25 @@ use crate::engine::mailbox::{Mailbox, Transport};
 #[derive(Debug)]
 pub(super) enum Message {
     /// May this start be given away?
-    Ask(Question),
+    Ask(SlotQuery),
     /// From now on the calendar is this.
-    Hold(Arc<CalendarView>, Arc<Catalogue>, Instant),
+    UpdateView(Arc<CalendarView>, Arc<Catalogue>, Instant),
 }
 
 /// One start, asked for by a booking.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct SlotQuery {
     /// Tells this question's answer from any other's.
     pub(super) number: u64,
     pub(super) catalogue: Arc<Catalogue>,
-    pub(super) chain: Chain,
-    pub(super) start: Instant,
+    pub(super) request: SlotRequest,
     pub(super) now: Instant,
-    pub(super) channel: BookingMode,
 }
 
 /// The calendar's word.
 #[derive(Debug)]
-pub(super) struct Word {
+pub(super) struct SlotReply {
     pub(super) number: u64,
-    pub(super) calendar: CalendarId,
     /// `Err` where the question could not be decided: a bug of ours.
     pub(super) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
 }
@@ -73,29 +71,28 @@ impl Actor for Calendar {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Ask(question) => state.answer(&question),
-            Message::Hold(view, catalogue, now) => state.hold(view, &catalogue, now),
+            Message::Ask(query) => state.answer(&query),
+            Message::UpdateView(view, catalogue, now) => state.update_view(view, &catalogue, now),
         }
         Ok(())
     }
 }
 
 impl State {
-    fn answer(&self, question: &Question) {
-        let Question { number, catalogue, chain, start, now, channel } = question;
+    fn answer(&self, query: &SlotQuery) {
+        let SlotQuery { number, catalogue, request, now } = query;
         let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            bookable(catalogue, &self.view, chain, *start, *now, *channel)
+            bookable(catalogue, &self.view, request, *now)
         }));
-        self.group.send(group::Message::Word(Word {
+        self.group.send(group::Message::SlotReply(SlotReply {
             number: *number,
-            calendar: self.view.id,
             verdict: verdict.map_err(drop),
         }));
     }
 
     /// Takes the next view, and expands its rules before a reader has to.
-    fn hold(&mut self, view: Arc<CalendarView>, catalogue: &Catalogue, now: Instant) {
-        view.prepare(catalogue.zone(), now);
+    fn update_view(&mut self, view: Arc<CalendarView>, catalogue: &Catalogue, now: Instant) {
+        view.prepare_open_time(catalogue.zone(), now);
         self.view = view;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::domain::time::Instant;
-use crate::engine::queue::Matter;
+use crate::engine::queue::GroupItem;
 
 /// The matters of one channel: a slow gateway keeps nobody waiting but its own.
 ///
@@ -12,8 +12,8 @@ use crate::engine::queue::Matter;
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     /// With when each was due.
-    awaited: VecDeque<(Matter, Instant)>,
-    reminders: VecDeque<(Matter, Instant)>,
+    awaited: VecDeque<(GroupItem, Instant)>,
+    reminders: VecDeque<(GroupItem, Instant)>,
     /// Whether a reminder was the last to begin.
     reminded: bool,
     /// Attempts that have begun and not ended.
@@ -22,13 +22,13 @@ pub(super) struct FairQueue {
 
 impl FairQueue {
     /// Puts a matter behind those of its sort.
-    pub(super) fn push(&mut self, matter: Matter, due: Instant, is_reminder: bool) {
+    pub(super) fn push(&mut self, matter: GroupItem, due: Instant, is_reminder: bool) {
         let waiting = if is_reminder { &mut self.reminders } else { &mut self.awaited };
         waiting.push_back((matter, due));
     }
 
     /// Takes the next whose turn it is, with when it was due; it is under way from now on.
-    pub(super) fn begin(&mut self) -> Option<(Matter, Instant)> {
+    pub(super) fn begin(&mut self) -> Option<(GroupItem, Instant)> {
         let reminds = self.awaited.is_empty() || !(self.reminded || self.reminders.is_empty());
         let next = if reminds { self.reminders.pop_front() } else { self.awaited.pop_front() }?;
         self.reminded = reminds;
@@ -48,14 +48,14 @@ mod tests {
     use crate::domain::messaging::delivery::Item;
     use crate::domain::records::ids::{GroupId, MessageId};
 
-    fn matter(id: u64) -> Matter {
+    fn matter(id: u64) -> GroupItem {
         (GroupId::new(1).expect("an id"), Item::Message(MessageId::new(id).expect("an id")))
     }
 
     /// The ids in the order in which they begin.
     fn order(lane: &mut FairQueue) -> Vec<u64> {
         let begun = std::iter::from_fn(|| lane.begin());
-        let id = |(matter, _): (Matter, Instant)| {
+        let id = |(matter, _): (GroupItem, Instant)| {
             (1..100).find(|id| self::matter(*id) == matter).expect("ours")
         };
         begun.map(id).collect()

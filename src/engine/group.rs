@@ -12,16 +12,15 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
-use crate::domain::booking::book::Opening;
-use crate::domain::booking::manual_change::Placing;
+use crate::domain::booking::book::PendingBooking;
+use crate::domain::booking::manual_change::PendingManualChange;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
-use crate::domain::state::command::BookingDraws;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, Word};
+use crate::engine::calendar::{self, SlotReply};
 use crate::engine::journal::{Entry, Handle, Publish, Release};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
@@ -37,7 +36,7 @@ pub(super) enum Message {
     /// A command, to be decided in its turn.
     Command(Envelope),
     /// A calendar's answer to the open question.
-    Word(Word),
+    SlotReply(SlotReply),
     /// Ids to use.
     Ids(IdKind, std::ops::Range<u64>),
     /// The supervisor asks whether the group could stop; it has been sent so many commands.
@@ -66,7 +65,7 @@ struct State {
     /// Commands that wait for their turn.
     queue: VecDeque<Envelope>,
     /// The command that waits for a calendar's word; at most one.
-    open: Option<Open>,
+    pending: Option<PendingCommand>,
     /// Questions asked so far, so that a dead calendar's late word is not taken for another's.
     questions: u64,
     /// Commands received so far.
@@ -88,19 +87,19 @@ struct State {
 }
 
 /// A command between two questions.
-struct Open {
+struct PendingCommand {
     envelope: Envelope,
     /// The moment the command is decided at, read once.
     now: Instant,
-    matter: Matter,
+    decision: PendingDecision,
 }
 
 /// What is being asked about.
-enum Matter {
+enum PendingDecision {
     /// A booking, with the candidates still to be asked.
-    Booking { opening: Box<Opening>, draws: BookingDraws },
+    Booking(Box<PendingBooking>),
     /// A professional's change of the agenda.
-    Placing(Placing),
+    ManualChange(PendingManualChange),
 }
 
 impl Actor for Group {
@@ -117,7 +116,7 @@ impl Actor for Group {
             id: parts.group_state.catalogue.group.id,
             group_state: parts.group_state,
             queue: VecDeque::new(),
-            open: None,
+            pending: None,
             questions: 0,
             received: 0,
             calendars: BTreeMap::new(),
@@ -142,7 +141,7 @@ impl Actor for Group {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Command(envelope) => state.take(envelope),
-            Message::Word(word) => state.hear(word),
+            Message::SlotReply(reply) => state.on_reply(reply),
             Message::Ids(kind, range) => state.stock(kind, range),
             Message::AreYouIdle(sent) => state.say_whether_idle(sent),
         }
@@ -184,7 +183,7 @@ impl State {
 
     /// Decides what waits, until a calendar has to be asked or ids have to come.
     fn advance(&mut self) {
-        while self.open.is_none() {
+        while self.pending.is_none() {
             let Some(next) = self.queue.front() else { return };
             if !self.has_ids(ids::needed(&next.command)) {
                 return;
@@ -230,7 +229,7 @@ impl State {
             let changed =
                 !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(calendar::Message::Hold(
+                link.send(calendar::Message::UpdateView(
                     Arc::clone(view),
                     Arc::clone(&next.catalogue),
                     now,
@@ -294,8 +293,8 @@ impl State {
         self.calendars.remove(&dead);
         tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
         self.questions += 1;
-        if let Some(open) = self.open.take() {
-            open.envelope.answer(Err(Rejection::Failed));
+        if let Some(pending) = self.pending.take() {
+            pending.envelope.answer(Err(Rejection::Failed));
         }
         self.advance();
     }
@@ -305,7 +304,7 @@ impl State {
             .published
             .group_state(self.id)
             .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
-        if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
+        if self.received == sent && self.pending.is_none() && self.queue.is_empty() && durable {
             self.supervisor
                 .send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
         }

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::engine::fair_queue::FairQueue;
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::message_sender::{MessageSender, attempt};
-use crate::engine::queue::{Matter, Queue};
+use crate::engine::queue::{GroupItem, Queue};
 
 /// How far ahead the queue reaches, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;
@@ -85,7 +85,7 @@ struct State {
     /// What is due and waits for its lane, with what is in it.
     lanes: BTreeMap<Channel, FairQueue>,
     /// What waits in a lane or is under way.
-    taken: BTreeSet<Matter>,
+    taken: BTreeSet<GroupItem>,
     /// Up to when the queue knows what is due, and when that was looked up.
     horizon: Instant,
     looked_at: Instant,
@@ -321,7 +321,7 @@ impl State {
     }
 
     /// Puts a matter where it is due, or nowhere.
-    fn plan(&mut self, matter: Matter, due: Option<Instant>) {
+    fn plan(&mut self, matter: GroupItem, due: Option<Instant>) {
         let due = due.filter(|due| *due < self.horizon && !self.taken.contains(&matter));
         self.queue.plan(matter, due);
     }
@@ -342,7 +342,7 @@ impl State {
     }
 
     /// By what a matter goes, and whether it is a reminder; `None` where it is no more.
-    fn sort(&self, (group, item): Matter) -> Option<(Channel, bool)> {
+    fn sort(&self, (group, item): GroupItem) -> Option<(Channel, bool)> {
         match item {
             Item::Reminder(_, channel) => Some((channel, true)),
             Item::Message(id) => {
@@ -384,7 +384,7 @@ impl State {
         }
     }
 
-    fn ended(&mut self, matter: Matter, channel: Channel) {
+    fn ended(&mut self, matter: GroupItem, channel: Channel) {
         self.taken.remove(&matter);
         if let Some(lane) = self.lanes.get_mut(&channel) {
             lane.end();

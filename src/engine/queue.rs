@@ -7,7 +7,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
 /// Something that may be due, of one group.
-pub type Matter = (GroupId, Item);
+pub type GroupItem = (GroupId, Item);
 
 /// What changes at once is more than this part of what is there: then all is put in order anew, which packs it closely.
 const MUCH: usize = 8;
@@ -15,14 +15,14 @@ const MUCH: usize = 8;
 /// Matters by when they are due, each once.
 #[derive(Debug, Default)]
 pub struct Queue {
-    by_due: BTreeSet<(Instant, Matter)>,
+    by_due: BTreeSet<(Instant, GroupItem)>,
     /// When each matter is due: the same, by matter.
-    places: BTreeMap<Matter, Instant>,
+    places: BTreeMap<GroupItem, Instant>,
 }
 
 impl Queue {
     /// Puts a matter where it is due, or nowhere.
-    pub fn plan(&mut self, matter: Matter, due: Option<Instant>) {
+    pub fn plan(&mut self, matter: GroupItem, due: Option<Instant>) {
         if let Some(old) = self.places.remove(&matter) {
             self.by_due.remove(&(old, matter));
         }
@@ -36,7 +36,7 @@ impl Queue {
     pub fn replace(&mut self, group: GroupId, matters: Vec<(Item, Instant)>) {
         // No id is below the first message's.
         let all = self.places.range((group, Item::FIRST)..).take_while(|((of, _), _)| *of == group);
-        let old: Vec<Matter> = all.map(|(matter, _)| *matter).collect();
+        let old: Vec<GroupItem> = all.map(|(matter, _)| *matter).collect();
         let matters = matters.into_iter().map(|(item, due)| ((group, item), due));
         if old.len() + matters.len() < self.len() / MUCH {
             old.into_iter().for_each(|matter| self.plan(matter, None));
@@ -56,7 +56,7 @@ impl Queue {
     }
 
     /// Takes out the first, where it is due by `now`.
-    pub fn take(&mut self, now: Instant) -> Option<(Instant, Matter)> {
+    pub fn take(&mut self, now: Instant) -> Option<(Instant, GroupItem)> {
         let (due, matter) = self.by_due.first().copied().filter(|(due, _)| *due <= now)?;
         self.plan(matter, None);
         Some((due, matter))

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::book::{channel, nameless, not_bookable_for};
+use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
@@ -80,7 +81,7 @@ pub fn parse(
     let client = client(object.get("fiche"), scope, caller);
     let client = given.keep(client);
     if client.as_ref().is_some_and(|(client, _)| is_nameless(client, scope, caller)) {
-        given.faults.push(nameless());
+        given.faults.push(missing_name_fault());
     }
     let (Some((client, sent)), true) = (client, given.faults.is_empty()) else {
         return Err(given.faults);
@@ -123,7 +124,9 @@ fn interventions(
     let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
     let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
     if !given.is_wrong("intervention_ids") {
-        given.faults.extend(scope.state.catalogue.chain(&ids, channel(caller, from_web)).err());
+        given
+            .faults
+            .extend(scope.state.catalogue.chain(&ids, booking_mode(caller, from_web)).err());
     }
     ids
 }
@@ -157,7 +160,7 @@ fn client(
         Caller::Application | Caller::Pro(_) => scope.state.fiches.contains_key(id),
     };
     if id.is_some_and(|id| !bookable_for(&id)) {
-        faults.push(Fault::new("id", not_bookable_for(caller)));
+        faults.push(Fault::new("id", unknown_fiche_rule(caller)));
     }
     let mut written = object.clone();
     NOT_BY_BOOKING.iter().for_each(|name| drop(written.shift_remove(*name)));

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::booking::bookable::{NotOffered, Obstacle, TakenBy};
+use crate::domain::booking::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;

@@ -4,8 +4,9 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::domain::booking::book::channel;
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle};
+use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
@@ -32,7 +33,7 @@ pub struct SlotSearch {
     /// What is to be done, in order.
     pub chain: Chain,
     /// By which door the caller comes.
-    pub channel: BookingMode,
+    pub mode: BookingMode,
     /// The calendars that could do, ascending.
     pub calendars: Vec<CalendarId>,
     /// Where starts are looked for.
@@ -79,10 +80,10 @@ impl SlotSearch {
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut keep = |fault: Fault| faults.push(fault);
-        let channel = channel(caller, from_web(params).unwrap_or(true));
+        let mode = booking_mode(caller, from_web(params).unwrap_or(true));
         let catalogue = &state.catalogue;
         let chain = ids(params, "intervention_ids", InterventionId::new, |_| true)
-            .and_then(|ids| catalogue.chain(&ids, channel))
+            .and_then(|ids| catalogue.chain(&ids, mode))
             .map_err(&mut keep);
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
         let calendar_id = id_or_zero(params, "calendar_id", CalendarId::new, known)
@@ -116,7 +117,7 @@ impl SlotSearch {
             .map(|calendar| calendar.id)
             .collect();
         let reach = |id: &CalendarId| catalogue.calendars.get(id).map(|c| c.maxrdv_period.number());
-        let horizon = first.then(|| match channel {
+        let horizon = first.then(|| match mode {
             BookingMode::Module | BookingMode::ModuleByPro => {
                 Horizon::At(now.plus_minutes(calendars.iter().filter_map(reach).max().unwrap_or(0)))
             }
@@ -138,7 +139,7 @@ impl SlotSearch {
                 (None, false) => Wanted::All,
             },
             chain,
-            channel,
+            mode,
             calendars,
             calendar_id,
             calendar_ids,

@@ -1,6 +1,7 @@
 //! What a professional does by hand: moves, restores, plages over everything. Reference 6.
 
-use slotbook::domain::booking::bookable::{BookingMode, Obstacle};
+use slotbook::domain::booking::obstacle::Obstacle;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::records::vevent::{Permits, Vevent};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 use slotbook::domain::state::refusal::Refusal;

@@ -1,6 +1,5 @@
 //! Which reminders leave, when, and which do not any more. Reference 12.7, 7.
 
-use slotbook::domain::booking::manual_change;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use slotbook::domain::messaging::outbox::{
@@ -543,9 +542,13 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
         }
     });
     let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
-    let event =
-        manual_change::decide(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
-            .expect("legal");
+    let event = super::shop::decide_manual_change(
+        &shop.group_state,
+        &PutVevent::Change(id, given),
+        &draws,
+        shop.now,
+    )
+    .expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)
 }

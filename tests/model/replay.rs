@@ -2,8 +2,8 @@
 //! does a snapshot.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::BookingMode;
-use slotbook::domain::booking::taken_time::Taken;
+use slotbook::domain::booking::slot_request::BookingMode;
+use slotbook::domain::booking::taken_time::TakenInterval;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::account_link::Asker;
 use slotbook::domain::messaging::delivery::{Deliver, Item, Outcome};
@@ -233,7 +233,7 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
 struct Said {
     hash: [u8; 32],
     offers: [Vec<Civil>; 2],
-    appointments: Vec<Vec<Taken>>,
+    appointments: Vec<Vec<TakenInterval>>,
     /// By client's number, whether another link may be mailed: one for a password, or the first account's.
     room_for_links: Vec<[bool; 2]>,
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::booking::book;
-use slotbook::domain::booking::bookable::BookingMode;
+use slotbook::domain::booking::book::{BookingStep, prepare_booking};
+use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
-use slotbook::domain::booking::manual_change;
+use slotbook::domain::booking::manual_change::prepare_manual_change;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;
@@ -218,7 +219,7 @@ impl Shop {
             legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
             order: self.id(),
         };
-        let event = book::decide(&self.group_state, command, &draws, self.now)?;
+        let event = decide_booking(&self.group_state, command, draws.clone(), self.now)?;
         self.carry_out(event);
         Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
     }
@@ -243,7 +244,7 @@ impl Shop {
     /// Does something to the agenda by a professional's hand; whether it changed anything.
     pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
         let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
-        match manual_change::decide(&self.group_state, command, &draws, self.now)? {
+        match decide_manual_change(&self.group_state, command, &draws, self.now)? {
             None => Ok(false),
             Some(event) => {
                 self.carry_out(event);
@@ -317,28 +318,54 @@ impl Shop {
         &self,
         on: u64,
         interventions: &[u64],
-        channel: BookingMode,
+        mode: BookingMode,
         from: &str,
         to: &str,
     ) -> Vec<Civil> {
         let zone = self.group_state.catalogue.zone();
         let ids: Vec<InterventionId> = interventions.iter().map(|id| intervention(*id)).collect();
-        let chain = self.group_state.catalogue.chain(&ids, channel).expect("a chain");
+        let chain = self.group_state.catalogue.chain(&ids, mode).expect("a chain");
         let window =
             Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
         let view = self.group_state.calendars.get(&calendar(on)).expect("a calendar");
         let mut starts = Vec::new();
-        free_starts(
-            &self.group_state.catalogue,
-            view,
-            &chain,
-            window,
-            self.now,
-            channel,
-            &mut starts,
-        );
+        free_starts(&self.group_state.catalogue, view, &chain, window, self.now, mode, &mut starts);
         starts.into_iter().map(|start| zone.civil_of(start)).collect()
     }
+}
+
+/// Books on a state whose calendars reply at once.
+fn decide_booking(
+    state: &GroupState,
+    command: &BookAppointment,
+    draws: BookingDraws,
+    now: Instant,
+) -> Result<Event, Refusals> {
+    let mut pending = prepare_booking(state, command, draws, now)?;
+    loop {
+        let slot = pending.query();
+        let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
+        let verdict = bookable(&state.catalogue, view, &slot.request, now);
+        match pending.on_reply(verdict, state, command, now) {
+            BookingStep::Ask(next) => pending = next,
+            BookingStep::Booked(event) => return Ok(event),
+            BookingStep::Refused(refusals) => return Err(refusals),
+        }
+    }
+}
+
+/// Changes the agenda on a state whose calendars reply at once; `None` where nothing changes.
+pub(crate) fn decide_manual_change(
+    state: &GroupState,
+    command: &PutVevent,
+    draws: &VeventDraws,
+    now: Instant,
+) -> Result<Option<Event>, Refusals> {
+    let Some(pending) = prepare_manual_change(state, command, draws, now)? else { return Ok(None) };
+    let Some(slot) = pending.slot() else { return Ok(Some(pending.into_event())) };
+    let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
+    let verdict = bookable(&state.catalogue, view, &slot.request, now);
+    pending.on_reply(verdict).map(Some)
 }
 
 /// A draft that changes the event that is there.

@@ -1,7 +1,9 @@
 //! Offered = bookable = what a naive search finds, minute by minute. Reference 4.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::{BookingMode, Obstacle, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::obstacle::Obstacle;
+use slotbook::domain::booking::slot_request::{BookingMode, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
@@ -32,7 +34,7 @@ struct Story {
     maxrdv_period: i64,
     now: i64,
     window: Span,
-    channel: BookingMode,
+    mode: BookingMode,
 }
 
 fn a_story() -> impl Strategy<Value = Story> {
@@ -44,14 +46,14 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("Newfoundland", "2026-03-07 00:00")),
         Just(("UTC", "2026-06-01 00:00")),
     ];
-    let channel = prop_oneof![
+    let mode = prop_oneof![
         Just(BookingMode::Module),
         Just(BookingMode::ModuleByPro),
         Just(BookingMode::BackOffice)
     ];
     let opened = (span(), prop_oneof![Just(None), (1..4_u64).prop_map(Some)], any::<bool>());
     (
-        (place, channel, proptest::collection::vec(1..4_u64, 1..4)),
+        (place, mode, proptest::collection::vec(1..4_u64, 1..4)),
         proptest::collection::vec(opened, 0..6),
         (proptest::collection::vec(span(), 0..3), proptest::collection::vec(span(), 0..6)),
         (
@@ -63,7 +65,7 @@ fn a_story() -> impl Strategy<Value = Story> {
         ),
     )
         .prop_map(
-            |(((zone, midnight), channel, chain), open, (plages, appointments), numbers)| {
+            |(((zone, midnight), mode, chain), open, (plages, appointments), numbers)| {
                 let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
                 Story {
                     zone,
@@ -77,7 +79,7 @@ fn a_story() -> impl Strategy<Value = Story> {
                     maxrdv_period,
                     now,
                     window,
-                    channel,
+                    mode,
                 }
             },
         )
@@ -194,7 +196,7 @@ impl Naive {
         let holds = |interval: &Interval, moment: Instant| {
             interval.start <= moment && moment < interval.end
         };
-        if story.channel != BookingMode::BackOffice {
+        if story.mode != BookingMode::BackOffice {
             if start < self.now.plus_minutes(story.mintime_rdv) {
                 found.push("MintimeRdv");
             } else if start > self.now.plus_minutes(story.maxrdv_period) {
@@ -258,21 +260,22 @@ proptest! {
         let shop = story.shop();
         let naive = Naive::new(&story, &shop);
         let ids: Vec<_> = story.chain.iter().map(|id| intervention(*id)).collect();
-        let chain = shop.group_state.catalogue.chain(&ids, story.channel).expect("a chain");
+        let chain = shop.group_state.catalogue.chain(&ids, story.mode).expect("a chain");
         let first = naive.zone.instant_of(super::shop::civil(story.midnight));
         let start = first.plus_minutes(story.window.0);
         let window = Interval { start, end: start.plus_minutes(story.window.1) };
         let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
         let mut offered = Vec::new();
-        free_starts(&shop.group_state.catalogue, view, &chain, window, shop.now, story.channel, &mut offered);
+        free_starts(&shop.group_state.catalogue, view, &chain, window, shop.now, story.mode, &mut offered);
         let mut expected = Vec::new();
         for minute in 0..story.window.1 {
             let start = window.start.plus_minutes(minute);
             let obstacles = naive.obstacles(start);
-            if obstacles.is_empty() && (story.channel != BookingMode::BackOffice || naive.on_midnight_grid(start)) {
+            if obstacles.is_empty() && (story.mode != BookingMode::BackOffice || naive.on_midnight_grid(start)) {
                 expected.push(start);
             }
-            let found = bookable(&shop.group_state.catalogue, view, &chain, start, shop.now, story.channel);
+            let request = SlotRequest { chain: chain.clone(), start, mode: story.mode };
+            let found = bookable(&shop.group_state.catalogue, view, &request, shop.now);
             let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(name).collect();
             names.dedup();
             prop_assert_eq!(&names, &obstacles, "at {:?}", naive.zone.civil_of(start));
@@ -298,8 +301,8 @@ fn books_as_offered(
         return Ok(());
     }
     command.intervention_ids = story.chain.iter().map(|id| intervention(*id)).collect();
-    if story.channel != BookingMode::Module {
-        command = by_pro(command, story.channel == BookingMode::ModuleByPro);
+    if story.mode != BookingMode::Module {
+        command = by_pro(command, story.mode == BookingMode::ModuleByPro);
     }
     let names = naive.obstacles(start);
     match shop.clone().book(&command) {
@@ -332,7 +335,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
     let zone = shop.group_state.catalogue.zone();
     // 03:00 summer time on the 25th, shown as 02:00 for the second time.
     let second_pass = shop.now.plus_minutes(27 * 60);
-    assert!(!zone.names_itself(second_pass) && zone.names_itself(second_pass.plus_minutes(60)));
+    assert!(!zone.is_first_pass(second_pass) && zone.is_first_pass(second_pass.plus_minutes(60)));
     let chain = shop
         .group_state
         .catalogue
@@ -362,7 +365,7 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
         let offered: Vec<Instant> =
             offered.into_iter().map(|minute| second_pass.plus_minutes(minute)).collect();
         let expected: Vec<Instant> =
-            offered.into_iter().filter(|start| zone.names_itself(*start)).collect();
+            offered.into_iter().filter(|start| zone.is_first_pass(*start)).collect();
         assert_eq!(starts, expected, "from {begins}");
     }
 }

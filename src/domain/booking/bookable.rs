@@ -1,190 +1,67 @@
-//! May this start be given away? The one place that knows. Reference 4.
+//! Decision of one slot: is this start free on this calendar? The only place that decides it.
+//! Reference 4.
 
+use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
-use crate::domain::booking::taken_time::Taken;
+use crate::domain::booking::slot_request::{BookingMode, SlotRequest};
+use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::time::Instant;
+use crate::domain::records::ids::CalendarId;
 use crate::domain::time::interval_set::Interval;
+use crate::domain::time::{Instant, MINUTE};
 
-/// By which door a booking or a search comes in: it decides which rules hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BookingMode {
-    /// The appointment module, used by anybody.
-    Module,
-    /// The appointment module's rules, asked for by a professional: the module need not be active.
-    ModuleByPro,
-    /// The professional's own agenda (`from_web=0`): only time that is really taken stands in the way.
-    BackOffice,
-    /// A professional puts this very event somewhere by hand: only another live appointment stands in the way.
-    Agenda(VeventId),
-}
-
-impl BookingMode {
-    /// Whether lead times, the grid, availabilities and public names count.
-    #[must_use]
-    pub const fn follows_module_rules(self) -> bool {
-        matches!(self, Self::Module | Self::ModuleByPro)
-    }
-}
-
-/// One intervention of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leg {
-    /// What is done.
-    pub intervention_id: InterventionId,
-    /// For how long, in elapsed seconds.
-    pub length_seconds: i64,
-}
-
-/// Interventions one right after another on one calendar; at least one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chain {
-    legs: Vec<Leg>,
-    length_seconds: i64,
-}
-
-impl Chain {
-    /// A chain of at least one leg.
-    #[must_use]
-    pub fn new(legs: Vec<Leg>) -> Option<Self> {
-        let length_seconds = legs.iter().map(|leg| leg.length_seconds).sum();
-        (!legs.is_empty()).then_some(Self { legs, length_seconds })
-    }
-
-    /// Its legs in order.
-    #[must_use]
-    pub fn legs(&self) -> &[Leg] {
-        &self.legs
-    }
-
-    /// Elapsed seconds of all legs together.
-    #[must_use]
-    pub const fn length_seconds(&self) -> i64 {
-        self.length_seconds
-    }
-
-    /// The time the whole chain takes.
-    #[must_use]
-    pub fn interval_from(&self, start: Instant) -> Interval {
-        Interval { start, end: start.plus_seconds(self.length_seconds) }
-    }
-
-    /// Each leg with the time it takes.
-    pub fn legs_from(&self, start: Instant) -> impl Iterator<Item = (Leg, Interval)> + '_ {
-        self.legs.iter().scan(start, |start, leg| {
-            let interval = Interval { start: *start, end: start.plus_seconds(leg.length_seconds) };
-            *start = interval.end;
-            Some((*leg, interval))
-        })
-    }
-}
-
-/// Something that stands in the way of a start, with its fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// The module does not offer this at all.
-    NotOffered(NotOffered),
-    /// Too soon: not before `earliest`.
-    MintimeRdv {
-        /// First start that is late enough.
-        earliest: Instant,
-    },
-    /// Too far ahead: not after `latest`.
-    MaxRdvPeriod {
-        /// Last start that is near enough.
-        latest: Instant,
-    },
-    /// Some availability holds the start, none has it on its grid.
-    OffGrid {
-        /// Minutes between two starts of a grid.
-        generate_interval: i64,
-    },
-    /// Some moment of a leg lies in no availability for it.
-    OutsideAvailability {
-        /// The intervention that is not offered then.
-        intervention_id: InterventionId,
-        /// The time it would have taken.
-        interval: Interval,
-    },
-    /// The time is somebody's already.
-    Taken {
-        /// The event that has it.
-        id: VeventId,
-        /// When that event is.
-        interval: Interval,
-        /// Whether it is a client's appointment or a plage.
-        by: TakenBy,
-    },
-    /// The wall clock shows this time twice, and this is the second pass.
-    RepeatedHour,
-}
-
-/// What kind of event takes a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the two kinds that take time")]
-pub enum TakenBy {
-    Appointment,
-    Plage,
-}
-
-/// Why something is not offered, whatever the time. Reference 4.6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each says what it is")]
-pub enum NotOffered {
-    ModuleInactive,
-    CalendarDeleted(CalendarId),
-    CalendarHidden(CalendarId),
-    InterventionDeleted(InterventionId),
-    InterventionHidden(InterventionId),
-    InterventionsetHidden(InterventionId),
-}
-
-/// Whether `start` may be given away for a chain on a calendar. Every rule of Reference 4 but the search window, none of
-/// the client's own. `now` is the moment from which lead times count.
+/// Decides whether a slot is free on a calendar, by all rules of Reference 4 except the search
+/// window. Client rules do not belong to it. Lead times count from `now`.
 ///
 /// # Errors
-/// All that stands in the way, in the order of the rules: whether it is offered at all, lead times, the grid,
-/// availabilities, what takes the time, the repeated hour. Never empty. Of what the module does not show, anybody is
-/// told just that, and of taken time just that it is taken, not by how many.
+/// All obstacles in the order of Reference 4.8, never empty. In mode `Module`, a slot that is not
+/// offered has no other obstacle, and taken time is reported once.
 pub fn bookable(
     catalogue: &Catalogue,
     view: &CalendarView,
-    chain: &Chain,
-    start: Instant,
+    request: &SlotRequest,
     now: Instant,
-    channel: BookingMode,
 ) -> Result<(), Vec<Obstacle>> {
-    let mut obstacles: Vec<Obstacle> =
-        catalogue.not_offered(view.id, chain, channel).map(Obstacle::NotOffered).collect();
-    if channel == BookingMode::Module && !obstacles.is_empty() {
+    let mut obstacles = Vec::new();
+    for reason in catalogue.not_offered(view.id, &request.chain, request.mode) {
+        obstacles.push(Obstacle::NotOffered(reason));
+    }
+    // The public learns nothing else about a slot that the module does not show.
+    if request.mode == BookingMode::Module && !obstacles.is_empty() {
         return Err(obstacles);
     }
-    let interval = chain.interval_from(start);
-    if channel.follows_module_rules() {
-        obstacles.extend(too_soon_or_far(catalogue, view.id, start, now));
+    let interval = request.interval();
+    if request.mode.follows_module_rules() {
+        obstacles.extend(check_lead_times(catalogue, view.id, request.start, now));
         let open = view.open_time(catalogue.zone(), interval, now);
-        obstacles.extend(off_grid(catalogue, view.id, &open, chain, start));
-        obstacles.extend(outside_availability(&open, chain, start));
+        obstacles.extend(check_grid(catalogue, view.id, &open, request));
+        add_outside_availability(&mut obstacles, &open, request);
     }
-    match channel {
-        BookingMode::Agenda(own) => obstacles
-            .extend(view.taken.meeting(interval).filter(|other| other.id != own).map(by_client)),
+    match request.mode {
+        BookingMode::Agenda(own) => {
+            for other in view.taken.overlapping(interval) {
+                if other.id != own {
+                    obstacles.push(appointment_obstacle(other));
+                }
+            }
+        }
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
-            obstacles.extend(taken(catalogue, view, interval, now));
-            if !catalogue.zone().names_itself(start) {
+            add_taken(&mut obstacles, catalogue, view, interval, now);
+            if !catalogue.zone().is_first_pass(request.start) {
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
     }
-    if channel == BookingMode::Module {
+    // The public learns that the time is taken, not by how many events.
+    if request.mode == BookingMode::Module {
         obstacles
             .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
 
-/// First and last start that a calendar's lead times allow. Reference 4.1.
+/// Returns the first and the last start that the calendar's lead times allow. `None` if there is no
+/// such calendar. Reference 4.1.
 #[must_use]
 pub fn lead_times(
     catalogue: &Catalogue,
@@ -198,9 +75,9 @@ pub fn lead_times(
     ))
 }
 
-/// What lead times say against a start. Reference 4.1.
+/// Returns the obstacle of a start that is too soon or too far. Reference 4.1.
 #[must_use]
-pub fn too_soon_or_far(
+pub fn check_lead_times(
     catalogue: &Catalogue,
     calendar: CalendarId,
     start: Instant,
@@ -216,54 +93,58 @@ pub fn too_soon_or_far(
     }
 }
 
-fn off_grid(
+/// Returns the obstacle of a start that no grid has. Reference 4.2.
+fn check_grid(
     catalogue: &Catalogue,
     calendar: CalendarId,
     open: &OpenTime,
-    chain: &Chain,
-    start: Instant,
+    request: &SlotRequest,
 ) -> Option<Obstacle> {
     let generate_interval = catalogue.calendars.get(&calendar)?.generate_interval.number();
-    let mut holding = open.lane(chain.legs()[0].intervention_id).holding(start).peekable();
-    // Where no availability holds the start there is no grid to miss: it lies outside.
-    holding.peek()?;
-    let on_grid = |o: Interval| start.seconds_since(o.start) % (generate_interval * 60) == 0;
-    if holding.any(on_grid) { None } else { Some(Obstacle::OffGrid { generate_interval }) }
+    let first_leg = request.chain.legs()[0];
+    let mut is_held = false;
+    for occurrence in open.permitted_time(first_leg.intervention_id).holding(request.start) {
+        let since_start = request.start.seconds_since(occurrence.start);
+        if since_start % (generate_interval * MINUTE) == 0 {
+            return None;
+        }
+        is_held = true;
+    }
+    // A start that no availability holds has no grid to miss: it lies outside.
+    if is_held { Some(Obstacle::OffGrid { generate_interval }) } else { None }
 }
 
-fn outside_availability(
-    open: &OpenTime,
-    chain: &Chain,
-    start: Instant,
-) -> impl Iterator<Item = Obstacle> {
-    chain
-        .legs_from(start)
-        .filter(|(leg, interval)| !open.lane(leg.intervention_id).permitted.covers(*interval))
-        .map(|(leg, interval)| Obstacle::OutsideAvailability {
-            intervention_id: leg.intervention_id,
-            interval,
-        })
+/// Adds an obstacle for each leg that does not lie in permitted time. Reference 4.3.
+fn add_outside_availability(obstacles: &mut Vec<Obstacle>, open: &OpenTime, request: &SlotRequest) {
+    for (leg, interval) in request.chain.legs_from(request.start) {
+        let intervention_id = leg.intervention_id;
+        if !open.permitted_time(intervention_id).permitted.covers(interval) {
+            obstacles.push(Obstacle::OutsideAvailability { intervention_id, interval });
+        }
+    }
 }
 
-fn by_client(taken: Taken) -> Obstacle {
-    Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
-}
-
-/// Everything live that takes some moment of `interval`: appointments, then plages. Reference 4.4.
-fn taken(
+/// Adds an obstacle for each live event that takes a moment of `interval`: appointments, then
+/// plages. Reference 4.4.
+fn add_taken(
+    obstacles: &mut Vec<Obstacle>,
     catalogue: &Catalogue,
     view: &CalendarView,
     interval: Interval,
     now: Instant,
-) -> Vec<Obstacle> {
-    let mut found: Vec<Obstacle> = view.taken.meeting(interval).map(by_client).collect();
-    // The expanded plages answer the common case; only where one is in the way does it matter which.
-    if view.open_time(catalogue.zone(), interval, now).plages().meets(interval) {
-        found.extend(
-            view.rules
-                .plages_meeting(catalogue.zone(), interval)
-                .map(|(id, interval)| Obstacle::Taken { id, interval, by: TakenBy::Plage }),
-        );
+) {
+    for taken in view.taken.overlapping(interval) {
+        obstacles.push(appointment_obstacle(taken));
     }
-    found
+    let zone = catalogue.zone();
+    // The expanded plages do not tell which plage takes the time. Only a taken time asks for it.
+    if view.open_time(zone, interval, now).plages().overlaps(interval) {
+        for (id, interval) in view.rules.plages_overlapping(zone, interval) {
+            obstacles.push(Obstacle::Taken { id, interval, by: TakenBy::Plage });
+        }
+    }
+}
+
+fn appointment_obstacle(taken: TakenInterval) -> Obstacle {
+    Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
 }

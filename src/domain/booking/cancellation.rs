@@ -1,4 +1,4 @@
-//! Deciding a cancellation. Reference 13.8, 6.
+//! Decision of a cancellation. Reference 6.7.
 
 use crate::domain::state::command::{CancelAppointment, CancelRight};
 use crate::domain::state::event::Event;
@@ -6,20 +6,20 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 
-/// What a cancellation does to the group.
+/// Result of a cancellation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancellation {
-    /// The appointment gives its time back.
+    /// The appointment is cancelled by this event.
     Cancelled(Event),
-    /// It had been cancelled before.
+    /// The appointment was cancelled before. Nothing changes.
     AlreadyCancelled,
 }
 
-/// Decides a cancellation.
+/// Decides a cancellation. Reference 6.7.
 ///
 /// # Errors
-/// NoResult where there is no such appointment, it is not the account's or the secret is not its own; MintimeAnnulation where a client comes
-/// later than the calendar allows (exactly `mintime_annulation` minutes before is in time).
+/// NoResult if there is no such appointment, the account does not own it, or the secret is wrong.
+/// MintimeAnnulation if a client is less than `mintime_annulation` minutes before the start.
 pub fn decide(
     state: &GroupState,
     command: &CancelAppointment,

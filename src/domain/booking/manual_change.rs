@@ -1,123 +1,120 @@
-//! Deciding what a professional does to the agenda by hand: events made, changed, moved, deleted and restored. Reference 6.
+//! Decision of a professional's change of the agenda: events created, changed, moved, deleted and
+//! restored. Reference 6.8, 6.9.
+//!
+//! [`prepare_manual_change`] checks everything that needs no calendar. If the change takes new
+//! time, its calendar is asked, and [`PendingManualChange::on_reply`] takes the verdict.
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Leg, Obstacle, bookable};
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::overlap_check::slot_of_appointment;
+use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::records::customfield::Model;
-use crate::domain::records::ids::{CalendarId, VeventId};
-use crate::domain::records::vevent::{Appointment, Kind, Vevent};
+use crate::domain::records::ids::VeventId;
+use crate::domain::records::vevent::{Kind, Vevent};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
-/// An event that nothing but its calendar can still refuse.
+/// A change of an event that only its calendar can still refuse.
 #[derive(Clone, Debug)]
-pub struct Placing {
-    /// The group's stamp of it.
+pub struct PendingManualChange {
+    /// Stamp of the change.
     at: Instant,
-    /// The event as it would be.
+    /// The event after the change.
     row: Box<Vevent>,
-    /// The time it would newly take, if it would take any.
-    pub room: Option<Room>,
+    /// The slot that the change newly takes; `None` if it takes no new time.
+    slot: Option<CalendarSlotRequest>,
 }
 
-/// A time to be asked of a calendar.
-#[derive(Clone, Debug)]
-pub struct Room {
-    /// Whose time it is.
-    pub calendar: CalendarId,
-    /// The appointment, as a chain of one.
-    pub chain: Chain,
-    /// When it would start.
-    pub start: Instant,
-    /// Which rules hold: those of a professional's own hand.
-    pub channel: BookingMode,
-}
-
-impl Placing {
-    /// Which event it is about.
+impl PendingManualChange {
+    /// Returns the id of the event.
     #[must_use]
     pub fn id(&self) -> VeventId {
         self.row.id
     }
 
-    /// What has happened once the calendar, where one had to be asked, has agreed.
+    /// Returns the slot to ask its calendar for; `None` if the change takes no new time.
     #[must_use]
-    pub fn placed(self) -> Event {
+    pub fn slot(&self) -> Option<&CalendarSlotRequest> {
+        self.slot.as_ref()
+    }
+
+    /// Takes the calendar's verdict on the slot and returns the event of the change.
+    ///
+    /// # Errors
+    /// NotAvailable with the calendar's obstacles.
+    pub fn on_reply(self, verdict: Result<(), Vec<Obstacle>>) -> Result<Event, Refusals> {
+        match verdict {
+            Ok(()) => Ok(self.into_event()),
+            Err(obstacles) => Err(vec![Refusal::NotAvailable { obstacles }]),
+        }
+    }
+
+    /// Returns the event of the change. If it has a slot, its calendar must have agreed.
+    #[must_use]
+    pub fn into_event(self) -> Event {
         Event::VeventPut { at: self.at, row: self.row }
     }
 }
 
-/// The refusal when the calendar cannot take it.
-#[must_use]
-pub fn not_available(obstacles: Vec<Obstacle>) -> Refusals {
-    vec![Refusal::NotAvailable { obstacles }]
-}
-
-/// Decides a change of the agenda on a state whose calendars answer at once; `None` where it changes nothing.
+/// Checks everything that the calendar does not decide. Returns `None` if nothing would change.
 ///
 /// # Errors
-/// NoResult, InvalidParameter, NotAvailable, in this order.
-pub fn decide(
+/// NoResult, then InvalidParameter.
+pub fn prepare_manual_change(
     state: &GroupState,
     command: &PutVevent,
     draws: &VeventDraws,
     now: Instant,
-) -> Result<Option<Event>, Refusals> {
-    let Some(placing) = open(state, command, draws, now)? else { return Ok(None) };
-    if let Some(room) = &placing.room {
-        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
-            .map_err(not_available)?;
-    }
-    Ok(Some(placing.placed()))
-}
-
-/// Everything but the calendar's own word; `None` where nothing would change. A calendar is asked where a live
-/// appointment takes time that it did not take before: made, moved or restored.
-///
-/// # Errors
-/// As [`decide`], save NotAvailable.
-pub fn open(
-    state: &GroupState,
-    command: &PutVevent,
-    draws: &VeventDraws,
-    now: Instant,
-) -> Result<Option<Placing>, Refusals> {
+) -> Result<Option<PendingManualChange>, Refusals> {
     let at = state.stamp_for(now);
-    let find = |id| state.rows.get(id).map(AsRef::as_ref).ok_or_else(|| vec![Refusal::NoResult]);
     let (before, mut row) = match command {
-        PutVevent::Make(draft) => (None, draft.draw_up(state, None, draws, at).map_err(faulty)?),
+        PutVevent::Make(draft) => {
+            (None, draft.draw_up(state, None, draws, at).map_err(refuse_faults)?)
+        }
         PutVevent::Change(id, draft) => {
-            let before = find(id)?;
-            (Some(before), draft.draw_up(state, Some(before), draws, at).map_err(faulty)?)
+            let before = find_row(state, *id)?;
+            let row = draft.draw_up(state, Some(before), draws, at).map_err(refuse_faults)?;
+            (Some(before), row)
         }
         PutVevent::Delete(id) => {
-            let before = find(id)?;
+            let before = find_row(state, *id)?;
             (Some(before), Vevent { deleted: true, ..before.clone() })
         }
     };
     row.take_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
-        kind_stays(before, &row).map_err(|fault| faulty(vec![fault]))?;
+        check_kind(before, &row).map_err(refuse_fault)?;
         if *before == row {
             return Ok(None);
         }
     }
-    client_is_live(state, before, &row).map_err(|fault| faulty(vec![fault]))?;
-    demanded_customs(state, before, &row).map_err(faulty)?;
+    check_client_is_live(state, before, &row).map_err(refuse_fault)?;
+    check_required_customs(state, before, &row).map_err(refuse_faults)?;
     row.updated_at = at;
-    let room = newly_taken(before, &row);
-    Ok(Some(Placing { at, row: Box::new(row), room }))
+    let slot = newly_taken_slot(before, &row);
+    Ok(Some(PendingManualChange { at, row: Box::new(row), slot }))
 }
 
-fn faulty(faults: Vec<Fault>) -> Refusals {
+fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusals> {
+    match state.rows.get(&id) {
+        Some(row) => Ok(row),
+        None => Err(vec![Refusal::NoResult]),
+    }
+}
+
+fn refuse_fault(fault: Fault) -> Refusals {
+    vec![Refusal::InvalidParameter(fault)]
+}
+
+fn refuse_faults(faults: Vec<Fault>) -> Refusals {
     faults.into_iter().map(Refusal::InvalidParameter).collect()
 }
 
-/// Kinds do not change, save that a plage given a client and an intervention becomes an appointment.
-fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
+/// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.8.
+fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     let field = match (&before.kind, &row.kind) {
         (Kind::Appointment(_), Kind::Appointment(_))
         | (Kind::Plage(_), Kind::Plage(_) | Kind::Appointment(_))
@@ -129,82 +126,75 @@ fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     };
     Err(Fault::new(
         field,
-        "an event keeps its kind, save that a plage given fiche_id and intervention_id becomes an appointment",
+        "an event keeps its kind; only a plage given fiche_id and intervention_id becomes an appointment",
     ))
 }
 
-/// Nothing is newly arranged with a client whose record is deleted; what stands may stand on. Reference 6.
-fn client_is_live(state: &GroupState, before: Option<&Vevent>, row: &Vevent) -> Result<(), Fault> {
-    let Some(client) = row.appointment().map(|appointment| appointment.fiche_id) else {
-        return Ok(());
-    };
-    let same = before
-        .and_then(|before| before.appointment())
-        .is_some_and(|before| before.fiche_id == client);
-    if same || state.fiches.get(&client).is_none_or(|fiche| !fiche.deleted) {
-        return Ok(());
-    }
-    Err(Fault::new("fiche_id", format!("fiche {client} is deleted: restore it first")))
-}
-
-/// An event that becomes an appointment must have what the group demands of one. Reference 9.
-fn demanded_customs(
+/// Checks that no appointment is given to a deleted fiche. An appointment may stay with the fiche
+/// that it has. Reference 6.8.
+fn check_client_is_live(
     state: &GroupState,
     before: Option<&Vevent>,
     row: &Vevent,
-) -> Result<(), Vec<Fault>> {
-    if row.appointment().is_none() || before.is_some_and(|before| before.appointment().is_some()) {
+) -> Result<(), Fault> {
+    let Some(appointment) = row.appointment() else { return Ok(()) };
+    let client = appointment.fiche_id;
+    if let Some(before) = before
+        && let Some(appointment) = before.appointment()
+        && appointment.fiche_id == client
+    {
         return Ok(());
     }
-    let customs = row.rare.as_ref().map(|rare| &rare.customs);
-    let missing = state.catalogue.demanded(Model::Vevent, true);
-    let missing =
-        missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
-    let faults: Vec<Fault> =
-        missing.map(|name| Fault::new(name.to_string(), "this attribute is required")).collect();
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
-}
-
-fn newly_taken(before: Option<&Vevent>, row: &Vevent) -> Option<Room> {
-    let appointment = row.appointment().filter(|_| !row.deleted)?;
-    let stood = before.filter(|before| !before.deleted && before.calendar_id == row.calendar_id);
-    let stood = stood.and_then(|before| before.appointment()).map(|before| before.interval());
-    if stood == Some(appointment.interval()) {
-        return None;
-    }
-    Some(room_of(row, appointment))
-}
-
-/// Asks every live appointment's calendar whether it may stand where it stands.
-///
-/// # Errors
-/// ClocksOverlap for the first that meets another.
-pub(crate) fn all_stand_free(state: &GroupState, now: Instant) -> Result<(), Refusals> {
-    for row in state.rows.values().filter(|row| !row.deleted) {
-        let Some(appointment) = row.appointment() else { continue };
-        let room = room_of(row, appointment);
-        let view = state.calendars.get(&room.calendar).expect("every calendar has a view");
-        bookable(&state.catalogue, view, &room.chain, room.start, now, room.channel)
-            .map_err(|obstacles| clocks_overlap(row.id, obstacles))?;
+    if let Some(fiche) = state.fiches.get(&client)
+        && fiche.deleted
+    {
+        let rule = format!("fiche {client} is deleted: restore it first");
+        return Err(Fault::new("fiche_id", rule));
     }
     Ok(())
 }
 
-fn clocks_overlap(first: VeventId, obstacles: Vec<Obstacle>) -> Refusals {
-    match obstacles.as_slice() {
-        [Obstacle::Taken { id, .. }, ..] => vec![Refusal::ClocksOverlap { first, second: *id }],
-        _ => not_available(obstacles),
+/// Checks that an event that becomes an appointment has the required attributes. Reference 9.
+fn check_required_customs(
+    state: &GroupState,
+    before: Option<&Vevent>,
+    row: &Vevent,
+) -> Result<(), Vec<Fault>> {
+    if row.appointment().is_none() {
+        return Ok(());
     }
+    if let Some(before) = before
+        && before.appointment().is_some()
+    {
+        return Ok(());
+    }
+    let mut faults = Vec::new();
+    for name in state.catalogue.demanded(Model::Vevent, true) {
+        let value = match &row.rare {
+            Some(rare) => rare.customs.value(name),
+            None => None,
+        };
+        if value.is_none() {
+            faults.push(Fault::new(name.to_string(), "this attribute is required"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// The time that an appointment takes, as a question.
-fn room_of(row: &Vevent, appointment: &Appointment) -> Room {
-    let length_seconds = i64::from(appointment.length_seconds);
-    let leg = Leg { intervention_id: appointment.intervention_id, length_seconds };
-    Room {
-        calendar: row.calendar_id,
-        chain: Chain::new(vec![leg]).expect("one leg is a chain"),
-        start: appointment.start,
-        channel: BookingMode::Agenda(row.id),
+/// Returns the slot of a live appointment that is new, moved or restored. `None` if the event takes
+/// no time, or the same time as before.
+fn newly_taken_slot(before: Option<&Vevent>, row: &Vevent) -> Option<CalendarSlotRequest> {
+    if row.deleted {
+        return None;
     }
+    let appointment = row.appointment()?;
+    if let Some(before) = before
+        && !before.deleted
+        && before.calendar_id == row.calendar_id
+        && let Some(appointment_before) = before.appointment()
+        && appointment_before.interval() == appointment.interval()
+    {
+        return None;
+    }
+    Some(slot_of_appointment(row, appointment))
 }

@@ -1,10 +1,16 @@
-//! Booking rules: free time, `bookable`, the decision of a booking, a cancellation or a manual change.
+//! Booking rules: free time, and the decisions on bookings, cancellations and manual changes.
+//! Reference 4, 6.
 
 pub mod book;
 pub mod bookable;
 pub mod cancellation;
+pub mod client_record;
+pub(crate) mod client_rules;
 pub(crate) mod client_time;
 pub mod manual_change;
+pub mod obstacle;
 pub mod open_time;
+pub(crate) mod overlap_check;
+pub mod slot_request;
 pub mod slots;
 pub mod taken_time;

@@ -1,4 +1,5 @@
-//! When a calendar is open, and for what: its availabilities expanded, its plages taken out. Reference 4.2 to 4.
+//! Open time of a calendar by intervention: occurrences of availabilities without those of plages.
+//! Reference 4.2, 4.3, 4.4.
 
 use std::sync::Arc;
 
@@ -12,20 +13,21 @@ use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant};
 
-/// How many days from yesterday on are kept expanded.
-const READY_DAYS: i64 = 101;
+/// Number of days, from yesterday on, that are kept expanded.
+const EXPANDED_DAYS: i64 = 101;
 
-/// The live availabilities and plages of a calendar, by id.
+/// Live availabilities and plages of a calendar, each list ascending by id.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Rows that open time.
+    /// Events that open time.
     availabilities: Vec<Arc<Vevent>>,
-    /// Rows that take time without a client.
+    /// Events that take time without a client.
     plages: Vec<Arc<Vevent>>,
 }
 
 impl Rules {
-    /// Puts a row in the place its kind and its deletion give it, in place of what stood under its id.
+    /// Puts a live availability or plage in place of the event of its id. Any other event only
+    /// removes the one of its id.
     pub fn put(&mut self, row: &Arc<Vevent>) {
         for list in [&mut self.availabilities, &mut self.plages] {
             if let Ok(at) = list.binary_search_by_key(&row.id, |r| r.id) {
@@ -41,215 +43,231 @@ impl Rules {
         list.insert(at, Arc::clone(row));
     }
 
-    /// Takes out the row of that id.
+    /// Removes the event of this id.
     pub fn remove(&mut self, id: VeventId) {
         self.availabilities.retain(|r| r.id != id);
         self.plages.retain(|r| r.id != id);
     }
 
-    /// The plages of which an occurrence meets `interval`, each with that occurrence.
-    pub fn plages_meeting(
+    /// Returns each occurrence of a plage that overlaps `interval`, with the id of the plage.
+    pub fn plages_overlapping(
         &self,
         zone: Zone,
         interval: Interval,
     ) -> impl Iterator<Item = (VeventId, Interval)> + '_ {
         self.plages.iter().flat_map(move |row| {
             let series = row.series().expect("a plage is a series");
-            occurrences_meeting(series, zone, interval).map(|occurrence| (row.id, occurrence))
+            occurrences_overlapping(series, zone, interval).map(|occurrence| (row.id, occurrence))
         })
     }
 
-    /// Whether some live availability permits an intervention and has an occurrence ending after `now`: then the
-    /// intervention is offered on the calendar. Reference 4.
+    /// Returns whether the calendar offers an intervention: some live availability permits it and
+    /// has an occurrence that ends after `now`. Reference 4.
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
-        self.availabilities.iter().any(|row| match &row.kind {
-            Kind::Availability(a) => {
-                a.permits.permits(intervention) && a.series.has_occurrence_ending_after(zone, now)
+        for row in &self.availabilities {
+            if let Kind::Availability(availability) = &row.kind
+                && availability.permits.permits(intervention)
+                && availability.series.has_occurrence_ending_after(zone, now)
+            {
+                return true;
             }
-            Kind::Appointment(_) | Kind::Plage(_) | Kind::Note(_) => false,
-        })
+        }
+        false
     }
 }
 
-/// The time each occurrence takes that meets a span.
-fn occurrences_meeting(
+/// Returns the occurrences of a series that overlap a span.
+fn occurrences_overlapping(
     series: &Series,
     zone: Zone,
     span: Interval,
 ) -> impl Iterator<Item = Interval> + '_ {
-    series.intervals_meeting(zone, span.start, span.end).map(|(start, end)| Interval { start, end })
+    series
+        .intervals_overlapping(zone, span.start, span.end)
+        .map(|(start, end)| Interval { start, end })
 }
 
-/// Open time for the interventions that the same availabilities permit.
+/// Permitted time of the interventions that the same availabilities permit.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
-    /// The permitting occurrences, ascending by start: each anchors a grid.
+pub struct PermittedTime {
+    /// Occurrences of these availabilities, ascending by start. Each has a grid of its own.
     pub occurrences: Vec<Interval>,
-    /// Length in seconds of the longest of them.
-    pub longest: i64,
-    /// Whether some of them overlap, so that their grids mix.
+    /// Length of the longest of them.
+    pub longest_seconds: i64,
+    /// Whether some of them overlap. Their grids then mix.
     pub overlapping: bool,
-    /// Their moments joined, plages taken out.
+    /// Their moments without those of plages.
     pub open: IntervalSet,
-    /// Their moments joined, plages left in: where rule 3 holds.
+    /// Their moments. Reference 4.3.
     pub permitted: IntervalSet,
 }
 
-impl Lane {
+impl PermittedTime {
     fn new(mut occurrences: Vec<Interval>, plages: &IntervalSet) -> Self {
         occurrences.sort_unstable();
         occurrences.dedup();
-        let permitted = IntervalSet::union_of(occurrences.clone());
+        let permitted = IntervalSet::from_intervals(occurrences.clone());
+        let mut longest_seconds = 0;
+        for occurrence in &occurrences {
+            longest_seconds = longest_seconds.max(occurrence.end.seconds_since(occurrence.start));
+        }
         Self {
-            longest: occurrences.iter().map(|o| o.end.seconds_since(o.start)).max().unwrap_or(0),
+            longest_seconds,
             overlapping: occurrences.windows(2).any(|pair| pair[1].start < pair[0].end),
-            open: permitted.minus(plages),
+            open: permitted.difference(plages),
             permitted,
             occurrences,
         }
     }
 
-    /// The occurrences that hold `moment`.
+    /// Returns the occurrences that contain `moment`, latest start first.
     pub fn holding(&self, moment: Instant) -> impl Iterator<Item = Interval> + '_ {
         let after = self.occurrences.partition_point(|o| o.start <= moment);
-        let earliest = moment.plus_seconds(-self.longest);
+        let earliest = moment.plus_seconds(-self.longest_seconds);
         let candidates = self.occurrences[..after].iter().rev().copied();
         candidates.take_while(move |o| o.start > earliest).filter(move |o| moment < o.end)
     }
 }
 
-/// Open time within a span.
+/// Open time of a calendar within a span.
 #[derive(Clone, Debug)]
 pub struct OpenTime {
-    /// Every occurrence that meets this span is in it, none has been cut.
+    /// All occurrences that overlap this span are included, and none is clipped.
     span: Interval,
-    /// Lane 0 serves every intervention that no availability names.
-    lanes: Vec<Lane>,
-    /// The named interventions and their lanes, ascending.
+    /// Place 0 is for every intervention that no availability names.
+    permitted_times: Vec<PermittedTime>,
+    /// Named interventions, ascending, with their places in `permitted_times`.
     named: Vec<(InterventionId, usize)>,
-    /// Moments that a plage takes.
+    /// Moments that plages take.
     plages: IntervalSet,
 }
 
 impl OpenTime {
-    /// Expands the rules over a span.
+    /// Expands the availabilities and plages over a span.
     #[must_use]
-    pub fn within(span: Interval, rules: &Rules, zone: Zone) -> Self {
-        let plages = rules.plages_meeting(zone, span).map(|(_, occurrence)| occurrence).collect();
-        let plages = IntervalSet::union_of(plages);
+    pub fn expand(span: Interval, rules: &Rules, zone: Zone) -> Self {
+        let plages =
+            rules.plages_overlapping(zone, span).map(|(_, occurrence)| occurrence).collect();
+        let plages = IntervalSet::from_intervals(plages);
         let mut named: Vec<InterventionId> = Vec::new();
         let mut opening: Vec<(&Permits, Vec<Interval>)> = Vec::new();
+        let mut open_for_all: Vec<Interval> = Vec::new();
         for row in &rules.availabilities {
             let Kind::Availability(availability) = &row.kind else { continue };
-            if let Permits::Only(ids) = &availability.permits {
-                named.extend(ids);
+            let occurrences: Vec<Interval> =
+                occurrences_overlapping(&availability.series, zone, span).collect();
+            match &availability.permits {
+                Permits::All => open_for_all.extend(&occurrences),
+                Permits::Only(ids) => named.extend(ids),
             }
-            opening.push((
-                &availability.permits,
-                occurrences_meeting(&availability.series, zone, span).collect(),
-            ));
+            opening.push((&availability.permits, occurrences));
         }
         named.sort_unstable();
         named.dedup();
-        let for_all = |(permits, _): &&(&Permits, Vec<Interval>)| **permits == Permits::All;
-        let join = |chosen: Vec<&(&Permits, Vec<Interval>)>| {
-            Lane::new(
-                chosen.into_iter().flat_map(|(_, intervals)| intervals).copied().collect(),
-                &plages,
-            )
-        };
-        let mut masks: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut lanes = vec![join(opening.iter().filter(for_all).collect())];
-        let mut of = Vec::with_capacity(named.len());
+        let mut permitted_times = vec![PermittedTime::new(open_for_all, &plages)];
+        // The availabilities of each permitted time but the first. Interventions with the same
+        // availabilities share one permitted time.
+        let mut permitting_lists: Vec<Vec<usize>> = Vec::new();
+        let mut places = Vec::with_capacity(named.len());
         for id in named {
-            let mask: Vec<usize> =
-                (0..opening.len()).filter(|&at| opening[at].0.permits(id)).collect();
-            let lane =
-                masks.iter().skip(1).position(|m| *m == mask).map_or(lanes.len(), |at| at + 1);
-            if lane == lanes.len() {
-                lanes.push(join(mask.iter().map(|&at| &opening[at]).collect()));
-                masks.push(mask);
+            let mut permitting = Vec::new();
+            for (at, (permits, _)) in opening.iter().enumerate() {
+                if permits.permits(id) {
+                    permitting.push(at);
+                }
             }
-            of.push((id, lane));
+            if let Some(known) = permitting_lists.iter().position(|list| *list == permitting) {
+                places.push((id, known + 1));
+                continue;
+            }
+            let mut occurrences = Vec::new();
+            for at in &permitting {
+                occurrences.extend(&opening[*at].1);
+            }
+            places.push((id, permitted_times.len()));
+            permitted_times.push(PermittedTime::new(occurrences, &plages));
+            permitting_lists.push(permitting);
         }
-        Self { span, lanes, named: of, plages }
+        Self { span, permitted_times, named: places, plages }
     }
 
-    /// The number of an intervention's lane; interventions of one lane have the same open time.
+    /// Returns the place of an intervention's permitted time. Interventions with the same place
+    /// have the same open time.
     #[must_use]
-    pub fn lane_number(&self, intervention: InterventionId) -> usize {
-        self.named
-            .binary_search_by_key(&intervention, |(id, _)| *id)
-            .map_or(0, |at| self.named[at].1)
+    pub fn permitted_time_index(&self, intervention: InterventionId) -> usize {
+        match self.named.binary_search_by_key(&intervention, |(id, _)| *id) {
+            Ok(at) => self.named[at].1,
+            Err(_) => 0,
+        }
     }
 
-    /// The open time of an intervention.
+    /// Returns the permitted time of an intervention.
     #[must_use]
-    pub fn lane(&self, intervention: InterventionId) -> &Lane {
-        &self.lanes[self.lane_number(intervention)]
+    pub fn permitted_time(&self, intervention: InterventionId) -> &PermittedTime {
+        &self.permitted_times[self.permitted_time_index(intervention)]
     }
 
-    /// Moments that a plage takes, whoever else does.
+    /// Returns the moments that plages take.
     #[must_use]
     pub fn plages(&self) -> &IntervalSet {
         &self.plages
     }
 }
 
-/// What a calendar says about its time: who has which hour, and when it is open.
+/// A calendar's time: the taken time and the open time.
 #[derive(Clone, Debug)]
 pub struct CalendarView {
-    /// Whose time it is.
+    /// The calendar.
     pub id: CalendarId,
-    /// What live appointments take.
+    /// Time that live appointments take.
     pub taken: TakenTime,
-    /// What opens and closes it.
+    /// Availabilities and plages.
     pub rules: Arc<Rules>,
-    /// A memo of `rules` expanded around the last reader's now: never state, made again from the rules at will, and
-    /// shared by all views between which the rules did not change.
-    ready: Arc<ArcSwapOption<OpenTime>>,
+    /// Cache of `rules` expanded around the now of the last reader. It is computed from the rules
+    /// alone and shared by all views with the same rules.
+    expanded: Arc<ArcSwapOption<OpenTime>>,
 }
 
 impl CalendarView {
-    /// A calendar without any event.
+    /// Returns a calendar without any event.
     #[must_use]
     pub fn new(id: CalendarId) -> Self {
-        Self { id, taken: TakenTime::default(), rules: Arc::default(), ready: Arc::default() }
+        Self { id, taken: TakenTime::default(), rules: Arc::default(), expanded: Arc::default() }
     }
 
-    /// The same with other rules, or with the same rules read in another zone.
+    /// Changes the rules. Also to be called if they must be read in another zone.
     pub fn change_rules(&mut self, change: impl FnOnce(&mut Rules)) {
         change(Arc::make_mut(&mut self.rules));
-        self.ready = Arc::default();
+        self.expanded = Arc::default();
     }
 
-    /// The open time of at least `span`. Within about 100 days of `now` it is kept ready; beyond, it is expanded for
-    /// this call alone.
+    /// Returns the open time of at least `span`. Up to about 100 days after `now` it is cached;
+    /// beyond that it is expanded for this call alone.
     #[must_use]
     pub fn open_time(&self, zone: Zone, span: Interval, now: Instant) -> Arc<OpenTime> {
-        if let Some(ready) = self.ready.load_full()
-            && ready.span.covers(span)
+        if let Some(expanded) = self.expanded.load_full()
+            && expanded.span.covers(span)
         {
-            return ready;
+            return expanded;
         }
         let usual = usual_span(now);
         if !usual.covers(span) {
-            return Arc::new(OpenTime::within(span, &self.rules, zone));
+            return Arc::new(OpenTime::expand(span, &self.rules, zone));
         }
-        let fresh = Arc::new(OpenTime::within(usual, &self.rules, zone));
-        self.ready.store(Some(Arc::clone(&fresh)));
+        let fresh = Arc::new(OpenTime::expand(usual, &self.rules, zone));
+        self.expanded.store(Some(Arc::clone(&fresh)));
         fresh
     }
 
-    /// Makes the open time ready before anybody asks for it.
-    pub fn prepare(&self, zone: Zone, now: Instant) {
+    /// Expands the open time around `now`, so that the first reader finds it in the cache.
+    pub fn prepare_open_time(&self, zone: Zone, now: Instant) {
         drop(self.open_time(zone, usual_span(now), now));
     }
 }
 
-/// From yesterday's UTC midnight, `READY_DAYS` long.
+/// Returns the span that is cached: `EXPANDED_DAYS` from the UTC midnight of yesterday.
 fn usual_span(now: Instant) -> Interval {
     let start = Instant((now.0.div_euclid(DAY) - 1) * DAY);
-    Interval { start, end: start.plus_seconds(READY_DAYS * DAY) }
+    Interval { start, end: start.plus_seconds(EXPANDED_DAYS * DAY) }
 }

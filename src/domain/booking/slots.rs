@@ -1,33 +1,34 @@
-//! Every start that may be given away, found by walking sorted intervals. Reference 4.
+//! Search of all free starts of a window, by a walk over sorted intervals. Reference 4, 4.7.
 //!
-//! The same rules as [`crate::domain::booking::bookable::bookable`], read over a window instead of at one point; a property test holds
-//! the two together.
+//! The rules are those of [`crate::domain::booking::bookable::bookable`], applied to a window
+//! instead of one start. A property test checks that both agree.
 
-use crate::domain::booking::bookable::{BookingMode, Chain, lead_times};
-use crate::domain::booking::open_time::{CalendarView, Lane, OpenTime};
+use crate::domain::booking::bookable::lead_times;
+use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 
-/// Appends to `starts` every start within `window` at which the chain is bookable on the calendar, ascending. Ending
-/// exactly when the next event begins is a fit. Lead times are measured from `now`, so a start can vanish between two
-/// calls. Reference 12.2, 12.7; Reference 4.
+/// Appends to `starts` every start within `window` at which the chain is bookable on the calendar,
+/// ascending. A chain that ends exactly when the next event begins fits. Lead times count from
+/// `now`, so a start can disappear between two calls. Reference 4.7.
 pub fn free_starts(
     catalogue: &Catalogue,
     view: &CalendarView,
     chain: &Chain,
     window: Interval,
     now: Instant,
-    channel: BookingMode,
+    mode: BookingMode,
     starts: &mut Vec<Instant>,
 ) {
     let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
-    if catalogue.not_offered(view.id, chain, channel).next().is_some() {
+    if catalogue.not_offered(view.id, chain, mode).next().is_some() {
         return;
     }
     let window = match lead_times(catalogue, view.id, now) {
-        Some((earliest, latest)) if channel.follows_module_rules() => Interval {
+        Some((earliest, latest)) if mode.follows_module_rules() => Interval {
             start: window.start.max(earliest),
             end: window.end.min(latest.plus_seconds(1)),
         },
@@ -40,55 +41,70 @@ pub fn free_starts(
     let whole =
         Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
     let open = view.open_time(zone, whole, now);
-    let step = calendar.generate_interval.number() * MINUTE;
+    let step_seconds = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
-    if channel.follows_module_rules() {
-        let anchors = open.lane(chain.legs()[0].intervention_id);
-        let mut grid =
-            Grid::new(&anchors.occurrences, anchors.longest, anchors.overlapping, step, starts);
-        let lanes = chain.legs().iter().map(|leg| open.lane_number(leg.intervention_id));
-        if lanes.clone().eq(lanes.map(|_| open.lane_number(chain.legs()[0].intervention_id))) {
-            // Legs with the same open time are one long leg.
+    if mode.follows_module_rules() {
+        let anchors = open.permitted_time(chain.legs()[0].intervention_id);
+        let mut grid = Grid::new(
+            &anchors.occurrences,
+            anchors.longest_seconds,
+            anchors.overlapping,
+            step_seconds,
+            starts,
+        );
+        if have_same_open_time(&open, chain) {
+            // Legs with the same open time are searched as one long leg.
             free_time(anchors, &view.taken, whole, |gap| {
                 grid.offer(fitting(gap, chain.length_seconds(), window))
             });
         } else {
-            starts_of_legs(&open, &view.taken, chain, whole)
-                .as_slice()
-                .iter()
-                .for_each(|range| grid.offer(clip(*range, window)));
+            for range in starts_of_legs(&open, &view.taken, chain, whole).as_slice() {
+                grid.offer(clip(*range, window));
+            }
         }
         grid.finish(first_new);
     } else {
         let days = civil_days(catalogue, window);
-        let mut grid = Grid::new(&days, 2 * DAY, false, step, starts);
-        let free = IntervalSet::union_of(vec![whole]).minus(open.plages());
-        walk(free.as_slice(), &view.taken, whole, |gap| {
+        let mut grid = Grid::new(&days, 2 * DAY, false, step_seconds, starts);
+        let free = IntervalSet::from_intervals(vec![whole]).difference(open.plages());
+        walk_gaps(free.as_slice(), &view.taken, whole, |gap| {
             grid.offer(fitting(gap, chain.length_seconds(), window))
         });
         grid.finish(first_new);
     }
     for second_pass in zone.second_passes(window) {
-        let kept = |at: &Instant| !(second_pass.start <= *at && *at < second_pass.end);
-        let new = starts.split_off(first_new);
-        starts.extend(new.into_iter().filter(kept));
+        let mut found = starts.split_off(first_new);
+        found.retain(|start| *start < second_pass.start || second_pass.end <= *start);
+        starts.append(&mut found);
     }
 }
 
-/// Calls `found` with each stretch that is open and that no appointment takes, ascending, of the open time that meets
-/// `span`. What a stretch says of moments before and after `span` is not to be relied on.
-pub fn free_time(lane: &Lane, taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
-    let open = lane.open.as_slice();
-    let first = open.partition_point(|i| i.end <= span.start);
-    let last = first + open[first..].partition_point(|i| i.start < span.end);
-    walk(&open[first..last], taken, span, found);
+/// Returns whether all legs have the same open time.
+fn have_same_open_time(open: &OpenTime, chain: &Chain) -> bool {
+    let first = open.permitted_time_index(chain.legs()[0].intervention_id);
+    chain.legs().iter().all(|leg| open.permitted_time_index(leg.intervention_id) == first)
 }
 
-fn walk(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
-    let Some(mut gaps) = Gaps::of(open, found) else { return };
+/// Calls `found` with each open stretch that no appointment takes, ascending, of the open time that
+/// overlaps `span`. Outside `span`, a stretch may include taken time.
+pub fn free_time(
+    permitted: &PermittedTime,
+    taken: &TakenTime,
+    span: Interval,
+    found: impl FnMut(Interval),
+) {
+    let open = permitted.open.as_slice();
+    let first = open.partition_point(|i| i.end <= span.start);
+    let last = first + open[first..].partition_point(|i| i.start < span.end);
+    walk_gaps(&open[first..last], taken, span, found);
+}
+
+/// Calls `found` with each part of `open` that no appointment of `span` takes, ascending.
+fn walk_gaps(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
+    let Some(mut gaps) = Gaps::new(open, found) else { return };
     for day in taken.days(span) {
         for taken in day {
-            if gaps.take(taken.interval).is_none() {
+            if gaps.skip_taken(taken.interval).is_none() {
                 return;
             }
         }
@@ -96,7 +112,7 @@ fn walk(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(
     gaps.finish();
 }
 
-/// The starts at which each leg lies in its own free time, one right after another.
+/// Returns the starts at which each leg lies in its own free time.
 fn starts_of_legs(
     open: &OpenTime,
     taken: &TakenTime,
@@ -107,8 +123,9 @@ fn starts_of_legs(
     let mut offset = 0;
     for leg in chain.legs() {
         let mut free = Vec::new();
-        free_time(open.lane(leg.intervention_id), taken, whole, |gap| free.push(gap));
-        let fits = IntervalSet::union_of(free).starts_that_fit(leg.length_seconds).shifted(-offset);
+        free_time(open.permitted_time(leg.intervention_id), taken, whole, |gap| free.push(gap));
+        let fits =
+            IntervalSet::from_intervals(free).starts_that_fit(leg.length_seconds).shifted(-offset);
         starts = Some(match starts {
             None => fits,
             Some(before) => before.intersection(&fits),
@@ -118,65 +135,74 @@ fn starts_of_legs(
     starts.unwrap_or_default()
 }
 
-/// The starts within `window` at which `length_seconds` fit into `gap`.
+/// Returns the starts within `window` at which `length_seconds` fit into `gap`.
 fn fitting(gap: Interval, length_seconds: i64, window: Interval) -> Interval {
     clip(Interval { start: gap.start, end: gap.end.plus_seconds(1 - length_seconds) }, window)
 }
 
+/// Returns the part of a range within the window. It may be empty.
 fn clip(range: Interval, window: Interval) -> Interval {
     Interval { start: range.start.max(window.start), end: range.end.min(window.end) }
 }
 
-/// The civil days that meet a window, as instants: the back office counts its grid from midnight.
+/// Returns the civil days that overlap a window. The back office's grid counts from midnight.
+/// Reference 4.7.
 fn civil_days(catalogue: &Catalogue, window: Interval) -> Vec<Interval> {
     let zone = catalogue.zone();
     let first = zone.civil_of(window.start).day().plus_days(-1);
     let last = zone.civil_of(window.end).day().plus_days(1);
-    (first.0..=last.0)
-        .map(crate::domain::time::CivilDay)
-        .map(|day| Interval {
+    let mut days = Vec::new();
+    let mut day = first;
+    while day <= last {
+        let next = day.plus_days(1);
+        let interval = Interval {
             start: zone.instant_of(day.midnight()),
-            end: zone.instant_of(day.plus_days(1).midnight()),
-        })
-        .filter(|day| !day.is_empty())
-        .collect()
+            end: zone.instant_of(next.midnight()),
+        };
+        // A zone may skip a whole day.
+        if !interval.is_empty() {
+            days.push(interval);
+        }
+        day = next;
+    }
+    days
 }
 
-/// Writes down the points of the grids that lie in the ranges offered to it.
+/// Collects the grid points that lie in the offered ranges. Reference 4.2.
 struct Grid<'a> {
-    /// Ascending by start; each is an anchor and the reach of its grid.
+    /// Ascending by start. A grid begins at the start of its anchor and ends with it.
     anchors: &'a [Interval],
-    /// First anchor that may still matter.
+    /// Place of the first anchor that may reach the next range.
     at: usize,
-    /// Seconds of the longest anchor.
-    longest: i64,
-    /// Whether grids may mix, so that what is found must be sorted.
+    /// Length of the longest anchor.
+    longest_seconds: i64,
+    /// Whether anchors overlap. The points are then sorted at the end.
     overlapping: bool,
     /// Seconds between two points.
-    step: i64,
-    /// What has been found.
+    step_seconds: i64,
+    /// Points found so far.
     starts: &'a mut Vec<Instant>,
 }
 
 impl<'a> Grid<'a> {
     fn new(
         anchors: &'a [Interval],
-        longest: i64,
+        longest_seconds: i64,
         overlapping: bool,
-        step: i64,
+        step_seconds: i64,
         starts: &'a mut Vec<Instant>,
     ) -> Self {
-        Self { anchors, at: 0, longest, overlapping, step, starts }
+        Self { anchors, at: 0, longest_seconds, overlapping, step_seconds, starts }
     }
 
-    /// Takes the points that lie in `range`. Ranges come ascending and disjoint.
+    /// Adds the points that lie in `range`. Ranges must ascend and be disjoint.
     fn offer(&mut self, range: Interval) {
         if range.is_empty() {
             return;
         }
         let out_of_reach = |anchor: &Interval| {
             if self.overlapping {
-                anchor.start.plus_seconds(self.longest) <= range.start
+                anchor.start.plus_seconds(self.longest_seconds) <= range.start
             } else {
                 anchor.end <= range.start
             }
@@ -189,15 +215,17 @@ impl<'a> Grid<'a> {
         for anchor in self.anchors[self.at..].iter().take_while(|a| a.start < range.end) {
             let last = range.end.min(anchor.end);
             let behind = range.start.seconds_since(anchor.start).max(0);
-            let mut point =
-                anchor.start.plus_seconds((behind + self.step - 1) / self.step * self.step);
+            let mut point = anchor.start.plus_seconds(
+                (behind + self.step_seconds - 1) / self.step_seconds * self.step_seconds,
+            );
             while point < last {
                 self.starts.push(point);
-                point = point.plus_seconds(self.step);
+                point = point.plus_seconds(self.step_seconds);
             }
         }
     }
 
+    /// Sorts the new points if grids mixed.
     fn finish(self, first_new: usize) {
         if self.overlapping {
             let mut new = self.starts.split_off(first_new);

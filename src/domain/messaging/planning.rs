@@ -152,7 +152,7 @@ pub fn due_of<'a>(
     let zone = state.catalogue.zone();
     let window =
         Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
-    let rows = view.taken.meeting(window).filter_map(|taken| state.rows.get(&taken.id));
+    let rows = view.taken.overlapping(window).filter_map(|taken| state.rows.get(&taken.id));
     rows.flat_map(move |row| of_row(state, zone, row)).filter(move |planned| planned.due < until)
 }
 

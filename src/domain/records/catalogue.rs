@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Leg, NotOffered};
+use crate::domain::booking::obstacle::NotOffered;
+use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
@@ -127,10 +128,10 @@ impl Catalogue {
     /// # Errors
     /// No intervention at all, one that the group does not have, or, through the module, more than the group's
     /// `max_multirdvs`; the fault names `intervention_ids`.
-    pub fn chain(&self, ids: &[InterventionId], channel: BookingMode) -> Result<Chain, Fault> {
+    pub fn chain(&self, ids: &[InterventionId], mode: BookingMode) -> Result<Chain, Fault> {
         let fault = |rule: String| Fault::new("intervention_ids", rule);
         let most = self.group.max_multirdvs.number();
-        match channel {
+        match mode {
             BookingMode::Module | BookingMode::ModuleByPro
                 if i64::try_from(ids.len()).is_ok_and(|n| n > most) =>
             {
@@ -199,9 +200,9 @@ impl Catalogue {
         &self,
         calendar: CalendarId,
         chain: &Chain,
-        channel: BookingMode,
+        mode: BookingMode,
     ) -> impl Iterator<Item = NotOffered> + '_ {
-        let inactive = (channel == BookingMode::Module && self.group.inactive)
+        let inactive = (mode == BookingMode::Module && self.group.inactive)
             .then_some(NotOffered::ModuleInactive);
         let hidden = self.calendar_hidden(calendar);
         let legs: Vec<NotOffered> = chain
@@ -209,7 +210,7 @@ impl Catalogue {
             .iter()
             .filter_map(|leg| self.intervention_hidden(leg.intervention_id))
             .collect();
-        let counts = move |why: &NotOffered| match channel {
+        let counts = move |why: &NotOffered| match mode {
             BookingMode::Module | BookingMode::ModuleByPro => true,
             BookingMode::BackOffice => {
                 matches!(why, NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_))

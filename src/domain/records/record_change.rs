@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::booking::manual_change;
+use crate::domain::booking::overlap_check::check_no_overlaps;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset, Sort};
 use crate::domain::records::catalogue::Catalogue;
@@ -172,7 +172,7 @@ fn change_group(
         resolved.extend(instant.map(|instant| (row.id, instant)));
     }
     let event = Event::GroupChanged { at, group: Box::new(group), resolved };
-    manual_change::all_stand_free(&state.apply(&event), now)?;
+    check_no_overlaps(&state.apply(&event), now)?;
     Ok(Some(event))
 }
 
@@ -195,7 +195,7 @@ fn resolution(
         return Ok((start != appointment.start).then_some(start));
     }
     let Some(series) = row.series() else { return Ok(None) };
-    let until = series.on_clocks_of(after, before)?.repeat_until();
+    let until = series.in_zone(after, before)?.repeat_until();
     Ok(until.filter(|_| until != series.repeat_until()))
 }
 

@@ -1,55 +1,59 @@
-//! The days on which a series begins its occurrences, by arithmetic alone: finding the first day of a window, the day
-//! before a day or the nth day costs the same however long ago the series began.
+//! Days on which the occurrences of a series begin, by arithmetic alone. Reference 5.1.
 //!
-//! Days and months are counted in `i64`, so that no interval can overflow them.
+//! Each look-up costs the same, however long ago the series began. Days and months are counted in
+//! `i64`, so that no interval can overflow.
 
-use crate::domain::recurrence::rule::{NthWeekday, Pattern, Rule};
+use crate::domain::recurrence::rule::{NthWeekday, Repetition, Rule};
 use crate::domain::time::{CivilDay, days_in_month};
 
-/// Number of 9999-12-31, the last day there is.
+/// 9999-12-31, the last day of the calendar, in days since 1970-01-01.
 pub(crate) const DAY_MAX: i64 = 2_932_896;
-/// December 9999, in months since year 0.
+/// December 9999 in months since year 0.
 const MONTH_MAX: i64 = 9_999 * 12 + 11;
-/// More days than there are: with this interval or a longer one, nothing follows the first occurrence.
+/// Upper limit of an interval: more than all days of the calendar. Longer intervals mean the same.
 const INTERVAL_MAX: i64 = 4_000_000;
 
-/// The days of a pattern, without end: the first, and then those its step gives.
+/// The days of a rule without its end: the first day, then those of the step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    /// The day of the event itself, whether or not the step falls on it.
+pub(crate) struct DayPlan {
+    /// Day of the event itself, whether or not the step falls on it.
     first: i64,
     step: Step,
 }
 
-/// Which days follow the first.
+/// The days that follow the first.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// None.
+    /// No other day.
     Once,
-    /// `from`, which lies after the first day, and every `days` after it.
+    /// `from`, which is after the first day, and then one day every `days` days.
     Days { from: i64, days: i64 },
-    /// The weekdays of `mask` in the week that begins on `monday`, the first day's own, and in every `weeks`-th after it.
+    /// The weekdays of `mask`, one week every `weeks` weeks. `monday` begins the week of the first
+    /// day.
     Weeks { monday: i64, weeks: i64, mask: u8 },
-    /// The day `on` of the month `month`, the first day's own, and of every `months`-th after it.
+    /// The day `on`, one month every `months` months. `month` is the month of the first day.
     Months { month: i64, months: i64, on: On },
 }
 
-/// A day of any month.
+/// A day of a month.
 #[derive(Clone, Copy, Debug)]
 enum On {
     DayOfMonth(u32),
     Nth(NthWeekday),
 }
 
-/// The days of a [`Plan`] from one day to another, ascending. Both ends belong.
+/// The days of a [`DayPlan`] from one day to another, ascending. Both bounds are included.
 #[derive(Clone, Debug)]
-pub(crate) struct Days {
-    /// The first day of the series, while it is still to come.
+pub(crate) struct PlanDays {
+    /// First day of the series; `None` once it was returned or if it is outside the bounds.
     first: Option<i64>,
+    /// Last day that may be returned.
     last: i64,
+    /// State after the first day.
     next: Next,
 }
 
+/// State of a walk over the days of a [`Step`].
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Nothing,
@@ -57,7 +61,7 @@ enum Next {
         day: i64,
         days: i64,
     },
-    /// `left` are the days of the week of `monday` still to come.
+    /// `left` are the remaining weekdays of the week that begins on `monday`.
     Week {
         monday: i64,
         left: u8,
@@ -71,44 +75,46 @@ enum Next {
     },
 }
 
-impl Plan {
-    /// The days of an event of that day and that rule.
-    pub(crate) fn of(first: CivilDay, rule: Option<&Rule>) -> Self {
+impl DayPlan {
+    /// Returns the days of an event on this day with this rule.
+    pub(crate) fn new(first: CivilDay, rule: Option<&Rule>) -> Self {
         let (year, month, day_of_month) = first.ymd();
         let month = i64::from(year) * 12 + i64::from(month) - 1;
         let weekday = first.weekday() as u8;
         let first = i64::from(first.0);
         let Some(rule) = rule else { return Self { first, step: Step::Once } };
         let every = i64::from(rule.interval().get()).min(INTERVAL_MAX);
-        let step = match rule.pattern() {
-            Pattern::Daily => Step::Days { from: first + every, days: every },
-            Pattern::Weekly(on) => {
+        let step = match rule.repetition() {
+            Repetition::Daily => Step::Days { from: first + every, days: every },
+            Repetition::Weekly(on) => {
                 let mask = on.map_or(1 << weekday, |days| days.bits());
-                weekly(first, weekday, every, mask)
+                weekly_step(first, weekday, every, mask)
             }
-            Pattern::Monthly(None) => {
+            Repetition::Monthly(None) => {
                 Step::Months { month, months: every, on: On::DayOfMonth(day_of_month) }
             }
-            Pattern::Monthly(Some(nth)) => Step::Months { month, months: every, on: On::Nth(nth) },
-            Pattern::Yearly => {
+            Repetition::Monthly(Some(nth)) => {
+                Step::Months { month, months: every, on: On::Nth(nth) }
+            }
+            Repetition::Yearly => {
                 Step::Months { month, months: every * 12, on: On::DayOfMonth(day_of_month) }
             }
         };
         Self { first, step }
     }
 
-    /// Day of the first occurrence.
-    pub(crate) fn first(&self) -> i64 {
+    /// Returns the day of the first occurrence.
+    pub(crate) fn first_day(&self) -> i64 {
         self.first
     }
 
-    /// Its days from `from` to `to`, both included. Nothing when `to` is before `from`.
-    pub(crate) fn days(&self, from: i64, to: i64) -> Days {
-        let first = (from <= self.first && self.first <= to).then_some(self.first);
+    /// Returns its days from `from` to `to`, both included. None if `to` is before `from`.
+    pub(crate) fn days_between(&self, from: i64, to: i64) -> PlanDays {
+        let first = if from <= self.first && self.first <= to { Some(self.first) } else { None };
         let from = from.max(self.first + 1);
         let to = to.min(DAY_MAX);
         if from > to {
-            return Days { first, last: to, next: Next::Nothing };
+            return PlanDays { first, last: to, next: Next::Nothing };
         }
         let next = match self.step {
             Step::Once => Next::Nothing,
@@ -122,43 +128,54 @@ impl Plan {
             }
             Step::Months { month, months, on } => {
                 let month = at_or_after(month, months, month_of(from));
-                // Only the first of these months can have its day before the window.
-                let passed = on.day_in(month).is_some_and(|day| day < from);
-                Next::Month { month: if passed { month + months } else { month }, months, on }
+                match on.day_in(month) {
+                    // Only the first of these months can have its day before the window.
+                    Some(day) if day < from => Next::Month { month: month + months, months, on },
+                    Some(_) | None => Next::Month { month, months, on },
+                }
             }
         };
-        Days { first, last: to, next }
+        PlanDays { first, last: to, next }
     }
 
-    /// Whether an occurrence begins on `day`.
+    /// Returns whether an occurrence begins on `day`.
     pub(crate) fn includes(&self, day: i64) -> bool {
-        self.days(day, day).next().is_some()
+        self.days_between(day, day).next().is_some()
     }
 
-    /// The last day before `day` on which an occurrence begins. `day` lies after the first day.
-    pub(crate) fn before(&self, day: i64) -> i64 {
-        let on_step = match self.step {
-            Step::Once => None,
-            Step::Days { from, days } => (from < day).then(|| at_or_after(from, days, day) - days),
+    /// Returns the last day before `day` on which an occurrence begins. `day` must be after the
+    /// first day.
+    pub(crate) fn last_day_before(&self, day: i64) -> i64 {
+        match self.step {
+            Step::Once => self.first,
+            Step::Days { from, .. } if from >= day => self.first,
+            Step::Days { from, days } => at_or_after(from, days, day) - days,
             Step::Weeks { monday, weeks, mask } => {
                 let week = at_or_before(monday, weeks * 7, day - 1);
                 let passed = if day - week < 7 { mask & !(0x7f << (day - week)) } else { mask };
+                // If no weekday of this week is before `day`, the last one of the week before
+                // counts.
                 let (week, bits) =
                     if passed == 0 { (week - weeks * 7, mask) } else { (week, passed) };
-                Some(week + i64::from(bits.ilog2()))
+                self.first.max(week + i64::from(bits.ilog2()))
             }
             Step::Months { month: begin, months, on } => {
                 let mut month = at_or_before(begin, months, month_of(day));
-                while month >= begin && on.day_in(month).is_none_or(|found| found >= day) {
+                while month >= begin {
+                    if let Some(found) = on.day_in(month)
+                        && found < day
+                    {
+                        return self.first.max(found);
+                    }
                     month -= months;
                 }
-                on.day_in(month).filter(|_| month >= begin)
+                self.first
             }
-        };
-        on_step.map_or(self.first, |found| found.max(self.first))
+        }
     }
 
-    /// The day of the occurrence `places` after the first, or `None` when it would lie beyond 9999 or does not exist.
+    /// Returns the day of the occurrence `places` after the first; `None` if it would be after 9999
+    /// or does not exist.
     pub(crate) fn nth_after_first(&self, places: i64) -> Option<i64> {
         if places == 0 {
             return Some(self.first);
@@ -170,25 +187,37 @@ impl Plan {
                 let passed = mask & !(0x7f << (self.first - monday + 1));
                 let rank = i64::from(passed.count_ones()) + places - 1;
                 let in_week = i64::from(mask.count_ones());
-                let bit = (0..7)
-                    .filter(|bit| mask >> bit & 1 == 1)
-                    .nth(usize::try_from(rank % in_week).ok()?)?;
+                let bit = nth_bit(mask, rank % in_week);
                 monday + rank / in_week * weeks * 7 + bit
             }
-            // Some months lack the day, so these are counted one by one, unless even all of them were too few.
+            // Some months lack the day, so they are counted one by one. First: are there enough
+            // months?
             Step::Months { month, months, .. } if places - 1 > (MONTH_MAX - month) / months => {
                 return None;
             }
             Step::Months { .. } => {
-                self.days(self.first + 1, DAY_MAX).nth(usize::try_from(places - 1).ok()?)?
+                self.days_between(self.first + 1, DAY_MAX).nth(usize::try_from(places - 1).ok()?)?
             }
         };
-        (day <= DAY_MAX).then_some(day)
+        if day > DAY_MAX {
+            return None;
+        }
+        Some(day)
     }
 }
 
-/// The step of a weekly rule. One weekday alone is a plain stride of days.
-fn weekly(first: i64, weekday: u8, weeks: i64, mask: u8) -> Step {
+/// Returns the number of the nth set bit, counted from 0. The mask must have more than `nth` bits
+/// set.
+fn nth_bit(mask: u8, nth: i64) -> i64 {
+    let mut rest = mask;
+    for _ in 0..nth {
+        rest &= rest - 1;
+    }
+    i64::from(rest.trailing_zeros())
+}
+
+/// Returns the step of a weekly rule. A single weekday becomes a step of days.
+fn weekly_step(first: i64, weekday: u8, weeks: i64, mask: u8) -> Step {
     let monday = first - i64::from(weekday);
     if mask.count_ones() > 1 {
         return Step::Weeks { monday, weeks, mask };
@@ -198,24 +227,26 @@ fn weekly(first: i64, weekday: u8, weeks: i64, mask: u8) -> Step {
     Step::Days { from, days: weeks * 7 }
 }
 
-/// The first of `from`, `from + step`, `from + 2 × step`… that is not before `bound`.
+/// Returns the first of `from`, `from + step`, `from + 2 × step`… that is not before `bound`.
 fn at_or_after(from: i64, step: i64, bound: i64) -> i64 {
     if bound <= from { from } else { from + (bound - from + step - 1) / step * step }
 }
 
-/// The last of `from`, `from + step`, `from + 2 × step`… that is not after `bound`; `from` when all are.
+/// Returns the last of `from`, `from + step`, `from + 2 × step`… that is not after `bound`; `from`
+/// if all are after it.
 fn at_or_before(from: i64, step: i64, bound: i64) -> i64 {
     if bound <= from { from } else { from + (bound - from) / step * step }
 }
 
-/// The month of a day from year 0 to 9999, in months since year 0.
+/// Returns the month of a day, in months since year 0. The day must lie in the years 0 to 9999.
 fn month_of(day: i64) -> i64 {
     let (year, month, _) = CivilDay(i32::try_from(day).expect("a day of the calendar")).ymd();
     i64::from(year) * 12 + i64::from(month) - 1
 }
 
 impl On {
-    /// The day of that month, given in months since year 0, or `None` where the month lacks it or lies beyond 9999.
+    /// Returns the day in a month, which is given in months since year 0. `None` if the month lacks
+    /// the day or is after 9999.
     #[inline]
     fn day_in(self, month: i64) -> Option<i64> {
         let year = i32::try_from(month.div_euclid(12)).ok()?;
@@ -234,11 +265,14 @@ impl On {
                 length - behind.rem_euclid(7) + 7 * (i64::from(on.nth()) + 1)
             }
         };
-        (1 <= day_of_month && day_of_month <= length).then(|| i64::from(first.0) + day_of_month - 1)
+        if day_of_month < 1 || day_of_month > length {
+            return None;
+        }
+        Some(i64::from(first.0) + day_of_month - 1)
     }
 }
 
-impl Iterator for Days {
+impl Iterator for PlanDays {
     type Item = i64;
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The days on which a series does not take place.
+//! Exceptions: the days on which a series does not take place. Reference 5.3.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::recurrence::parse::parse_digits;
 use crate::domain::time::CivilDay;
 
-/// Most dates that `repeat_exceptions` may hold. Reference 5.
+/// Maximum number of dates in `repeat_exceptions`. Reference 5.3.
 pub const EXCEPTIONS_MAX: usize = 3_000;
 
-/// The local dates whose occurrences are removed from a series, ascending and each once. Cheap to clone.
+/// Local dates whose occurrences are removed from a series: ascending, each once. Cheap to clone.
 ///
-/// Read from the text of `repeat_exceptions` by [`str::parse`]: dates `YYYY-mm-dd 00:00:00` or `YYYY-mm-dd`, separated by
-/// commas, in any order. Its `Display` is that text, in order. Reference 12.7.
+/// [`str::parse`] reads them from the text of `repeat_exceptions`: dates `YYYY-mm-dd 00:00:00` or
+/// `YYYY-mm-dd` in any order, separated by commas. `Display` writes that text in order.
+/// Reference 5.3.
 ///
 /// ```
 /// use slotbook::domain::recurrence::Exceptions;
@@ -25,24 +27,24 @@ pub const EXCEPTIONS_MAX: usize = 3_000;
 #[serde(try_from = "Vec<CivilDay>")]
 pub struct Exceptions(Arc<[CivilDay]>);
 
-/// What is wrong with the text of `repeat_exceptions`.
+/// Error in the text of `repeat_exceptions`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExceptionsError {
-    /// An entry is not a date; its first characters.
+    /// An entry is not a date. Holds its first characters.
     #[error("repeat_exceptions must be dates YYYY-mm-dd 00:00:00 separated by commas, not {0:?}")]
     NotADate(String),
     /// More dates than [`EXCEPTIONS_MAX`].
-    #[error("repeat_exceptions may hold {EXCEPTIONS_MAX} dates, not {0}")]
+    #[error("repeat_exceptions has {0} dates; at most {EXCEPTIONS_MAX} are allowed")]
     TooMany(usize),
 }
 
 impl Exceptions {
-    /// The exceptions on those days, in any order.
+    /// Returns the exceptions on these days, which may come in any order.
     ///
     /// # Errors
     ///
-    /// [`ExceptionsError::TooMany`] for more than [`EXCEPTIONS_MAX`] days, repeated ones included.
-    pub fn on(mut days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
+    /// [`ExceptionsError::TooMany`] for more than [`EXCEPTIONS_MAX`] days. Repeated days count.
+    pub fn from_days(mut days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
         if days.len() > EXCEPTIONS_MAX {
             return Err(ExceptionsError::TooMany(days.len()));
         }
@@ -51,7 +53,7 @@ impl Exceptions {
         Ok(Self(days.into()))
     }
 
-    /// The days, ascending.
+    /// Returns the days, ascending.
     #[must_use]
     pub fn days(&self) -> &[CivilDay] {
         &self.0
@@ -62,47 +64,47 @@ impl TryFrom<Vec<CivilDay>> for Exceptions {
     type Error = ExceptionsError;
 
     fn try_from(days: Vec<CivilDay>) -> Result<Self, ExceptionsError> {
-        Self::on(days)
+        Self::from_days(days)
     }
 }
 
 impl FromStr for Exceptions {
     type Err = ExceptionsError;
 
-    /// The exceptions that `text` lists. Spaces around a date and empty entries are passed over; so is a date given
-    /// twice.
+    /// Parses the text of `repeat_exceptions`. Spaces around a date, empty entries and repeated
+    /// dates are ignored.
     ///
     /// # Errors
     ///
-    /// [`ExceptionsError`]: too many entries, else the first that is not a date.
+    /// [`ExceptionsError::TooMany`], else [`ExceptionsError::NotADate`] for the first wrong entry.
     fn from_str(text: &str) -> Result<Self, ExceptionsError> {
         let entries = || text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let number = entries().count();
         if number > EXCEPTIONS_MAX {
             return Err(ExceptionsError::TooMany(number));
         }
-        let days: Result<Vec<_>, _> = entries()
-            .map(|entry| {
-                day(entry)
-                    .ok_or_else(|| ExceptionsError::NotADate(entry.chars().take(20).collect()))
-            })
-            .collect();
-        Self::on(days?)
+        let mut days = Vec::with_capacity(number);
+        for entry in entries() {
+            let Some(day) = parse_date(entry) else {
+                return Err(ExceptionsError::NotADate(entry.chars().take(20).collect()));
+            };
+            days.push(day);
+        }
+        Self::from_days(days)
     }
 }
 
-/// `YYYY-mm-dd`, with or without the midnight it begins at.
-fn day(text: &str) -> Option<CivilDay> {
+/// Parses `YYYY-mm-dd` or `YYYY-mm-dd 00:00:00`.
+fn parse_date(text: &str) -> Option<CivilDay> {
     let date = text.strip_suffix(" 00:00:00").unwrap_or(text).as_bytes();
     if date.len() != 10 || date[4] != b'-' || date[7] != b'-' {
         return None;
     }
-    let digits = |from: usize, to: usize| {
-        date[from..to].iter().try_fold(0_u32, |number, byte| {
-            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
-        })
-    };
-    CivilDay::from_ymd(i32::try_from(digits(0, 4)?).ok()?, digits(5, 7)?, digits(8, 10)?)
+    CivilDay::from_ymd(
+        i32::try_from(parse_digits(&date[0..4])?).ok()?,
+        parse_digits(&date[5..7])?,
+        parse_digits(&date[8..10])?,
+    )
 }
 
 impl fmt::Display for Exceptions {
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_sorted_and_named_once() {
+    fn dates_are_written_in_order_and_each_once() {
         let text = " 2025-12-25 , 2025-05-01 00:00:00,,2025-12-25 00:00:00,";
         let exceptions: Exceptions = text.parse().expect("dates");
         assert_eq!(exceptions.to_string(), "2025-05-01 00:00:00,2025-12-25 00:00:00");
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_date_is_named() {
+    fn an_entry_that_is_not_a_date_is_quoted() {
         for wrong in [
             "2025-02-29",
             "2025-1-1",
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn three_thousand_dates_are_the_most() {
+    fn at_most_3000_dates_are_accepted() {
         let text = vec!["2025-01-01"; EXCEPTIONS_MAX].join(",");
         assert!(text.parse::<Exceptions>().is_ok());
         assert_eq!(

@@ -1,27 +1,31 @@
-//! The occurrences of a series in a window.
+//! Occurrences of a series in a window. Reference 5.1.
 
-use crate::domain::recurrence::days::Days;
-use crate::domain::recurrence::{Occurrence, Series};
+use crate::domain::recurrence::days::PlanDays;
+use crate::domain::recurrence::series::{Occurrence, Series};
 use crate::domain::time::zone::{Offsets, Zone};
 use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, Instant};
 
-/// Occurrences of a series in ascending order, exceptions left out.
+/// Occurrences of a series, ascending, without those that exceptions remove.
 #[derive(Clone, Debug)]
 pub struct Occurrences<'s> {
-    days: Days,
-    /// The exceptions not yet passed.
+    /// Days on which an occurrence begins, exceptions included.
+    days: PlanDays,
+    /// Exceptions after the last day, ascending.
     exceptions: &'s [CivilDay],
-    /// Where on its day each occurrence starts, and for how long it lasts on the wall clock.
+    /// Wall-clock start of each occurrence, in seconds since midnight.
     second_of_day: i64,
-    length: i64,
+    /// Wall-clock length of each occurrence.
+    length_seconds: i64,
+    /// Converter to instants.
     offsets: Offsets,
 }
 
 impl Series {
-    /// The occurrences whose start on the wall clock lies in `from <= start < to`, ascending, exceptions left out.
+    /// Returns the occurrences whose wall-clock start lies in `from <= start < to`, ascending.
+    /// Exceptions are left out. Reference 5.1.
     ///
-    /// Among them may be one whose end instant is not after its start, where a clock change swallowed it, and the
-    /// zero-length ones of a note. Costs what the window holds, however long ago the series began. Reference 5.
+    /// The end instant may not be after the start instant: for notes, and for an occurrence inside
+    /// a gap. The cost depends on the window, not on the age of the series.
     ///
     /// ```
     /// use slotbook::domain::recurrence::Series;
@@ -30,44 +34,48 @@ impl Series {
     /// let zone = Zone::from_iana("Europe/Paris").unwrap();
     /// let at = |day, hour| Civil::from_ymd_hms(2025, 6, day, hour, 0, 0).unwrap();
     /// let rule = "FREQ=WEEKLY;BYDAY=MO,WE".parse().unwrap();
-    /// let series = Series::new(zone, at(2, 9), at(2, 12), Some(rule), "2025-06-09".parse().unwrap()).unwrap();
-    /// let starts: Vec<_> = series.occurrences(zone, at(4, 9), at(16, 9)).map(|o| o.start_civil).collect();
+    /// let exceptions = "2025-06-09".parse().unwrap();
+    /// let series = Series::new(zone, at(2, 9), at(2, 12), Some(rule), exceptions).unwrap();
+    /// let found = series.occurrences(zone, at(4, 9), at(16, 9));
+    /// let starts: Vec<_> = found.map(|occurrence| occurrence.start_civil).collect();
     /// assert_eq!(starts, [at(4, 9), at(11, 9)]);
     /// ```
     #[must_use]
     pub fn occurrences(&self, zone: Zone, from: Civil, to: Civil) -> Occurrences<'_> {
-        let second_of_day = self.start.second_of_day();
-        // Bounds beyond the calendar change nothing, and could overflow.
+        let second_of_day = self.start().second_of_day();
+        // Bounds beyond the calendar find nothing more and could overflow.
         let from = from.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
         let to = to.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
         let first_day = (from - second_of_day + DAY - 1).div_euclid(DAY);
         let last_day = (to - second_of_day - 1).div_euclid(DAY);
-        let plan = self.plan();
-        let days = plan.days(first_day, last_day.min(self.last_day(zone, &plan)));
-        let passed = match self.exceptions.days() {
+        let plan = self.day_plan();
+        let days = plan.days_between(first_day, last_day.min(self.last_day(zone, &plan)));
+        let passed = match self.exceptions().days() {
             [] => 0,
             exceptions => exceptions.partition_point(|day| i64::from(day.0) < first_day),
         };
-        let exceptions = &self.exceptions.days()[passed..];
+        let exceptions = &self.exceptions().days()[passed..];
         Occurrences {
             days,
             exceptions,
             second_of_day,
-            length: self.wall_length(),
+            length_seconds: self.wall_length_seconds(),
             offsets: zone.offsets(),
         }
     }
 
-    /// The occurrences that share a moment with `from <= t < to`, ascending, exceptions left out. Merely touching the
-    /// window is not meeting it, and an occurrence whose end instant is not after its start meets nothing: it neither
-    /// blocks nor permits. Reference 1, 5.
-    pub fn occurrences_meeting(
+    /// Returns the occurrences that overlap `from <= t < to`, ascending. Exceptions are left out.
+    ///
+    /// An occurrence that only touches the window does not overlap it. An occurrence whose end
+    /// instant is not after its start overlaps nothing: it neither blocks nor opens time. Reference
+    /// 1.3, 5.1.
+    pub fn occurrences_overlapping(
         &self,
         zone: Zone,
         from: Instant,
         to: Instant,
     ) -> impl Iterator<Item = Occurrence> + '_ {
-        let longest = self.wall_length().max(0);
+        let longest = self.wall_length_seconds().max(0);
         let disorder = zone.disorder_seconds();
         let (from, to) = (from.max(Instant(-DAY)), to.min(Instant(INSTANT_MAX.0 + DAY)));
         let earliest = zone.civil_of(from).plus_seconds(-longest - disorder);
@@ -77,23 +85,25 @@ impl Series {
         })
     }
 
-    /// Start and end of each of [`Series::occurrences_meeting`], for code that needs no wall clock. Not clipped to the
+    /// Returns start and end of each of [`Series::occurrences_overlapping`], not clipped to the
     /// window.
-    pub fn intervals_meeting(
+    pub fn intervals_overlapping(
         &self,
         zone: Zone,
         from: Instant,
         to: Instant,
     ) -> impl Iterator<Item = (Instant, Instant)> + '_ {
-        self.occurrences_meeting(zone, from, to)
+        self.occurrences_overlapping(zone, from, to)
             .map(|occurrence| (occurrence.start, occurrence.end))
     }
 
-    /// Whether some occurrence, not excepted, ends after `instant` (and after its own start, so never one of a note).
-    /// An availability for which this is false of now offers nothing more. Reference 4.
+    /// Returns whether some occurrence ends after `instant` and after its own start. Exceptions are
+    /// left out. For a note this is always false.
+    ///
+    /// If it is false for now, an availability offers nothing more. Reference 4.
     #[must_use]
     pub fn has_occurrence_ending_after(&self, zone: Zone, instant: Instant) -> bool {
-        self.occurrences_meeting(zone, instant, INSTANT_MAX).next().is_some()
+        self.occurrences_overlapping(zone, instant, INSTANT_MAX).next().is_some()
     }
 }
 
@@ -108,7 +118,7 @@ impl Iterator for Occurrences<'_> {
                 continue;
             }
             let start_civil = Civil(day * DAY + self.second_of_day);
-            let end_civil = start_civil.plus_seconds(self.length);
+            let end_civil = start_civil.plus_seconds(self.length_seconds);
             let start = self.offsets.instant_of(start_civil);
             let end = self.offsets.instant_of(end_civil);
             return Some(Occurrence { start_civil, end_civil, start, end });
@@ -117,7 +127,7 @@ impl Iterator for Occurrences<'_> {
 }
 
 impl Occurrences<'_> {
-    /// Whether that day is an exception. Days are asked for in ascending order.
+    /// Returns whether the day is an exception. Days must ascend from call to call.
     #[inline]
     fn is_excepted(&mut self, day: i64) -> bool {
         while let [next, rest @ ..] = self.exceptions {

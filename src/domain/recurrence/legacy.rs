@@ -1,109 +1,124 @@
-//! The obsolete repeat fields, translated to a rule. Reference 12.7, 5.
+//! Older repeat fields and their translation to a rule. Reference 5.4.
 
 use std::num::NonZeroU32;
 
-use crate::domain::recurrence::parse::RuleError;
-use crate::domain::recurrence::rule::{End, Pattern, Rule, Weekdays};
+use crate::domain::recurrence::rule::{Repetition, Rule, RuleEnd, Weekdays};
+use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
 
-/// The obsolete fields as a client sent them, beside no `rrule`. Numbers that are 0 count as unset, save the interval.
+/// The older fields as a client sent them without `rrule`. A number that is 0 means unset, except
+/// the interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LegacyFields<'a> {
     /// `repeat_freq`: daily, weekly, monthly or yearly, in any letter case.
     pub freq: &'a str,
-    /// `repeat_intervall`; 1 when not given.
+    /// `repeat_intervall`; `None` means 1.
     pub interval: Option<i64>,
-    /// `repeat_count`: number of occurrences, the event itself included.
+    /// `repeat_count`: number of occurrences, including the event itself.
     pub count: Option<i64>,
-    /// `repeat_byday`: bit 0 is Sunday, then Monday, up to bit 6 for Saturday. Only weekly repetition looks at it.
+    /// `repeat_byday`: bit 0 is Sunday, bit 1 Monday, up to bit 6 for Saturday. Only weekly
+    /// repetition reads it.
     pub byday: Option<i64>,
-    /// `repeat_until`: the end, on the group's clocks.
+    /// `repeat_until`: the end as a local time of the group.
     pub until: Option<Civil>,
 }
 
-/// What is wrong with the obsolete fields, each named.
+/// Error in the older fields. Each message names the field and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
-    /// `repeat_freq` names no frequency.
+    /// `repeat_freq` is unknown.
     #[error("repeat_freq must be daily, weekly, monthly or yearly")]
     Freq,
-    /// `repeat_intervall` is out of bounds.
+    /// `repeat_intervall` is outside its limits.
     #[error("repeat_intervall must be from 1 to 4294967295")]
     Interval,
-    /// `repeat_count` is out of bounds.
+    /// `repeat_count` is outside its limits.
     #[error("repeat_count must be from 2 to 4294967295; the event itself counts as one")]
     Count,
     /// `repeat_byday` has bits beyond Saturday's.
-    #[error("repeat_byday must be from 1 to 127: one bit for each day, Sunday the lowest")]
+    #[error("repeat_byday must be from 1 to 127: one bit per day, Sunday the lowest")]
     ByDay,
-    /// `repeat_until` is outside the years that instants have.
+    /// `repeat_until` is outside the years 1970 to 9999.
     #[error("repeat_until must be from 1970 to 9999")]
     Until,
-    /// Both ends are given.
-    #[error("repeat_count and repeat_until exclude each other")]
+    /// `repeat_count` and `repeat_until` are both given.
+    #[error("repeat_count and repeat_until exclude each other: give one of them")]
     CountWithUntil,
 }
 
 impl LegacyFields<'_> {
-    /// The rule that means the same, as the specification migrates old patterns.
+    /// Translates the fields to a rule. Reference 5.4.
     ///
     /// ```
     /// use slotbook::domain::recurrence::LegacyFields;
     /// use slotbook::domain::time::zone::Zone;
-    /// let fields = LegacyFields { freq: "Weekly", interval: Some(2), byday: Some(62), ..Default::default() };
-    /// let rule = fields.rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
-    /// assert_eq!(rule.to_string(), "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR");
+    /// let monday_to_friday = Some(62);
+    /// let fields = LegacyFields { freq: "Weekly", byday: monday_to_friday, ..Default::default() };
+    /// let rule = fields.to_rule(Zone::from_iana("Europe/Paris").unwrap()).unwrap();
+    /// assert_eq!(rule.to_string(), "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR");
     /// ```
     ///
     /// # Errors
     ///
-    /// The first field that is wrong, in the order of [`LegacyError`]'s variants.
-    pub fn rule(&self, zone: Zone) -> Result<Rule, LegacyError> {
+    /// The first error. Fields are checked in the order freq, interval, count and until, byday; a
+    /// count of 1 comes last.
+    pub fn to_rule(&self, zone: Zone) -> Result<Rule, LegacyError> {
         let freq = self.freq.to_ascii_lowercase();
         if !matches!(freq.as_str(), "daily" | "weekly" | "monthly" | "yearly") {
             return Err(LegacyError::Freq);
         }
-        let interval = u32::try_from(self.interval.unwrap_or(1)).ok().and_then(NonZeroU32::new);
-        let interval = interval.ok_or(LegacyError::Interval)?;
-        let pattern = match freq.as_str() {
-            "weekly" => Pattern::Weekly(weekdays(self.byday.unwrap_or(0))),
-            "monthly" => Pattern::Monthly(None),
-            "yearly" => Pattern::Yearly,
-            _ => Pattern::Daily,
+        let Some(interval) = positive(self.interval.unwrap_or(1)) else {
+            return Err(LegacyError::Interval);
         };
-        let end = self.end(zone)?;
+        let repetition = match freq.as_str() {
+            "weekly" => Repetition::Weekly(weekdays_from_bits(self.byday.unwrap_or(0))),
+            "monthly" => Repetition::Monthly(None),
+            "yearly" => Repetition::Yearly,
+            _ => Repetition::Daily,
+        };
+        let end = self.parse_end(zone)?;
         if freq == "weekly" && !(0..=127).contains(&self.byday.unwrap_or(0)) {
             return Err(LegacyError::ByDay);
         }
-        Rule::new(pattern, interval, end).map_err(|_: RuleError| LegacyError::Count)
+        Rule::new(repetition, interval, end).map_err(|_: RuleError| LegacyError::Count)
     }
 
-    fn end(&self, zone: Zone) -> Result<End, LegacyError> {
-        let count = self.count.filter(|count| *count != 0);
-        match (count, self.until) {
-            (None, None) => Ok(End::Never),
-            (Some(count), None) => {
-                let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
-                count.map(End::Count).ok_or(LegacyError::Count)
-            }
-            (None, Some(until)) => {
+    /// Returns the end that count and until give.
+    fn parse_end(&self, zone: Zone) -> Result<RuleEnd, LegacyError> {
+        match (self.count, self.until) {
+            (None | Some(0), None) => Ok(RuleEnd::Never),
+            (Some(count), None) => match positive(count) {
+                Some(count) => Ok(RuleEnd::Count(count)),
+                None => Err(LegacyError::Count),
+            },
+            (None | Some(0), Some(until)) => {
                 let until = zone.instant_of(until);
-                let accepted = INSTANT_MIN <= until && until <= INSTANT_MAX;
-                if accepted { Ok(End::Until(until)) } else { Err(LegacyError::Until) }
+                if until < INSTANT_MIN || until > INSTANT_MAX {
+                    return Err(LegacyError::Until);
+                }
+                Ok(RuleEnd::Until(until))
             }
             (Some(_), Some(_)) => Err(LegacyError::CountWithUntil),
         }
     }
 }
 
-/// The days of the seven lowest bits, Sunday the lowest.
-fn weekdays(bits: i64) -> Option<Weekdays> {
+fn positive(number: i64) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(number).ok()?)
+}
+
+/// Returns the days of the seven lowest bits; Sunday is the lowest.
+fn weekdays_from_bits(bits: i64) -> Option<Weekdays> {
     use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
-    let days = [Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday];
-    Weekdays::of(
-        days.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, day)| day),
-    )
+    let week = [Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday];
+    let mut days = Vec::new();
+    for (bit, day) in week.into_iter().enumerate() {
+        if bits >> bit & 1 == 1 {
+            days.push(day);
+        }
+    }
+    Weekdays::from_days(days)
 }
 
 #[cfg(test)]
@@ -111,11 +126,13 @@ mod tests {
     use super::*;
 
     fn translated(fields: LegacyFields<'_>) -> Result<String, LegacyError> {
-        fields.rule(Zone::from_iana("Europe/Paris").expect("a zone")).map(|rule| rule.to_string())
+        fields
+            .to_rule(Zone::from_iana("Europe/Paris").expect("a zone"))
+            .map(|rule| rule.to_string())
     }
 
     #[test]
-    fn old_patterns_become_rules() {
+    fn older_fields_become_a_rule() {
         let until = Civil::from_ymd_hms(2025, 7, 1, 18, 0, 0);
         let weekly = LegacyFields { freq: "WEEKLY", ..LegacyFields::default() };
         for (fields, rule) in [
@@ -138,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_field_is_named() {
+    fn each_error_names_its_field() {
         let weekly = LegacyFields { freq: "weekly", ..LegacyFields::default() };
         let until = Civil::from_ymd_hms(2025, 7, 1, 18, 0, 0);
         for (fields, error) in [

@@ -1,163 +1,140 @@
-//! The text of `rrule`, read strictly: each rule that it can break is named with its key. Reference 12.7, 5.
+//! Parser of the text of `rrule`. It is strict, and each error names its key. Reference 5.2.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use crate::domain::recurrence::rule::{End, NthWeekday, Pattern, Rule, WEEK, Weekdays, letters};
+use crate::domain::recurrence::rule::{
+    NthWeekday, Repetition, Rule, RuleEnd, WEEK, Weekdays, weekday_letters,
+};
+use crate::domain::recurrence::rule_error::{RuleError, RuleKey};
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant, Weekday};
 
-/// What is wrong with an rrule. Each message names the key at fault and says what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RuleError {
-    /// A part between semicolons is not `KEY=value`.
-    #[error("rrule must be KEY=value pairs joined by ';', not {0:?}")]
-    NotAPair(String),
-    /// A key that does not exist or is not handled, its first characters.
-    #[error("rrule has the unknown key {0:?}; FREQ, INTERVAL, COUNT, UNTIL and BYDAY are known")]
-    UnknownKey(String),
-    /// A key stands there twice.
-    #[error("{} stands twice in rrule", .0.name())]
-    Repeated(Key),
-    /// FREQ is missing or names no frequency that is handled.
-    #[error("FREQ must be given as DAILY, WEEKLY, MONTHLY or YEARLY")]
-    Freq,
-    /// INTERVAL is not a whole number in bounds.
-    #[error("INTERVAL must be a whole number from 1 to 4294967295")]
-    Interval,
-    /// COUNT is not a whole number in bounds.
-    #[error("COUNT must be a whole number from 2 to 4294967295; the event itself counts as one")]
-    Count,
-    /// UNTIL is not a UTC time from 1970 to 9999.
-    #[error("UNTIL must be YYYYmmddTHHMMSSZ in UTC, from 1970 to 9999")]
-    Until,
-    /// Both ends are given.
-    #[error("COUNT and UNTIL exclude each other")]
-    CountWithUntil,
-    /// BYDAY stands beside DAILY or YEARLY.
-    #[error("BYDAY is only for FREQ=WEEKLY and FREQ=MONTHLY")]
-    ByDayFreq,
-    /// BYDAY of a weekly rule is not a list of weekdays.
-    #[error(
-        "BYDAY with FREQ=WEEKLY must be one or more of MO, TU, WE, TH, FR, SA, SU, separated by commas"
-    )]
-    ByDayWeekly,
-    /// BYDAY of a monthly rule is not exactly one nth weekday.
-    #[error(
-        "BYDAY with FREQ=MONTHLY must be one number from 1 to 5 or -5 to -1 and a weekday, such as 2TU or -1FR"
-    )]
-    ByDayMonthly,
-}
+/// Maximum characters of a wrong input that an error message repeats.
+const QUOTED_CHARS_MAX: usize = 20;
 
-/// A key of rrule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the specification's five keys")]
-pub enum Key {
-    Freq,
-    Interval,
-    Count,
-    Until,
-    ByDay,
+/// Values of the keys as given; `None` for a key that is absent.
+#[derive(Default)]
+struct RuleValues<'t> {
+    freq: Option<&'t str>,
+    interval: Option<&'t str>,
+    count: Option<&'t str>,
+    until: Option<&'t str>,
+    byday: Option<&'t str>,
 }
-
-impl Key {
-    /// The key as the specification writes it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Key::Freq => "FREQ",
-            Key::Interval => "INTERVAL",
-            Key::Count => "COUNT",
-            Key::Until => "UNTIL",
-            Key::ByDay => "BYDAY",
-        }
-    }
-}
-
-const KEYS: [Key; 5] = [Key::Freq, Key::Interval, Key::Count, Key::Until, Key::ByDay];
 
 impl FromStr for Rule {
     type Err = RuleError;
 
-    /// The rule that `text` describes; keys in any order, keys and values in any letter case.
+    /// Parses the text of `rrule`. Keys come in any order; letter case does not matter.
     ///
     /// # Errors
     ///
-    /// What is wrong: first with the pairs as they are read, then with FREQ, INTERVAL, COUNT, UNTIL and BYDAY.
+    /// The first error: pairs in their order, then FREQ, INTERVAL, COUNT, UNTIL and BYDAY.
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let [freq, interval, count, until, byday] = values(text)?;
-        let pattern = pattern(freq.ok_or(RuleError::Freq)?, byday);
-        // FREQ is the first to be blamed, BYDAY the last.
-        if pattern == Err(RuleError::Freq) {
+        let values = split_pairs(text)?;
+        let repetition = parse_repetition(values.freq.ok_or(RuleError::Freq)?, values.byday);
+        // An error of FREQ comes before all others, an error of BYDAY after all others.
+        if repetition == Err(RuleError::Freq) {
             return Err(RuleError::Freq);
         }
-        let interval = interval.map_or(Some(NonZeroU32::MIN), number).ok_or(RuleError::Interval)?;
-        let count = count.map(|count| number(count).ok_or(RuleError::Count)).transpose()?;
-        let until = until.map(|until| utc_instant(until).ok_or(RuleError::Until)).transpose()?;
+        let interval = match values.interval {
+            Some(text) => parse_number(text).ok_or(RuleError::Interval)?,
+            None => NonZeroU32::MIN,
+        };
+        let count = match values.count {
+            Some(text) => Some(parse_number(text).ok_or(RuleError::Count)?),
+            None => None,
+        };
+        let until = match values.until {
+            Some(text) => Some(parse_utc(text).ok_or(RuleError::Until)?),
+            None => None,
+        };
         let end = match (count, until) {
-            (None, None) => End::Never,
-            (Some(count), None) => End::Count(count),
-            (None, Some(until)) => End::Until(until),
+            (None, None) => RuleEnd::Never,
+            (Some(count), None) => RuleEnd::Count(count),
+            (None, Some(until)) => RuleEnd::Until(until),
             (Some(_), Some(_)) => return Err(RuleError::CountWithUntil),
         };
-        Rule::new(pattern?, interval, end)
+        Rule::new(repetition?, interval, end)
     }
 }
 
-/// The value of each of [`KEYS`], where given.
-fn values(text: &str) -> Result<[Option<&str>; 5], RuleError> {
-    let mut values = [None; 5];
+/// Splits the text into its `KEY=value` pairs.
+fn split_pairs(text: &str) -> Result<RuleValues<'_>, RuleError> {
+    let mut values = RuleValues::default();
     for pair in text.split(';') {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| RuleError::NotAPair(beginning(pair)))?;
-        let place = KEYS.iter().position(|key| name.eq_ignore_ascii_case(key.name()));
-        let place = place.ok_or_else(|| RuleError::UnknownKey(beginning(name)))?;
-        if values[place].replace(value).is_some() {
-            return Err(RuleError::Repeated(KEYS[place]));
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(RuleError::NotAPair(quoted(pair)));
+        };
+        let Some(key) = RuleKey::from_name(name) else {
+            return Err(RuleError::UnknownKey(quoted(name)));
+        };
+        let place = match key {
+            RuleKey::Freq => &mut values.freq,
+            RuleKey::Interval => &mut values.interval,
+            RuleKey::Count => &mut values.count,
+            RuleKey::Until => &mut values.until,
+            RuleKey::ByDay => &mut values.byday,
+        };
+        if place.replace(value).is_some() {
+            return Err(RuleError::Repeated(key));
         }
     }
     Ok(values)
 }
 
-/// As much of a wrong input as a message repeats.
-fn beginning(text: &str) -> String {
-    text.chars().take(20).collect()
+/// Returns the beginning of a wrong input, for an error message.
+fn quoted(text: &str) -> String {
+    text.chars().take(QUOTED_CHARS_MAX).collect()
 }
 
-fn pattern(freq: &str, byday: Option<&str>) -> Result<Pattern, RuleError> {
+/// Parses FREQ and BYDAY, which depend on each other.
+fn parse_repetition(freq: &str, byday: Option<&str>) -> Result<Repetition, RuleError> {
     match (freq.to_ascii_uppercase().as_str(), byday) {
-        ("DAILY", None) => Ok(Pattern::Daily),
-        ("YEARLY", None) => Ok(Pattern::Yearly),
+        ("DAILY", None) => Ok(Repetition::Daily),
+        ("YEARLY", None) => Ok(Repetition::Yearly),
         ("DAILY" | "YEARLY", Some(_)) => Err(RuleError::ByDayFreq),
-        ("WEEKLY", byday) => byday.map(weekdays).transpose().map(Pattern::Weekly),
-        ("MONTHLY", byday) => byday.map(nth_weekday).transpose().map(Pattern::Monthly),
+        ("WEEKLY", None) => Ok(Repetition::Weekly(None)),
+        ("WEEKLY", Some(byday)) => Ok(Repetition::Weekly(Some(parse_weekdays(byday)?))),
+        ("MONTHLY", None) => Ok(Repetition::Monthly(None)),
+        ("MONTHLY", Some(byday)) => Ok(Repetition::Monthly(Some(parse_nth_weekday(byday)?))),
         _ => Err(RuleError::Freq),
     }
 }
 
-fn weekdays(text: &str) -> Result<Weekdays, RuleError> {
-    let days: Option<Vec<Weekday>> = text.split(',').map(weekday).collect();
-    days.and_then(Weekdays::of).ok_or(RuleError::ByDayWeekly)
+fn parse_weekdays(text: &str) -> Result<Weekdays, RuleError> {
+    let mut days = Vec::new();
+    for letters in text.split(',') {
+        days.push(parse_weekday(letters).ok_or(RuleError::ByDayWeekly)?);
+    }
+    Weekdays::from_days(days).ok_or(RuleError::ByDayWeekly)
 }
 
-fn nth_weekday(text: &str) -> Result<NthWeekday, RuleError> {
-    let split = text.len().checked_sub(2).and_then(|middle| text.split_at_checked(middle));
-    let (nth, day) = split.ok_or(RuleError::ByDayMonthly)?;
-    let nth = nth.parse().map_err(|_| RuleError::ByDayMonthly)?;
-    weekday(day).and_then(|day| NthWeekday::new(nth, day)).ok_or(RuleError::ByDayMonthly)
+/// Parses a number and two letters, such as `2TU` or `-1FR`.
+fn parse_nth_weekday(text: &str) -> Result<NthWeekday, RuleError> {
+    let error = RuleError::ByDayMonthly;
+    let Some(middle) = text.len().checked_sub(2) else { return Err(error) };
+    let Some((nth, letters)) = text.split_at_checked(middle) else { return Err(error) };
+    let Ok(nth) = nth.parse() else { return Err(error) };
+    let Some(weekday) = parse_weekday(letters) else { return Err(error) };
+    NthWeekday::new(nth, weekday).ok_or(error)
 }
 
-fn weekday(text: &str) -> Option<Weekday> {
-    WEEK.into_iter().find(|day| text.eq_ignore_ascii_case(letters(*day)))
+fn parse_weekday(text: &str) -> Option<Weekday> {
+    WEEK.into_iter().find(|day| text.eq_ignore_ascii_case(weekday_letters(*day)))
 }
 
-/// A positive whole number written in digits alone.
-fn number(text: &str) -> Option<NonZeroU32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+/// Parses a positive whole number that consists of digits alone.
+fn parse_number(text: &str) -> Option<NonZeroU32> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
 }
 
-/// `YYYYmmddTHHMMSSZ`, from 1970 to 9999.
-fn utc_instant(text: &str) -> Option<Instant> {
+/// Parses `YYYYmmddTHHMMSSZ` of the years 1970 to 9999.
+fn parse_utc(text: &str) -> Option<Instant> {
     let bytes = text.as_bytes();
     if bytes.len() != 16
         || !bytes[8].eq_ignore_ascii_case(&b'T')
@@ -165,22 +142,31 @@ fn utc_instant(text: &str) -> Option<Instant> {
     {
         return None;
     }
-    let digits = |from: usize, to: usize| {
-        bytes[from..to].iter().try_fold(0_u32, |number, byte| {
-            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
-        })
-    };
-    let year = i32::try_from(digits(0, 4)?).ok()?;
     let utc = Civil::from_ymd_hms(
-        year,
-        digits(4, 6)?,
-        digits(6, 8)?,
-        digits(9, 11)?,
-        digits(11, 13)?,
-        digits(13, 15)?,
+        i32::try_from(parse_digits(&bytes[0..4])?).ok()?,
+        parse_digits(&bytes[4..6])?,
+        parse_digits(&bytes[6..8])?,
+        parse_digits(&bytes[9..11])?,
+        parse_digits(&bytes[11..13])?,
+        parse_digits(&bytes[13..15])?,
     )?;
     let instant = zone::instant_of_utc(utc);
-    (INSTANT_MIN <= instant && instant <= INSTANT_MAX).then_some(instant)
+    if instant < INSTANT_MIN || instant > INSTANT_MAX {
+        return None;
+    }
+    Some(instant)
+}
+
+/// Parses at most nine ASCII digits; `None` for any other byte.
+pub(crate) fn parse_digits(bytes: &[u8]) -> Option<u32> {
+    let mut number = 0;
+    for byte in bytes {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        number = number * 10 + u32::from(byte - b'0');
+    }
+    Some(number)
 }
 
 #[cfg(test)]
@@ -210,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_rule_names_its_key() {
+    fn each_error_names_its_key() {
         for (text, error) in [
             ("", RuleError::NotAPair(String::new())),
             ("FREQ=DAILY;", RuleError::NotAPair(String::new())),
             ("FREQ", RuleError::NotAPair("FREQ".into())),
             ("FREQ=DAILY;BYMONTH=1", RuleError::UnknownKey("BYMONTH".into())),
-            ("FREQ=DAILY;freq=DAILY", RuleError::Repeated(Key::Freq)),
+            ("FREQ=DAILY;freq=DAILY", RuleError::Repeated(RuleKey::Freq)),
             ("COUNT=2", RuleError::Freq),
             ("FREQ=HOURLY", RuleError::Freq),
             ("FREQ=DAILY;INTERVAL=0", RuleError::Interval),
@@ -249,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_repeats_little_of_a_long_input() {
+    fn an_error_message_quotes_at_most_20_characters_of_the_input() {
         let error = canonical(&"é".repeat(10_000)).expect_err("no pair");
         assert!(error.to_string().chars().count() < 120);
     }

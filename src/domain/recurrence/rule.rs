@@ -1,18 +1,18 @@
-//! The rule by which an event repeats.
+//! The recurrence rule of an event. Reference 5.1, 5.2.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::recurrence::parse::RuleError;
+use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone;
 use crate::domain::time::{CivilDay, Instant, Weekday};
 
-/// How an event repeats: a pattern of days, every how many periods, and until when. Reference 12.7.
+/// Recurrence rule: the days, the interval between them, and the end. Reference 5.2.
 ///
-/// Read from the text of `rrule` by [`str::parse`]; its `Display` is that text again in one order of keys, FREQ,
-/// INTERVAL (left out when 1), COUNT or UNTIL, BYDAY.
+/// [`str::parse`] reads it from the text of `rrule`. `Display` writes that text with the keys in
+/// the order FREQ, INTERVAL, BYDAY, COUNT or UNTIL. An INTERVAL of 1 is left out.
 ///
 /// ```
 /// use slotbook::domain::recurrence::Rule;
@@ -21,42 +21,45 @@ use crate::domain::time::{CivilDay, Instant, Weekday};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rule {
-    pattern: Pattern,
+    repetition: Repetition,
     interval: NonZeroU32,
-    end: End,
+    end: RuleEnd,
 }
 
-/// The days a rule falls on, with the days that BYDAY names.
+/// The days of a rule: FREQ and BYDAY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Pattern {
+pub enum Repetition {
     /// Every day.
     Daily,
-    /// On these days of the week; `None` is the weekday of the event itself. Weeks begin on Monday.
+    /// On these days of the week; `None` for the weekday of the event itself. Weeks begin on
+    /// Monday.
     Weekly(Option<Weekdays>),
-    /// On the nth such weekday of the month; `None` is the day of the month of the event itself, and months that lack
-    /// it are skipped.
+    /// On this weekday of the month; `None` for the day of the month of the event itself. Months
+    /// that lack the day are skipped.
     Monthly(Option<NthWeekday>),
-    /// On the month and day of the event itself; 29 February only in leap years.
+    /// On the month and day of the event itself. 29 February occurs in leap years only.
     Yearly,
 }
 
-/// When a rule ends.
+/// End of a rule: COUNT or UNTIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum End {
-    /// It goes on to the end of 9999.
+pub enum RuleEnd {
+    /// The end of the year 9999.
     Never,
-    /// After that many occurrences, the event itself and those removed by exceptions included.
+    /// This number of occurrences, including the event itself and occurrences removed by
+    /// exceptions.
     Count(NonZeroU32),
-    /// With the last occurrence that starts at or before that instant; see [`crate::domain::recurrence::Series::new`] for the edge.
+    /// The last occurrence that starts at or before this instant. See
+    /// [`crate::domain::recurrence::Series::new`] for an occurrence that starts exactly then.
     Until(Instant),
 }
 
-/// A set of days of the week, never empty.
+/// Set of days of the week, never empty. Bit 0 is Monday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Weekdays(u8);
 
-/// The nth of a weekday in a month, counted from its beginning (1 to 5) or from its end (-1 to -5).
+/// Nth weekday of a month: 1 to 5 from the beginning, -1 to -5 from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "(i8, Weekday)", into = "(i8, Weekday)")]
 pub struct NthWeekday {
@@ -76,57 +79,64 @@ pub const WEEK: [Weekday; 7] = [
 ];
 
 impl Rule {
-    /// The rule of that pattern, every `interval` periods.
+    /// Creates a rule. `interval` counts days, weeks, months or years, as the repetition does.
     ///
     /// # Errors
     ///
-    /// [`RuleError::Count`] when the end is a count of 1, which would not repeat.
-    pub fn new(pattern: Pattern, interval: NonZeroU32, end: End) -> Result<Self, RuleError> {
-        if end == End::Count(NonZeroU32::MIN) {
+    /// [`RuleError::Count`] for a count of 1, which would not repeat.
+    pub fn new(
+        repetition: Repetition,
+        interval: NonZeroU32,
+        end: RuleEnd,
+    ) -> Result<Self, RuleError> {
+        if end == RuleEnd::Count(NonZeroU32::MIN) {
             return Err(RuleError::Count);
         }
-        Ok(Self { pattern, interval, end })
+        Ok(Self { repetition, interval, end })
     }
 
-    /// The days it falls on.
+    /// Returns its days.
     #[must_use]
-    pub const fn pattern(&self) -> Pattern {
-        self.pattern
+    pub const fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
-    /// Every how many days, weeks, months or years it falls on them.
+    /// Returns its interval in days, weeks, months or years.
     #[must_use]
     pub const fn interval(&self) -> NonZeroU32 {
         self.interval
     }
 
-    /// When it ends.
+    /// Returns its end.
     #[must_use]
-    pub const fn end(&self) -> End {
+    pub const fn end(&self) -> RuleEnd {
         self.end
     }
 
-    /// The same days until another instant.
+    /// Returns the same rule with this UNTIL as its end.
     #[must_use]
-    pub(crate) const fn until(self, until: Instant) -> Self {
-        Self { end: End::Until(until), ..self }
+    pub(crate) const fn with_until(self, until: Instant) -> Self {
+        Self { end: RuleEnd::Until(until), ..self }
     }
 }
 
 impl Weekdays {
-    /// The set of those days, or `None` for no day at all. A day named twice counts once.
+    /// Returns the set of these days, or `None` without any day. A repeated day counts once.
     #[must_use]
-    pub fn of(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
-        let bits = days.into_iter().fold(0, |bits, day| bits | 1 << day as u8);
-        (bits != 0).then_some(Self(bits))
+    pub fn from_days(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
+        let mut bits = 0;
+        for day in days {
+            bits |= 1 << day as u8;
+        }
+        if bits == 0 { None } else { Some(Self(bits)) }
     }
 
-    /// Its days, Monday first.
+    /// Returns its days, Monday first.
     pub fn days(self) -> impl Iterator<Item = Weekday> {
         WEEK.into_iter().filter(move |day| self.0 & 1 << *day as u8 != 0)
     }
 
-    /// One bit for each day, Monday the lowest.
+    /// Returns one bit per day; Monday is the lowest.
     #[must_use]
     pub(crate) const fn bits(self) -> u8 {
         self.0
@@ -134,27 +144,30 @@ impl Weekdays {
 }
 
 impl NthWeekday {
-    /// The nth such weekday, or `None` when `nth` is not 1 to 5 or -1 to -5.
+    /// Returns the nth weekday, or `None` if `nth` is not 1 to 5 or -1 to -5.
     #[must_use]
     pub fn new(nth: i8, weekday: Weekday) -> Option<Self> {
-        (nth != 0 && (-5..=5).contains(&nth)).then_some(Self { nth, weekday })
+        match nth {
+            -5..=-1 | 1..=5 => Some(Self { nth, weekday }),
+            _ => None,
+        }
     }
 
-    /// Which one: 1 is the first of the month, -1 the last.
+    /// Returns its number: 1 is the first of the month, -1 the last.
     #[must_use]
     pub const fn nth(self) -> i8 {
         self.nth
     }
 
-    /// The day of the week.
+    /// Returns the day of the week.
     #[must_use]
     pub const fn weekday(self) -> Weekday {
         self.weekday
     }
 }
 
-/// The two letters of BYDAY.
-pub(crate) const fn letters(day: Weekday) -> &'static str {
+/// Returns the two letters of a weekday in BYDAY.
+pub(crate) const fn weekday_letters(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
         Weekday::Tuesday => "TU",
@@ -168,30 +181,35 @@ pub(crate) const fn letters(day: Weekday) -> &'static str {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.pattern {
-            Pattern::Daily => "FREQ=DAILY",
-            Pattern::Weekly(_) => "FREQ=WEEKLY",
-            Pattern::Monthly(_) => "FREQ=MONTHLY",
-            Pattern::Yearly => "FREQ=YEARLY",
+        f.write_str(match self.repetition {
+            Repetition::Daily => "FREQ=DAILY",
+            Repetition::Weekly(_) => "FREQ=WEEKLY",
+            Repetition::Monthly(_) => "FREQ=MONTHLY",
+            Repetition::Yearly => "FREQ=YEARLY",
         })?;
         if self.interval != NonZeroU32::MIN {
             write!(f, ";INTERVAL={}", self.interval)?;
         }
-        match self.pattern {
-            Pattern::Weekly(Some(days)) => {
+        match self.repetition {
+            Repetition::Weekly(Some(days)) => {
                 let mut comma = ";BYDAY=";
                 for day in days.days() {
-                    write!(f, "{comma}{}", letters(day))?;
+                    write!(f, "{comma}{}", weekday_letters(day))?;
                     comma = ",";
                 }
             }
-            Pattern::Monthly(Some(on)) => write!(f, ";BYDAY={}{}", on.nth, letters(on.weekday))?,
-            Pattern::Daily | Pattern::Weekly(None) | Pattern::Monthly(None) | Pattern::Yearly => {}
+            Repetition::Monthly(Some(on)) => {
+                write!(f, ";BYDAY={}{}", on.nth, weekday_letters(on.weekday))?
+            }
+            Repetition::Daily
+            | Repetition::Weekly(None)
+            | Repetition::Monthly(None)
+            | Repetition::Yearly => {}
         }
         match self.end {
-            End::Never => Ok(()),
-            End::Count(count) => write!(f, ";COUNT={count}"),
-            End::Until(until) => write_until(f, until),
+            RuleEnd::Never => Ok(()),
+            RuleEnd::Count(count) => write!(f, ";COUNT={count}"),
+            RuleEnd::Until(until) => write_until(f, until),
         }
     }
 }
@@ -209,7 +227,7 @@ impl TryFrom<u8> for Weekdays {
 
     fn try_from(bits: u8) -> Result<Self, Self::Error> {
         if bits == 0 || bits > 0b111_1111 {
-            Err("a set of weekdays has seven bits, one at least set")
+            Err("a set of weekdays has seven bits, at least one of them set")
         } else {
             Ok(Self(bits))
         }
@@ -226,7 +244,7 @@ impl TryFrom<(i8, Weekday)> for NthWeekday {
     type Error = &'static str;
 
     fn try_from((nth, weekday): (i8, Weekday)) -> Result<Self, Self::Error> {
-        Self::new(nth, weekday).ok_or("the nth weekday of a month is 1 to 5 or -1 to -5")
+        Self::new(nth, weekday).ok_or("the number of a weekday in a month is 1 to 5 or -1 to -5")
     }
 }
 

@@ -1,4 +1,5 @@
-//! Series against a model that steps day by day and asks the zone database each time, and against the rrule crate.
+//! Compares series with a model that steps day by day and asks the zone database each time, and
+//! with the rrule crate.
 
 use std::num::NonZeroU32;
 
@@ -7,7 +8,11 @@ use chrono_tz::Tz;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::time::{CIVIL_MIN, HOUR, INSTANT_MAX, MINUTE, Weekday, days_in_month};
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{
+    CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, HOUR, INSTANT_MAX, Instant, MINUTE, Weekday,
+    days_in_month,
+};
 
 const ZONES: [&str; 10] = [
     "Etc/UTC",
@@ -22,7 +27,7 @@ const ZONES: [&str; 10] = [
     "America/Sao_Paulo",
 ];
 
-/// The rule of the contract, as plainly as it can be said: walk from the first day and look at each.
+/// Naive model: walks from the first day and looks at each day.
 struct Model<'m> {
     series: &'m Series,
     tz: Tz,
@@ -49,21 +54,21 @@ impl Model<'_> {
             - i32::try_from(first_month).expect("small");
         let weeks = (day.0 - day.weekday() as i32 - (first.0 - first.weekday() as i32)) / 7;
         let every = |periods: i32| i64::from(periods) % i64::from(rule.interval().get()) == 0;
-        match rule.pattern() {
-            Pattern::Daily => every(day.0 - first.0),
-            Pattern::Weekly(None) => every(weeks) && day.weekday() == first.weekday(),
-            Pattern::Weekly(Some(days)) => {
+        match rule.repetition() {
+            Repetition::Daily => every(day.0 - first.0),
+            Repetition::Weekly(None) => every(weeks) && day.weekday() == first.weekday(),
+            Repetition::Weekly(Some(days)) => {
                 every(weeks) && days.days().any(|named| named == day.weekday())
             }
-            Pattern::Monthly(None) => every(months) && of_month == first_of_month,
-            Pattern::Monthly(Some(on)) => {
+            Repetition::Monthly(None) => every(months) && of_month == first_of_month,
+            Repetition::Monthly(Some(on)) => {
                 let from_end = days_in_month(year, month) - of_month;
                 let nth = if on.nth() > 0 { (of_month - 1) / 7 } else { from_end / 7 } + 1;
                 every(months)
                     && on.weekday() == day.weekday()
                     && nth == u32::from(on.nth().unsigned_abs())
             }
-            Pattern::Yearly => {
+            Repetition::Yearly => {
                 every(year - first_year) && (month, of_month) == (first_month, first_of_month)
             }
         }
@@ -88,8 +93,8 @@ impl Model<'_> {
             let (start, end) = (self.instant_of(start_civil), self.instant_of(end_civil));
             counted += 1;
             match self.series.rule().map(Rule::end) {
-                Some(End::Count(count)) if counted > count.get() => break,
-                Some(End::Until(until))
+                Some(RuleEnd::Count(count)) if counted > count.get() => break,
+                Some(RuleEnd::Until(until))
                     if start > until || (start == until && end_before == Some(until)) =>
                 {
                     break;
@@ -113,14 +118,14 @@ impl Model<'_> {
         assert_eq!(found, expected, "{:?} {} from {from:?} to {to:?}", self.series, self.tz);
     }
 
-    fn assert_meeting(&self, from: Instant, to: Instant) {
+    fn assert_overlapping(&self, from: Instant, to: Instant) {
         let zone = zone(self.tz);
         let all = self.occurrences(Civil(to.0 + 3 * DAY));
         let expected: Vec<_> =
             all.into_iter().filter(|o| o.start < to && from < o.end && o.start < o.end).collect();
-        let found: Vec<_> = self.series.occurrences_meeting(zone, from, to).collect();
-        assert_eq!(found, expected, "{:?} {} meeting {from:?} to {to:?}", self.series, self.tz);
-        let intervals: Vec<_> = self.series.intervals_meeting(zone, from, to).collect();
+        let found: Vec<_> = self.series.occurrences_overlapping(zone, from, to).collect();
+        assert_eq!(found, expected, "{:?} {} overlapping {from:?} to {to:?}", self.series, self.tz);
+        let intervals: Vec<_> = self.series.intervals_overlapping(zone, from, to).collect();
         assert_eq!(intervals, expected.iter().map(|o| (o.start, o.end)).collect::<Vec<_>>());
         // An occurrence in the window proves that one ends after the window began.
         if !expected.is_empty() {
@@ -159,21 +164,21 @@ fn weekday() -> impl Strategy<Value = Weekday> {
     (0_usize..7).prop_map(|place| WEEK[place])
 }
 
-fn pattern() -> impl Strategy<Value = Pattern> {
-    let weekdays = prop::collection::vec(weekday(), 1..6).prop_map(Weekdays::of);
+fn repetition() -> impl Strategy<Value = Repetition> {
+    let weekdays = prop::collection::vec(weekday(), 1..6).prop_map(Weekdays::from_days);
     let nth = (prop_oneof![-5_i8..=-1, 1_i8..=5], weekday())
         .prop_map(|(nth, day)| NthWeekday::new(nth, day));
     prop_oneof![
-        Just(Pattern::Daily),
-        Just(Pattern::Weekly(None)),
-        weekdays.prop_map(Pattern::Weekly),
-        Just(Pattern::Monthly(None)),
-        nth.prop_map(Pattern::Monthly),
-        Just(Pattern::Yearly),
+        Just(Repetition::Daily),
+        Just(Repetition::Weekly(None)),
+        weekdays.prop_map(Repetition::Weekly),
+        Just(Repetition::Monthly(None)),
+        nth.prop_map(Repetition::Monthly),
+        Just(Repetition::Yearly),
     ]
 }
 
-/// Starts at all minutes of all years, but more often near midnight, near clock changes and at the ends of months.
+/// Starts at all minutes of all years, more often near midnight, clock changes and ends of months.
 fn start() -> impl Strategy<Value = Civil> {
     let day = prop_oneof![
         3 => 0_i32..40_000,
@@ -195,7 +200,7 @@ fn length() -> impl Strategy<Value = i64> {
 }
 
 #[derive(Clone, Debug)]
-enum EndOf {
+enum DrawnEnd {
     Never,
     Count(u32),
     /// UNTIL at the start or the end of the nth occurrence, and some seconds off.
@@ -203,13 +208,13 @@ enum EndOf {
     AtEnd(usize, i64),
 }
 
-fn end() -> impl Strategy<Value = EndOf> {
+fn end() -> impl Strategy<Value = DrawnEnd> {
     let off = || prop_oneof![4 => Just(0_i64), 1 => Just(1), 1 => Just(-1), 1 => -9_000_i64..9_000];
     prop_oneof![
-        Just(EndOf::Never),
-        prop_oneof![2_u32..60, Just(1_000_000_000)].prop_map(EndOf::Count),
-        (0_usize..40, off()).prop_map(|(nth, off)| EndOf::AtStart(nth, off)),
-        (0_usize..40, off()).prop_map(|(nth, off)| EndOf::AtEnd(nth, off)),
+        Just(DrawnEnd::Never),
+        prop_oneof![2_u32..60, Just(1_000_000_000)].prop_map(DrawnEnd::Count),
+        (0_usize..40, off()).prop_map(|(nth, off)| DrawnEnd::AtStart(nth, off)),
+        (0_usize..40, off()).prop_map(|(nth, off)| DrawnEnd::AtEnd(nth, off)),
     ]
 }
 
@@ -219,31 +224,31 @@ prop_compose! {
         tz in prop::sample::select(&ZONES[..]),
         start in start(),
         length in length(),
-        rule in prop::option::weighted(0.95, (pattern(), prop_oneof![3 => Just(1), 3 => 2_u32..5, 1 => 5_u32..200, 1 => Just(u32::MAX)])),
+        rule in prop::option::weighted(0.95, (repetition(), prop_oneof![3 => Just(1), 3 => 2_u32..5, 1 => 5_u32..200, 1 => Just(u32::MAX)])),
         end in end(),
         excepted in prop::collection::vec(0_usize..30, 0..5),
     ) -> (Tz, Series) {
         let tz: Tz = tz.parse().expect("a zone");
         let zone = zone(tz);
-        let rule = rule.map(|(pattern, interval)| (pattern, NonZeroU32::new(interval).expect("positive")));
-        let made = |end: End, exceptions: Exceptions| {
-            let rule = rule.map(|(pattern, interval)| Rule::new(pattern, interval, end).expect("a rule"));
+        let rule = rule.map(|(repetition, interval)| (repetition, NonZeroU32::new(interval).expect("positive")));
+        let made = |end: RuleEnd, exceptions: Exceptions| {
+            let rule = rule.map(|(repetition, interval)| Rule::new(repetition, interval, end).expect("a rule"));
             Series::new(zone, start, start.plus_seconds(length), rule, exceptions)
         };
-        let Ok(endless) = made(End::Never, Exceptions::default()) else {
-            // A clock change swallowed the event: any other will do.
-            return (tz, Series::of_note(zone, start.day(), None, Exceptions::default()).expect("a note"));
+        let Ok(endless) = made(RuleEnd::Never, Exceptions::default()) else {
+            // The event lies inside a gap: any other series will do.
+            return (tz, Series::new_note(zone, start.day(), None, Exceptions::default()).expect("a note"));
         };
         let known: Vec<_> = endless.occurrences(zone, start, start.plus_seconds(3_000 * DAY)).take(60).collect();
         let of = |nth: usize| known[nth % known.len()];
         let end = match end {
-            EndOf::Never => End::Never,
-            EndOf::Count(count) => End::Count(NonZeroU32::new(count).expect("positive")),
-            EndOf::AtStart(nth, off) => End::Until(of(nth).start.plus_seconds(off)),
-            EndOf::AtEnd(nth, off) => End::Until(of(nth).end.plus_seconds(off)),
+            DrawnEnd::Never => RuleEnd::Never,
+            DrawnEnd::Count(count) => RuleEnd::Count(NonZeroU32::new(count).expect("positive")),
+            DrawnEnd::AtStart(nth, off) => RuleEnd::Until(of(nth).start.plus_seconds(off)),
+            DrawnEnd::AtEnd(nth, off) => RuleEnd::Until(of(nth).end.plus_seconds(off)),
         };
         let days: Vec<_> = excepted.into_iter().map(|nth| of(nth).start_civil.day()).collect();
-        let exceptions = Exceptions::on(days).expect("few");
+        let exceptions = Exceptions::from_days(days).expect("few");
         (tz, made(end, exceptions).unwrap_or(endless))
     }
 }
@@ -252,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
-    fn a_window_holds_what_walking_from_the_start_finds(
+    fn a_window_has_the_occurrences_that_a_walk_from_the_start_finds(
         (tz, series) in any_series(),
         ahead in prop_oneof![-400_i64..400, 0_i64..12_000],
         second in 0..DAY,
@@ -265,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn what_meets_a_window_is_what_shares_a_moment_with_it(
+    fn an_occurrence_overlaps_a_window_if_they_share_a_moment(
         (tz, series) in any_series(),
         nth in 0_usize..60,
         off in prop_oneof![Just(0_i64), Just(1), Just(-1), -100_000_i64..100_000],
@@ -278,15 +283,15 @@ proptest! {
         let edge = if from_end { near.end } else { near.start };
         let from = edge.plus_seconds(off);
         if from < Instant(0) { return Ok(()) }
-        Model { series: &series, tz }.assert_meeting(from, from.plus_seconds(seconds));
+        Model { series: &series, tz }.assert_overlapping(from, from.plus_seconds(seconds));
         // And the window that ends at that edge.
-        Model { series: &series, tz }.assert_meeting(from.plus_seconds(-seconds).max(Instant(0)), from);
+        Model { series: &series, tz }.assert_overlapping(from.plus_seconds(-seconds).max(Instant(0)), from);
     }
 
     #[test]
-    fn a_series_that_ends_has_no_occurrence_after_its_last((tz, series) in any_series()) {
+    fn has_occurrence_ending_after_is_false_from_the_last_end_on((tz, series) in any_series()) {
         let zone = zone(tz);
-        let ended = matches!(series.rule().map(Rule::end), None | Some(End::Until(_)));
+        let ended = matches!(series.rule().map(Rule::end), None | Some(RuleEnd::Until(_)));
         if ended {
             let last = series.occurrences(zone, CIVIL_MIN, CIVIL_MAX).filter(|o| o.start < o.end).map(|o| o.end).max();
             if let Some(last) = last {
@@ -299,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn the_store_gives_a_series_back((_, series) in any_series()) {
+    fn a_stored_series_is_read_back_unchanged((_, series) in any_series()) {
         let config = bincode::config::standard();
         let bytes = bincode::serde::encode_to_vec(&series, config).expect("writes");
         let (read, length): (Series, usize) = bincode::serde::decode_from_slice(&bytes, config).expect("reads");
@@ -312,20 +317,20 @@ proptest! {
     }
 
     #[test]
-    fn the_rrule_crate_agrees_where_the_rule_falls_on_the_event(
-        pattern in pattern(),
+    fn the_rrule_crate_agrees_if_the_rule_falls_on_the_event(
+        repetition in repetition(),
         interval in 1_u16..20,
         start in start(),
         count in prop::option::of(2_u32..40),
     ) {
         let interval = NonZeroU32::from(std::num::NonZeroU16::new(interval).expect("positive"));
-        let end = count.map_or(End::Never, |count| End::Count(NonZeroU32::new(count).expect("positive")));
-        let rule = Rule::new(pattern, interval, end).expect("a rule");
+        let end = count.map_or(RuleEnd::Never, |count| RuleEnd::Count(NonZeroU32::new(count).expect("positive")));
+        let rule = Rule::new(repetition, interval, end).expect("a rule");
         let utc = zone(Tz::UTC);
         let series = Series::new(utc, start, start.plus_seconds(HOUR), Some(rule), Exceptions::default()).expect("a series");
-        // The crate refuses the fifth weekday from the end, and gives no occurrence on a DTSTART that the rule does not
-        // fall on.
-        let refused = matches!(pattern, Pattern::Monthly(Some(on)) if on.nth() == -5);
+        // The crate refuses the fifth weekday from the end. It gives no occurrence on a DTSTART on
+        // which the rule does not fall.
+        let refused = matches!(repetition, Repetition::Monthly(Some(on)) if on.nth() == -5);
         if refused || !(Model { series: &series, tz: Tz::UTC }).falls_on(&rule, start.day()) {
             return Ok(());
         }
@@ -372,7 +377,7 @@ fn a_count_is_exact_far_from_the_start() {
 }
 
 #[test]
-fn an_occurrence_at_until_belongs_unless_the_one_before_ends_there() {
+fn an_occurrence_at_until_belongs_to_the_series_unless_the_one_before_ends_there() {
     let daily = |minutes, exceptions| {
         series_in(
             Tz::UTC,
@@ -386,12 +391,12 @@ fn an_occurrence_at_until_belongs_unless_the_one_before_ends_there() {
         |series: &Series| starts(series, Tz::UTC, "2025-01-01 00:00", "2026-01-01 00:00").pop();
     assert_eq!(last(&daily(60, "")), Some(at("2025-06-04 09:00")));
     assert_eq!(last(&daily(1_440, "")), Some(at("2025-06-03 09:00")));
-    // The one before counts although it is excepted: UNTIL is its end, whether or not it takes place.
+    // A removed occurrence counts as well: UNTIL is its end.
     assert_eq!(last(&daily(1_440, "2025-06-03")), Some(at("2025-06-02 09:00")));
 }
 
 #[test]
-fn an_event_off_its_own_rule_is_still_its_first_occurrence() {
+fn an_event_off_its_rule_is_still_the_first_occurrence() {
     let series =
         series_in(Tz::UTC, "2025-06-04 09:00", 60, "FREQ=WEEKLY;BYDAY=MO;COUNT=3", "2025-06-09");
     let all = starts(&series, Tz::UTC, "2025-01-01 00:00", "2026-01-01 00:00");
@@ -399,18 +404,19 @@ fn an_event_off_its_own_rule_is_still_its_first_occurrence() {
 }
 
 #[test]
-fn an_occurrence_swallowed_by_a_gap_meets_nothing() {
+fn an_occurrence_inside_a_gap_overlaps_nothing() {
     let paris = Tz::Europe__Paris;
-    // On 30 March 2025 clocks jump from 02:00 to 03:00: 02:30 is 01:30 UTC, and 03:15 was at 01:15 UTC.
+    // On 30 March 2025 clocks jump from 02:00 to 03:00: 02:30 is 01:30 UTC, and 03:15 was at 01:15
+    // UTC.
     let series = series_in(paris, "2025-03-29 02:30", 45, "FREQ=DAILY;COUNT=3", "");
     let all: Vec<_> = series.occurrences(zone(paris), CIVIL_MIN, CIVIL_MAX).collect();
     assert_eq!(all.len(), 3);
     assert!(all[1].end < all[1].start);
-    assert_eq!(series.occurrences_meeting(zone(paris), Instant(0), INSTANT_MAX).count(), 2);
+    assert_eq!(series.occurrences_overlapping(zone(paris), Instant(0), INSTANT_MAX).count(), 2);
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_reason() {
+fn a_wrong_end_or_until_is_refused_with_its_reason() {
     let paris = zone(Tz::Europe__Paris);
     let made = |start: &str, end: &str, rule: Option<&str>| {
         let rule = rule.map(|rule| rule.parse().expect("a rule"));
@@ -419,7 +425,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let (start, end) = ("2025-06-01 09:00", "2025-06-01 10:00");
     assert_eq!(made(start, start, None), Err(SeriesError::EndNotAfterStart));
     assert_eq!(made(end, start, None), Err(SeriesError::EndNotAfterStart));
-    // Ends by its clocks at 03:15, which was 15 minutes before 02:30 would have been.
+    // On these clocks 03:15 is 15 minutes before 02:30.
     assert_eq!(
         made("2025-03-30 02:30", "2025-03-30 03:15", None),
         Err(SeriesError::EndNotAfterStart)
@@ -436,7 +442,7 @@ fn a_note_has_occurrences_but_no_length() {
     let paris = zone(Tz::Europe__Paris);
     let day = at("2025-06-01 00:00").day();
     let rule = "FREQ=MONTHLY;UNTIL=20250901T000000Z".parse().expect("a rule");
-    let note = Series::of_note(paris, day, Some(rule), Exceptions::default()).expect("a note");
+    let note = Series::new_note(paris, day, Some(rule), Exceptions::default()).expect("a note");
     let all: Vec<_> = note.occurrences(paris, CIVIL_MIN, CIVIL_MAX).collect();
     assert_eq!(all.len(), 4);
     assert!(all.iter().all(|occurrence| occurrence.start == occurrence.end));

@@ -1,6 +1,6 @@
 //! A rule's no to a caller, with the numbers a person would ask for. Reference 2.
 
-use crate::domain::booking::bookable::Obstacle;
+use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;

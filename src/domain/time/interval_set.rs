@@ -1,10 +1,10 @@
-//! Stretches of time and sets of them: half-open, so that touching is not meeting.
+//! Intervals and sets of intervals. Intervals are half-open: two that touch do not overlap.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Instant;
 
-/// The moments from `start` up to, not including, `end`; empty where `end` is not after `start`.
+/// The moments from `start` up to but not including `end`. Empty if `end` is not after `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Interval {
     /// First moment inside.
@@ -14,33 +14,35 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether no moment lies inside.
+    /// Returns whether no moment lies inside.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
-    /// Whether some moment lies in both. Touching is not meeting.
+    /// Returns whether some moment lies in both. Intervals that only touch do not overlap.
     #[must_use]
-    pub fn meets(self, other: Self) -> bool {
+    pub fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end && !self.is_empty() && !other.is_empty()
     }
 
-    /// Whether every moment of `other` lies inside.
+    /// Returns whether every moment of `other` lies inside. An empty `other` always does.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         other.is_empty() || (self.start <= other.start && other.end <= self.end)
     }
 }
 
-/// A set of moments: intervals that are ascending, not empty, and apart from one another (a gap between any two).
+/// A set of moments.
+///
+/// Its intervals ascend, none is empty, and there is a gap between any two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntervalSet(Vec<Interval>);
 
 impl IntervalSet {
-    /// The moments that lie in any of the intervals, given in any order.
+    /// Returns the union of the intervals, which may come in any order.
     #[must_use]
-    pub fn union_of(mut intervals: Vec<Interval>) -> Self {
+    pub fn from_intervals(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| !i.is_empty());
         if !intervals.is_sorted() {
             intervals.sort_unstable();
@@ -55,19 +57,19 @@ impl IntervalSet {
         Self(joined)
     }
 
-    /// Its intervals, ascending.
+    /// Returns its intervals, ascending.
     #[must_use]
     pub fn as_slice(&self) -> &[Interval] {
         &self.0
     }
 
-    /// Whether no moment lies in it.
+    /// Returns whether no moment lies in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether every moment of `interval` lies in it.
+    /// Returns whether every moment of `interval` lies in it.
     #[must_use]
     pub fn covers(&self, interval: Interval) -> bool {
         if interval.is_empty() {
@@ -77,25 +79,25 @@ impl IntervalSet {
         after > 0 && self.0[after - 1].covers(interval)
     }
 
-    /// Whether some moment of `interval` lies in it.
+    /// Returns whether some moment of `interval` lies in it.
     #[must_use]
-    pub fn meets(&self, interval: Interval) -> bool {
+    pub fn overlaps(&self, interval: Interval) -> bool {
         let at = self.0.partition_point(|i| i.end <= interval.start);
-        self.0.get(at).is_some_and(|i| i.meets(interval))
+        self.0.get(at).is_some_and(|i| i.overlaps(interval))
     }
 
-    /// The moments of this set that are not in `other`.
+    /// Returns the moments of this set that are not in `other`.
     #[must_use]
-    pub fn minus(&self, other: &Self) -> Self {
+    pub fn difference(&self, other: &Self) -> Self {
         if other.is_empty() {
             return self.clone();
         }
         let mut left = Vec::with_capacity(self.0.len());
-        gaps(&self.0, &other.0, |gap| left.push(gap));
+        find_gaps(&self.0, &other.0, |gap| left.push(gap));
         Self(left)
     }
 
-    /// The moments that lie in both sets.
+    /// Returns the moments that lie in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -114,45 +116,55 @@ impl IntervalSet {
         Self(both)
     }
 
-    /// Every moment moved by `seconds`.
+    /// Returns the set with every moment moved by `seconds` (back if negative).
     #[must_use]
     pub fn shifted(&self, seconds: i64) -> Self {
-        let shift = |i: &Interval| Interval {
-            start: i.start.plus_seconds(seconds),
-            end: i.end.plus_seconds(seconds),
-        };
-        Self(self.0.iter().map(shift).collect())
+        let mut moved = self.0.clone();
+        for interval in &mut moved {
+            interval.start = interval.start.plus_seconds(seconds);
+            interval.end = interval.end.plus_seconds(seconds);
+        }
+        Self(moved)
     }
 
-    /// The starts at which `length_seconds` fit, as a set of whole seconds. Ending exactly where an interval ends is a
-    /// fit, so an interval just as long as the length leaves one start.
+    /// Returns the starts at which `length_seconds` fit, as a set of whole seconds.
+    ///
+    /// A stretch that ends exactly where an interval ends fits. An interval of exactly this length
+    /// therefore leaves one start.
     #[must_use]
     pub fn starts_that_fit(&self, length_seconds: i64) -> Self {
-        let last =
-            |i: &Interval| Interval { start: i.start, end: i.end.plus_seconds(1 - length_seconds) };
-        Self(self.0.iter().map(last).filter(|i| !i.is_empty()).collect())
+        let mut starts = Vec::with_capacity(self.0.len());
+        for interval in &self.0 {
+            let end = interval.end.plus_seconds(1 - length_seconds);
+            if interval.start < end {
+                starts.push(Interval { start: interval.start, end });
+            }
+        }
+        Self(starts)
     }
 }
 
-/// Hands out each stretch of open time that nothing takes, ascending.
+/// Walks open intervals and busy intervals together and reports each free gap, ascending.
 pub(crate) struct Gaps<'a, F> {
-    /// Open time after `rest`: ascending and disjoint.
+    /// Open intervals after `rest`: ascending and disjoint.
     open: std::slice::Iter<'a, Interval>,
-    /// What is left of the interval being walked.
+    /// Rest of the open interval that the walk has reached.
     rest: Interval,
+    /// Called with each gap.
     found: F,
 }
 
 impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
-    /// The gaps of `open`, ascending and disjoint; `None` where nothing is open.
-    pub(crate) fn of(open: &'a [Interval], found: F) -> Option<Self> {
+    /// Starts a walk over `open`, which ascends and is disjoint; `None` if it is empty.
+    pub(crate) fn new(open: &'a [Interval], found: F) -> Option<Self> {
         let mut open = open.iter();
         Some(Self { rest: *open.next()?, open, found })
     }
 
-    /// Walks past a time that is taken. Their starts ascend; they may overlap. `None` once no open time is left.
+    /// Reports the gaps before a busy interval and moves behind it. Returns `None` once no open
+    /// time is left. The starts of busy intervals must ascend; busy intervals may overlap.
     #[inline]
-    pub(crate) fn take(&mut self, busy: Interval) -> Option<()> {
+    pub(crate) fn skip_taken(&mut self, busy: Interval) -> Option<()> {
         while self.rest.end <= busy.start {
             (self.found)(self.rest);
             self.rest = *self.open.next()?;
@@ -167,20 +179,23 @@ impl<'a, F: FnMut(Interval)> Gaps<'a, F> {
         Some(())
     }
 
-    /// Hands out what lies behind all that is taken.
+    /// Reports the gaps behind the last busy interval.
     pub(crate) fn finish(mut self) {
         (self.found)(self.rest);
         self.open.copied().for_each(self.found);
     }
 }
 
-/// Calls `found` with each stretch of `open` that no interval of `taken` meets, ascending. `open` is ascending and
-/// disjoint; `taken` ascends by start and may overlap itself.
-fn gaps(open: &[Interval], taken: &[Interval], found: impl FnMut(Interval)) {
-    let Some(mut gaps) = Gaps::of(open, found) else { return };
-    if taken.iter().try_for_each(|busy| gaps.take(*busy)).is_some() {
-        gaps.finish();
+/// Calls `found` with each part of `open` that no interval of `taken` overlaps, ascending. `open`
+/// ascends and is disjoint. `taken` ascends by start; its intervals may overlap.
+fn find_gaps(open: &[Interval], taken: &[Interval], found: impl FnMut(Interval)) {
+    let Some(mut gaps) = Gaps::new(open, found) else { return };
+    for busy in taken {
+        if gaps.skip_taken(*busy).is_none() {
+            return;
+        }
     }
+    gaps.finish();
 }
 
 #[cfg(test)]
@@ -195,7 +210,7 @@ mod tests {
         Interval { start: Instant(start), end: Instant(end) }
     }
 
-    /// The naive model: one bit a moment.
+    /// Naive model: one bit per moment.
     fn bits(intervals: &[Interval]) -> [bool; SPAN] {
         std::array::from_fn(|at| {
             let moment = Instant(i64::try_from(at).expect("small"));
@@ -220,34 +235,34 @@ mod tests {
         #[test]
         fn sets_agree_with_a_bit_array(a in some_intervals(), b in some_intervals(), probe in (0..64_i64, 0..20_i64)) {
             let (x, y) = (bits(&a), bits(&b));
-            let (a, b) = (IntervalSet::union_of(a), IntervalSet::union_of(b));
+            let (a, b) = (IntervalSet::from_intervals(a), IntervalSet::from_intervals(b));
             assert_canonical(&a);
             prop_assert_eq!(bits(a.as_slice()), x);
-            prop_assert_eq!(bits(a.minus(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
+            prop_assert_eq!(bits(a.difference(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
             let both = a.intersection(&b);
             assert_canonical(&both);
             prop_assert_eq!(bits(both.as_slice()), std::array::from_fn(|i| x[i] && y[i]));
             let asked = interval(probe.0, (probe.0 + probe.1).min(64));
             let mut moments = asked.start.0..asked.end.0;
             prop_assert_eq!(a.covers(asked), moments.clone().all(|m| x[usize::try_from(m).expect("small")]));
-            prop_assert_eq!(a.meets(asked), moments.any(|m| x[usize::try_from(m).expect("small")]));
+            prop_assert_eq!(a.overlaps(asked), moments.any(|m| x[usize::try_from(m).expect("small")]));
         }
 
         #[test]
-        fn gaps_leave_what_nothing_takes(open in some_intervals(), mut taken in some_intervals()) {
+        fn gaps_are_the_open_moments_that_are_not_taken(open in some_intervals(), mut taken in some_intervals()) {
             taken.retain(|i| !i.is_empty());
             taken.sort_by_key(|i| i.start);
             let (x, y) = (bits(&open), bits(&taken));
             let mut left = Vec::new();
-            gaps(IntervalSet::union_of(open).as_slice(), &taken, |gap| left.push(gap));
+            find_gaps(IntervalSet::from_intervals(open).as_slice(), &taken, |gap| left.push(gap));
             prop_assert!(left.iter().all(|gap| !gap.is_empty()));
             prop_assert!(left.is_sorted());
             prop_assert_eq!(bits(&left), std::array::from_fn(|i| x[i] && !y[i]));
         }
 
         #[test]
-        fn starts_that_fit_are_those_whose_every_moment_lies_inside(a in some_intervals(), length in 1..10_usize) {
-            let set = IntervalSet::union_of(a);
+        fn a_start_fits_if_every_moment_of_its_length_lies_inside(a in some_intervals(), length in 1..10_usize) {
+            let set = IntervalSet::from_intervals(a);
             let x = bits(set.as_slice());
             let fits = |s: usize| s + length <= SPAN && (s..s + length).all(|m| x[m]);
             let starts = set.starts_that_fit(i64::try_from(length).expect("small"));
@@ -256,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn touching_is_not_meeting() {
-        assert!(!interval(0, 5).meets(interval(5, 9)));
-        assert!(interval(0, 6).meets(interval(5, 9)));
-        assert!(!interval(0, 5).meets(interval(3, 3)));
+    fn intervals_that_touch_do_not_overlap() {
+        assert!(!interval(0, 5).overlaps(interval(5, 9)));
+        assert!(interval(0, 6).overlaps(interval(5, 9)));
+        assert!(!interval(0, 5).overlaps(interval(3, 3)));
     }
 }

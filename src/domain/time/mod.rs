@@ -1,38 +1,42 @@
-//! The three kinds of time: what the shop's clock shows, a moment in UTC, and a length.
+//! The three kinds of time: civil time (wall clock), instant (UTC), and length in seconds.
 //!
-//! They never mix by accident: only [`crate::domain::time::zone`] turns one into another.
+//! Each is a type of its own. Only [`crate::domain::time::zone`] converts civil times and instants.
+//! Reference 1.3.
 
 pub mod interval_set;
 pub mod zone;
 pub mod zone_names;
+
 use serde::{Deserialize, Serialize};
 
 /// Seconds in a minute.
 pub const MINUTE: i64 = 60;
 /// Seconds in an hour.
 pub const HOUR: i64 = 3_600;
-/// Seconds in a civil day, which is always 24 hours long on the wall.
+/// Seconds in a civil day. A civil day always has 24 hours on the wall clock.
 pub const DAY: i64 = 86_400;
 
-/// A moment: whole seconds since 1970-01-01 00:00:00 UTC, leap seconds not counted.
+/// A moment: whole seconds since 1970-01-01 00:00:00 UTC, without leap seconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Instant(pub i64);
 
-/// What a clock on the wall shows: seconds since the wall showed 1970-01-01 00:00:00, as if every day had 24 hours.
+/// A wall-clock time: seconds since the wall clock showed 1970-01-01 00:00:00.
+///
+/// Every day counts 24 hours, so clock changes do not show. It belongs to no zone.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Civil(pub i64);
 
-/// A day of the proleptic Gregorian calendar, counted from 1970-01-01.
+/// A day of the proleptic Gregorian calendar: days since 1970-01-01.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct CivilDay(pub i32);
 
-/// Day of the week; Monday comes first, as in RFC 5545 with its default WKST.
+/// Day of the week. Monday comes first, as in RFC 5545 with its default WKST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the seven names explain themselves")]
 pub enum Weekday {
@@ -45,31 +49,31 @@ pub enum Weekday {
     Sunday,
 }
 
-/// First and last instants that the service accepts: 1970-01-01 to the end of 9999, UTC (contract: instants lie in
-/// 1970 to 9999).
+/// First accepted instant: 1970-01-01 00:00:00 UTC. Reference 1.3.
 pub const INSTANT_MIN: Instant = Instant(0);
-/// See [`INSTANT_MIN`].
+/// Last accepted instant: 9999-12-31 23:59:59 UTC. Reference 1.3.
 pub const INSTANT_MAX: Instant = Instant(253_402_300_799);
 
-/// First civil value accepted for a birth date or a dated customfield: 1800-01-01 00:00:00.
+/// First civil time accepted for a birth date or a dated customfield: 1800-01-01 00:00:00.
+/// Reference 1.3.
 pub const CIVIL_MIN: Civil = Civil(-5_364_662_400);
-/// Last civil value accepted anywhere: 9999-12-31 23:59:59.
+/// Last accepted civil time: 9999-12-31 23:59:59.
 pub const CIVIL_MAX: Civil = Civil(253_402_300_799);
 
 impl Instant {
-    /// The instant `seconds` later (earlier when negative).
+    /// Returns the instant `seconds` later (earlier if negative).
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 
-    /// The instant `minutes` elapsed minutes later (earlier when negative).
+    /// Returns the instant `minutes` elapsed minutes later (earlier if negative).
     #[must_use]
     pub const fn plus_minutes(self, minutes: i64) -> Self {
         self.plus_seconds(minutes.saturating_mul(MINUTE))
     }
 
-    /// Elapsed seconds from `earlier` to `self`; negative when `earlier` is later.
+    /// Returns the elapsed seconds from `earlier` to `self`; negative if `earlier` is later.
     #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
@@ -77,8 +81,10 @@ impl Instant {
 }
 
 impl Civil {
-    /// The civil time of a date and a time of day, or `None` where the calendar has no such date or time. Years 0 to
-    /// 9999; a second of 60 does not exist.
+    /// Returns the civil time of a date and a time of day, or `None` if there is no such date or
+    /// time.
+    ///
+    /// Years are 0 to 9999. A second of 60 does not exist.
     ///
     /// ```
     /// use slotbook::domain::time::Civil;
@@ -105,19 +111,19 @@ impl Civil {
         )
     }
 
-    /// The civil time `seconds` further along the wall clock.
+    /// Returns the civil time `seconds` later on the wall clock (earlier if negative).
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 
-    /// Wall-clock seconds from `earlier` to `self`.
+    /// Returns the wall-clock seconds from `earlier` to `self`; negative if `earlier` is later.
     #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The day this time falls on.
+    /// Returns the day of this time.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -127,7 +133,7 @@ impl Civil {
         CivilDay(self.0.div_euclid(DAY) as i32)
     }
 
-    /// Seconds since that day's midnight, 0 to 86,399.
+    /// Returns the seconds since midnight of its day, 0 to 86,399.
     #[must_use]
     pub const fn second_of_day(self) -> i64 {
         self.0.rem_euclid(DAY)
@@ -135,7 +141,7 @@ impl Civil {
 }
 
 impl CivilDay {
-    /// The day of a year, month and day of month, or `None` where there is none. Years 0 to 9999.
+    /// Returns the day of a date, or `None` if the calendar lacks it. Years are 0 to 9999.
     #[must_use]
     pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
         if !(0..=9999).contains(&year)
@@ -148,19 +154,19 @@ impl CivilDay {
         Some(Self(days_from_civil(year, month, day)))
     }
 
-    /// Midnight at which the day begins.
+    /// Returns the midnight at which the day begins.
     #[must_use]
     pub const fn midnight(self) -> Civil {
         Civil(self.0 as i64 * DAY)
     }
 
-    /// The day `days` later (earlier when negative).
+    /// Returns the day `days` later (earlier if negative).
     #[must_use]
     pub const fn plus_days(self, days: i32) -> Self {
         Self(self.0.saturating_add(days))
     }
 
-    /// Day of the week.
+    /// Returns the day of the week.
     #[must_use]
     pub const fn weekday(self) -> Weekday {
         // 1970-01-01 was a Thursday.
@@ -175,16 +181,18 @@ impl CivilDay {
         }
     }
 
-    /// Year, month (1 to 12) and day of month (1 to 31).
+    /// Returns year, month (1 to 12) and day of month (1 to 31).
     ///
     /// ```
     /// use slotbook::domain::time::CivilDay;
-    /// assert_eq!(CivilDay::from_ymd(2024, 2, 29).map(|d| d.plus_days(1).ymd()), Some((2024, 3, 1)));
+    /// let leap_day = CivilDay::from_ymd(2024, 2, 29).unwrap();
+    /// assert_eq!(leap_day.plus_days(1).ymd(), (2024, 3, 1));
     /// ```
     #[must_use]
     #[expect(clippy::cast_sign_loss, reason = "months and days of an era are never negative")]
     pub const fn ymd(self) -> (i32, u32, u32) {
-        // Eras of 400 years that begin on 1 March: the leap day comes last, so month lengths follow one line.
+        // Eras are 400 years long and begin on 1 March. The leap day then comes last in its year,
+        // and a linear formula gives the month lengths.
         let shifted = self.0 + 719_468;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted.rem_euclid(146_097);
@@ -199,7 +207,7 @@ impl CivilDay {
     }
 }
 
-/// Number of days of a month, 28 to 31. `month` is 1 to 12.
+/// Returns the number of days of a month, 28 to 31. `month` is 1 to 12.
 #[must_use]
 pub const fn days_in_month(year: i32, month: u32) -> u32 {
     match month {
@@ -210,13 +218,13 @@ pub const fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// Whether the Gregorian year has a 29 February.
+/// Returns whether the Gregorian year has a 29 February.
 #[must_use]
 pub const fn is_leap_year(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days from 1970-01-01 to a valid date.
+/// Returns the days from 1970-01-01 to a valid date.
 #[expect(clippy::cast_possible_wrap, reason = "month and day of month are small")]
 const fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -247,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_the_calendar_lacks_are_refused() {
+    fn dates_that_the_calendar_lacks_are_refused() {
         for (y, m, d) in [
             (2025, 2, 29),
             (2025, 4, 31),
@@ -264,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bounds_are_the_years_they_name() {
+    fn the_first_and_last_civil_times_are_in_1800_and_9999() {
         assert_eq!(Civil::from_ymd_hms(1800, 1, 1, 0, 0, 0), Some(CIVIL_MIN));
         assert_eq!(Civil::from_ymd_hms(9999, 12, 31, 23, 59, 59), Some(CIVIL_MAX));
     }

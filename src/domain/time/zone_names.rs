@@ -1,4 +1,4 @@
-//! The time zone names a group may carry, and the zone each stands for.
+//! Time zone names that a group may have, and the IANA zone of each. Reference 12.1.1.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,23 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::time::zone::Zone;
 
-/// A name a group's `timezone` may have, such as `Paris`. Only names of the table exist. Its order is the table's,
-/// which runs from west to east. Stored and transferred as the name. Reference 12.1.1.
+/// A name that a group's `timezone` may have, such as `Paris`. Only names of the table exist.
+///
+/// Names are ordered as in the table, from west to east. They are stored and transferred as text.
+/// Reference 12.1.1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub struct ZoneName(u8);
 
-/// The name that was given is not one of the table.
+/// Error: the name is not in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("timezone must be one of the listed zone names, such as Paris")]
 pub struct UnknownZoneName;
 
 impl ZoneName {
-    /// The name written exactly so, capitals included, or `None` for any other text, IANA names among them.
+    /// Finds a name by its exact text, in the same letter case. IANA names give `None`.
     ///
     /// ```
     /// use slotbook::domain::time::zone_names::ZoneName;
-    /// assert_eq!(ZoneName::from_name("Paris").map(|name| name.zone().iana_name()), Some("Europe/Paris"));
+    /// let paris = ZoneName::from_name("Paris").unwrap();
+    /// assert_eq!(paris.zone().iana_name(), "Europe/Paris");
     /// assert_eq!(ZoneName::from_name("Europe/Paris"), None);
     /// ```
     #[must_use]
@@ -31,16 +34,16 @@ impl ZoneName {
         ZoneName::all().find(|candidate| candidate.name() == name)
     }
 
-    /// The name itself, such as `Eastern Time (US & Canada)`.
+    /// Returns its text, such as `Eastern Time (US & Canada)`.
     #[must_use]
     pub fn name(self) -> &'static str {
         TABLE[usize::from(self.0)].0
     }
 
-    /// The zone whose clocks that name stands for. Several names share one zone.
+    /// Returns its zone. Several names share one zone.
     #[must_use]
     pub fn zone(self) -> Zone {
-        // A memo of a constant: looking a zone up by its IANA name hashes the text each time.
+        // Cache of constants, because a look-up by IANA name hashes the text each time.
         static ZONES: [OnceLock<Zone>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
         let row = usize::from(self.0);
         *ZONES[row].get_or_init(|| {
@@ -48,7 +51,7 @@ impl ZoneName {
         })
     }
 
-    /// All names, in the order of the table.
+    /// Returns all names in the order of the table.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         (0..ROWS).map(Self)
     }
@@ -83,8 +86,7 @@ impl From<ZoneName> for &'static str {
 /// Number of rows of the table.
 const ROWS: u8 = 142;
 
-/// Name and IANA zone, as the specification lists them. Where its listings disagree, Edinburgh keeps London's clocks
-/// and Georgetown is Guyana's.
+/// Name and IANA zone, from west to east. Reference 12.1.1.
 static TABLE: [(&str, &str); ROWS as usize] = [
     ("International Date Line West", "Pacific/Midway"),
     ("Midway Island", "Pacific/Midway"),
@@ -236,7 +238,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_name_has_a_zone_and_finds_itself() {
+    fn every_name_has_a_zone_and_is_found_by_its_text() {
         for name in ZoneName::all() {
             assert_eq!(name.zone().iana_name(), TABLE[usize::from(name.0)].1);
             assert_eq!(ZoneName::from_name(name.name()), Some(name));
@@ -246,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_exact() {
+    fn a_name_in_another_spelling_is_not_found() {
         for absent in ["", "paris", "Paris ", "Europe/Paris", "UTC+1"] {
             assert_eq!(ZoneName::from_name(absent), None);
         }
     }
 
     #[test]
-    fn disputed_cities_follow_their_own_country() {
+    fn edinburgh_has_the_zone_of_london_and_georgetown_that_of_guyana() {
         let zone = |name| ZoneName::from_name(name).expect("listed").zone().iana_name();
         assert_eq!(zone("Edinburgh"), "Europe/London");
         assert_eq!(zone("Georgetown"), "America/Guyana");

@@ -2,28 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::book::{self, Opening};
-use crate::domain::booking::bookable::Obstacle;
+use crate::domain::booking::book::{BookingStep, PendingBooking, prepare_booking};
 use crate::domain::booking::cancellation::{self, Cancellation};
-use crate::domain::booking::manual_change::{self, Placing, Room};
+use crate::domain::booking::manual_change::prepare_manual_change;
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;
 use crate::domain::messaging::outbox::Message;
-use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
-    PutVevent, RecordChange,
+    AskLink, BookAppointment, CancelAppointment, Command, FollowLink, LinkWish, PutVevent,
+    RecordChange,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, Question, Word};
-use crate::engine::group::{Matter, Open, Panicked, State, guarded};
+use crate::engine::calendar::{self, SlotQuery, SlotReply};
+use crate::engine::group::{Panicked, PendingCommand, PendingDecision, State, guarded};
 use crate::engine::{Done, Envelope, Rejection};
 
 impl State {
@@ -39,7 +40,7 @@ impl State {
         match envelope.command.clone() {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
-            Command::PutVevent(command) => self.open_placing(envelope, &command, now),
+            Command::PutVevent(command) => self.open_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
             Command::Deliver(step) => {
                 let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
@@ -57,89 +58,69 @@ impl State {
 
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
-        match guarded(|| book::open(&self.group_state, command, &draws, now)) {
+        match guarded(|| prepare_booking(&self.group_state, command, draws, now)) {
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(opening)) => {
-                let opening = Box::new(opening);
-                self.ask_next(envelope, now, opening, draws, Vec::new());
-            }
+            Ok(Ok(pending)) => self.ask_candidate(envelope, pending, now),
         }
     }
 
-    /// Asks the next candidate of a booking, or refuses when there is none left, with what the last one said.
-    fn ask_next(
-        &mut self,
-        envelope: Envelope,
-        now: Instant,
-        mut opening: Box<Opening>,
-        draws: BookingDraws,
-        obstacles: Vec<Obstacle>,
-    ) {
-        let Some(calendar) = opening.next_candidate() else {
-            let refusals = opening.not_available(obstacles);
-            return self.refuse(envelope, refusals);
-        };
-        let room = Room {
-            calendar,
-            chain: opening.chain.clone(),
-            start: opening.start,
-            channel: opening.channel,
-        };
-        self.ask(room, Open { envelope, now, matter: Matter::Booking { opening, draws } });
+    /// Asks the calendar whose turn it is in a booking.
+    fn ask_candidate(&mut self, envelope: Envelope, pending: Box<PendingBooking>, now: Instant) {
+        let slot = pending.query().clone();
+        let decision = PendingDecision::Booking(pending);
+        self.ask(slot, PendingCommand { envelope, now, decision });
     }
 
     /// Puts the one question to the one calendar that can answer it.
-    fn ask(&mut self, room: Room, open: Open) {
+    fn ask(&mut self, slot: CalendarSlotRequest, pending: PendingCommand) {
         self.questions += 1;
-        let question = Question {
+        let query = SlotQuery {
             number: self.questions,
             catalogue: Arc::clone(&self.group_state.catalogue),
-            chain: room.chain,
-            start: room.start,
-            now: open.now,
-            channel: room.channel,
+            request: slot.request,
+            now: pending.now,
         };
-        self.open = Some(open);
-        self.calendar(room.calendar).send(calendar::Message::Ask(question));
+        self.pending = Some(pending);
+        self.calendar(slot.calendar_id).send(calendar::Message::Ask(query));
     }
 
-    pub(super) fn hear(&mut self, word: Word) {
-        if word.number != self.questions {
+    pub(super) fn on_reply(&mut self, reply: SlotReply) {
+        if reply.number != self.questions {
             return;
         }
-        let Some(Open { envelope, now, matter }) = self.open.take() else { return };
-        match (word.verdict, matter) {
+        let Some(PendingCommand { envelope, now, decision }) = self.pending.take() else { return };
+        match (reply.verdict, decision) {
             (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
-            (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
-                self.ask_next(envelope, now, opening, draws, obstacles);
+            (Ok(verdict), PendingDecision::Booking(pending)) => {
+                self.continue_booking(envelope, pending, verdict, now);
             }
-            (Ok(Err(obstacles)), Matter::Placing(_)) => {
-                self.refuse(envelope, manual_change::not_available(obstacles))
+            (Ok(verdict), PendingDecision::ManualChange(pending)) => {
+                let about = (pending.id().number(), Vec::new());
+                let decided = guarded(|| pending.on_reply(verdict).map(Some));
+                self.settle(envelope, decided, about, now);
             }
-            (Ok(Ok(())), Matter::Booking { opening, draws }) => {
-                self.book(envelope, *opening, &draws, word.calendar, now);
-            }
-            (Ok(Ok(())), Matter::Placing(placing)) => self.place(envelope, placing, now),
         }
         self.advance();
     }
 
-    fn book(
+    fn continue_booking(
         &mut self,
         envelope: Envelope,
-        opening: Opening,
-        draws: &BookingDraws,
-        calendar: CalendarId,
+        pending: Box<PendingBooking>,
+        verdict: Result<(), Vec<Obstacle>>,
         now: Instant,
     ) {
         let Command::BookAppointment(command) = &envelope.command else { return };
-        let decided = self.applied(&envelope, now, |group_state| {
-            opening.booked_on(calendar, group_state, command, draws, now)
-        });
-        let legs: Vec<VeventId> = draws.legs.iter().map(|(id, _)| *id).collect();
+        let legs = pending.vevent_ids();
         let first = legs.first().map_or(0, |id| id.number());
-        self.commit(envelope, decided, (first, legs), now);
+        let decided = match guarded(|| pending.on_reply(verdict, &self.group_state, command, now)) {
+            Err(Panicked) => Err(Panicked),
+            Ok(BookingStep::Ask(next)) => return self.ask_candidate(envelope, next, now),
+            Ok(BookingStep::Booked(event)) => Ok(Ok(Some(event))),
+            Ok(BookingStep::Refused(refusals)) => Ok(Err(refusals)),
+        };
+        self.settle(envelope, decided, (first, legs), now);
     }
 
     fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
@@ -151,29 +132,31 @@ impl State {
         self.settle(envelope, decided, (command.id.number(), vec![command.id]), now);
     }
 
-    fn open_placing(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
+    fn open_manual_change(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
         let draws = self.draw_vevent();
         let id = match command {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        match guarded(|| manual_change::open(&self.group_state, command, &draws, now)) {
-            Ok(Ok(Some(placing))) => match placing.room.clone() {
-                Some(room) => {
-                    self.ask(room, Open { envelope, now, matter: Matter::Placing(placing) })
+        match guarded(|| prepare_manual_change(&self.group_state, command, &draws, now)) {
+            Ok(Ok(Some(pending))) => match pending.slot().cloned() {
+                Some(slot) => self.ask(
+                    slot,
+                    PendingCommand {
+                        envelope,
+                        now,
+                        decision: PendingDecision::ManualChange(pending),
+                    },
+                ),
+                None => {
+                    let decided = Ok(Ok(Some(pending.into_event())));
+                    self.settle(envelope, decided, (id.number(), Vec::new()), now);
                 }
-                None => self.place(envelope, placing, now),
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
         }
-    }
-
-    fn place(&mut self, envelope: Envelope, placing: Placing, now: Instant) {
-        let id = placing.id().number();
-        let decided = self.applied(&envelope, now, |_| placing.placed());
-        self.commit(envelope, decided, (id, Vec::new()), now);
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {

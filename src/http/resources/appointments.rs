@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::may_book;
+use crate::domain::booking::book::check_booking_permission;
 use crate::domain::identity::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
@@ -27,7 +27,7 @@ use crate::wire::vevent::VEVENT;
 pub(crate) async fn book(call: GroupCall) -> Outcome {
     let object = wrapped(&call.body, "appointment");
     let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
-    may_book(&call.state.catalogue, call.caller(), from_web, names_fiche)
+    check_booking_permission(&call.state.catalogue, call.caller(), from_web, names_fiche)
         .map_err(|refusal| ApiError::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
     let (audience, now, sent) = (call.audience(), call.now, booking.sent);

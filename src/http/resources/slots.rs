@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 
 use crate::domain::booking::bookable::{bookable, lead_times};
+use crate::domain::booking::slot_request::SlotRequest;
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
@@ -80,7 +81,7 @@ fn points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
     let of = |id: &CalendarId| {
         let calendar = state.catalogue.calendars.get(id)?;
         let (_, latest) = lead_times(&state.catalogue, *id, now)?;
-        let end = if search.channel.follows_module_rules() {
+        let end = if search.mode.follows_module_rules() {
             search.window.end.min(latest)
         } else {
             search.window.end
@@ -108,7 +109,7 @@ fn find(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
         for (place, id) in search.calendars.iter().enumerate() {
             let view = state.calendars.get(id).expect("every calendar has a view");
             starts.clear();
-            free_starts(catalogue, view, &search.chain, stretch, now, search.channel, &mut starts);
+            free_starts(catalogue, view, &search.chain, stretch, now, search.mode, &mut starts);
             found.extend(starts.iter().map(|start| (*start, place)));
         }
         // Each calendar's starts ascend already: the sort finds the runs and merges them.
@@ -131,14 +132,15 @@ fn verdicts(
     start: Instant,
     now: Instant,
     to_web: bool,
-) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::bookable::Obstacle>>)> {
+) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::obstacle::Obstacle>>)> {
     let catalogue = &state.catalogue;
     let hidden = |id: &&CalendarId| {
         to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()
     };
+    let request = SlotRequest { chain: search.chain.clone(), start, mode: search.mode };
     let verdict = |id: &CalendarId| {
         let view = state.calendars.get(id).expect("every calendar has a view");
-        (*id, bookable(catalogue, view, &search.chain, start, now, search.channel))
+        (*id, bookable(catalogue, view, &request, now))
     };
     search.calendars.iter().filter(|id| !hidden(id)).map(verdict).collect()
 }

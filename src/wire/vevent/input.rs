@@ -359,11 +359,11 @@ impl<'a> Reader<'a> {
         }
         let exceptions = exceptions.unwrap_or_default();
         let series = if !note && self.audience == Audience::Store {
-            Series::stored(zone, start, end, rule, exceptions)
+            Series::from_stored(zone, start, end, rule, exceptions)
         } else if !note {
             Series::new(zone, start, end, rule, exceptions)
         } else if start == end && start.second_of_day() == 0 {
-            Series::of_note(zone, start.day(), rule, exceptions)
+            Series::new_note(zone, start.day(), rule, exceptions)
         } else {
             let name = if start.second_of_day() == 0 { "end" } else { "start" };
             self.fault(name, "start and end of a note must both be midnight of its day");
@@ -408,7 +408,10 @@ impl<'a> Reader<'a> {
             return None;
         }
         let zone = self.scope.zone;
-        fields.rule(zone).map_err(|error| self.fault(legacy_field(error), error.to_string())).ok()
+        fields
+            .to_rule(zone)
+            .map_err(|error| self.fault(legacy_field(error), error.to_string()))
+            .ok()
     }
 
     /// For which interventions an availability may be used.
