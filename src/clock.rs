@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Instant;
 
     /// How far the current second has gone.
-    fn second_gone(&self) -> Duration {
+    fn subsecond(&self) -> Duration {
         Duration::ZERO
     }
 }
@@ -35,7 +35,7 @@ impl Clock for SystemClock {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place")]
-    fn second_gone(&self) -> Duration {
+    fn subsecond(&self) -> Duration {
         let since_epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Duration::from_nanos(since_epoch.subsec_nanos().into())

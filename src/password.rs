@@ -8,17 +8,17 @@ use sha1::{Digest, Sha1};
 use crate::domain::records::text::Text;
 
 /// A hash of no known password: verifying against it costs what verifying against a professional's does.
-pub const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIGhlcmUu$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub const DUMMY_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIGhlcmUu$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// Blocks of a KiB that a password of ours is worked on in.
 const BLOCKS: usize = 19_456;
 
-/// Memory to work on passwords in, one after the other: nothing at first, 19 MiB from the first password on. Where it is
+/// Argon2Memory to work on passwords in, one after the other: nothing at first, 19 MiB from the first password on. Where it is
 /// used again, the allocator neither gives nor keeps any more of it, whichever thread asks.
 #[derive(Default)]
-pub struct Memory(Vec<Block>);
+pub struct Argon2Memory(Vec<Block>);
 
-impl Memory {
+impl Argon2Memory {
     /// What argon2 makes of a password; `None` for parameters that it does not take.
     fn output(&mut self, argon2: &Argon2<'_>, password: &[u8], salt: &[u8]) -> Option<Output> {
         let blocks = argon2.params().block_count();
@@ -59,7 +59,7 @@ pub fn sha1_hex(plain: &str) -> String {
 /// Where the machine has no randomness.
 #[must_use]
 pub fn hash_password(sha1_hex: &str) -> Text<255> {
-    hash_password_in(&mut Memory::default(), sha1_hex)
+    hash_password_in(&mut Argon2Memory::default(), sha1_hex)
 }
 
 /// The same in memory that is there.
@@ -67,7 +67,7 @@ pub fn hash_password(sha1_hex: &str) -> Text<255> {
 /// # Panics
 /// Where the machine has no randomness.
 #[must_use]
-pub fn hash_password_in(memory: &mut Memory, sha1_hex: &str) -> Text<255> {
+pub fn hash_password_in(memory: &mut Argon2Memory, sha1_hex: &str) -> Text<255> {
     let salt = generate_salt();
     let password = sha1_hex.to_ascii_lowercase();
     let output = memory.output(&Argon2::default(), password.as_bytes(), &salt);
@@ -96,7 +96,7 @@ pub fn is_hash(kept: &str) -> bool {
 /// Whether the wire form is that of the password kept, in a time that does not depend on where they differ. Takes as
 /// long as [`hash_password`] for a hash of ours; one made elsewhere takes what it says.
 #[must_use]
-pub fn matches(memory: &mut Memory, kept: &str, sha1_hex: &str) -> bool {
+pub fn verify_password(memory: &mut Argon2Memory, kept: &str, sha1_hex: &str) -> bool {
     let mut right = || {
         let kept = PasswordHash::new(kept).ok()?;
         let algorithm = Algorithm::try_from(kept.algorithm.as_str()).ok()?;
@@ -121,21 +121,21 @@ mod tests {
 
     #[test]
     fn a_password_matches_its_own_hash_in_either_letter_case() {
-        let memory = &mut Memory::default();
+        let memory = &mut Argon2Memory::default();
         let kept = hash_password(&sha1_hex("secret"));
         assert!(kept.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{kept:?}");
-        assert!(matches(memory, kept.as_str(), &sha1_hex("secret")));
-        assert!(matches(memory, kept.as_str(), &sha1_hex("secret").to_uppercase()));
-        assert!(!matches(memory, kept.as_str(), &sha1_hex("Secret")));
+        assert!(verify_password(memory, kept.as_str(), &sha1_hex("secret")));
+        assert!(verify_password(memory, kept.as_str(), &sha1_hex("secret").to_uppercase()));
+        assert!(!verify_password(memory, kept.as_str(), &sha1_hex("Secret")));
         assert_ne!(kept, hash_password_in(memory, &sha1_hex("secret")));
     }
 
     #[test]
     fn nobody_costs_what_everybody_costs_and_lets_no_one_in() {
         let cost = |phc: &str| phc.split('$').take(4).map(str::to_owned).collect::<Vec<_>>();
-        assert!(is_hash(NOBODY));
-        assert_eq!(cost(NOBODY), cost(hash_password(&sha1_hex("secret")).as_str()));
-        assert!(!matches(&mut Memory::default(), NOBODY, &sha1_hex("")));
+        assert!(is_hash(DUMMY_HASH));
+        assert_eq!(cost(DUMMY_HASH), cost(hash_password(&sha1_hex("secret")).as_str()));
+        assert!(!verify_password(&mut Argon2Memory::default(), DUMMY_HASH, &sha1_hex("")));
     }
 
     #[test]
@@ -148,10 +148,10 @@ mod tests {
                 argon2.hash_password(sha1_hex("secret").as_bytes()).expect("a password").to_string()
             },
         );
-        let memory = &mut Memory::default();
+        let memory = &mut Argon2Memory::default();
         for kept in others.iter().chain(others.iter().rev()) {
-            assert!(matches(memory, kept, &sha1_hex("secret")), "{kept}");
-            assert!(!matches(memory, kept, &sha1_hex("other")), "{kept}");
+            assert!(verify_password(memory, kept, &sha1_hex("secret")), "{kept}");
+            assert!(!verify_password(memory, kept, &sha1_hex("other")), "{kept}");
             assert!(memory.0.capacity() <= BLOCKS);
         }
         assert_eq!(memory.0.len(), BLOCKS);
@@ -161,7 +161,7 @@ mod tests {
             "$argon2id$v=19$m=64,t=1,p=1$bm9ib2R5IGlz",
             "$scrypt$x",
         ] {
-            assert!(!matches(memory, broken, &sha1_hex("secret")), "{broken}");
+            assert!(!verify_password(memory, broken, &sha1_hex("secret")), "{broken}");
         }
     }
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::cli::operator::{self, Request};
 use crate::cli::{Failed, complain, is_refusal, print};
 use crate::config::Config;
-use crate::engine::check::{self, Counts};
+use crate::engine::check::{self, GroupCheck};
 use crate::store::{StoreError, free_bytes, sizes};
 
 /// Reads everything, holds it against the store's promises and prints counts.
 pub(super) fn check(data: &Path) -> Result<(), Failed> {
-    let checked = match check::check(data) {
+    let checked = match check::check_store(data) {
         Ok(checked) => checked,
         Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => {
             return Err(error.into());
@@ -29,15 +29,23 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
         "generation {}, {} snapshots, {} batches with {} records since\n{apikeys} application keys, {pros} professionals\n",
         report.generation, report.snapshots, report.batches, report.records
     ));
-    for Counts { group, sequence, state, calendars, fiches, vevents, appointments, broken: _ } in
-        &checked.groups
+    for GroupCheck {
+        group,
+        sequence,
+        state,
+        calendars,
+        fiches,
+        vevents,
+        appointments,
+        broken: _,
+    } in &checked.groups
     {
         print(&format!(
             "group {group}: {calendars} calendars, {fiches} clients, {vevents} events, {appointments} live appointments, \
              state {state} after event {sequence}\n"
         ));
     }
-    let faults = checked.faults();
+    let faults = checked.problems();
     if faults.is_empty() {
         print("all is well\n");
         return Ok(());

@@ -27,7 +27,7 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
 use crate::http::resources::messages;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::store::StoreError;
 use crate::transfer::export;
 use crate::wire::field::Audience;
@@ -72,7 +72,7 @@ pub(super) enum Request {
 /// Where requests are carried out.
 pub(super) enum Place {
     /// A running server.
-    Served(Engine, Handle, Arc<Carriers>, Disk),
+    Served(Engine, Handle, Arc<Gateways>, Disk),
     /// A store that nobody serves, and its data directory; gone once something was written.
     Resting(Box<Option<Loaded>>, PathBuf),
 }
@@ -209,17 +209,17 @@ impl Place {
         group_states.retain(|group_state| {
             named.is_empty() || named.contains(&group_state.catalogue.group.id)
         });
-        let carriers = match self {
-            Self::Served(_, _, carriers, _) => Arc::clone(carriers),
+        let gateways = match self {
+            Self::Served(_, _, gateways, _) => Arc::clone(gateways),
             Self::Resting(..) => {
                 let seal = self.directory().seal.clone();
-                Arc::new(Carriers { seal, ..Carriers::nobody(public_url) })
+                Arc::new(Gateways { seal, ..Gateways::unconfigured(public_url) })
             }
         };
         let now = SystemClock.now();
         for ledger in group_states.into_iter().map(|group_state| Ledger::of(group_state, now)) {
             for entry in ledger.entries() {
-                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
+                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &gateways);
                 writeln!(out, "{}", Value::Object(line))?;
             }
         }
@@ -272,7 +272,7 @@ impl Place {
                 Err(Rejection::Overloaded) => {
                     Err(Failed::Refused("the server is going down; nothing was done".into()))
                 }
-                Err(Rejection::Closed(_)) => Err(Failed::Refused(
+                Err(Rejection::WritesUnavailable(_)) => Err(Failed::Refused(
                     "the disk is full or slow, and no write is taken; nothing was done".into(),
                 )),
                 Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),

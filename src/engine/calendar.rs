@@ -15,7 +15,7 @@ use crate::engine::mailbox::{Mailbox, Transport};
 
 /// What the group says to its calendar.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum CalendarMessage {
     /// May this start be given away?
     Ask(Question),
     /// From now on the calendar is this.
@@ -43,50 +43,50 @@ pub(super) struct Word {
     pub(super) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
 }
 
-struct Calendar;
+struct CalendarActor;
 
 /// What the actor owns.
-struct State {
+struct CalendarActorState {
     /// Its time: who has which hour, and when it is open, expanded for the days ahead.
     view: Arc<CalendarView>,
     /// The only one who asks.
-    group: Mailbox<group::Message>,
+    group: Mailbox<group::GroupMessage>,
 }
 
-impl Actor for Calendar {
-    type Msg = Message;
-    type State = State;
-    type Arguments = State;
+impl Actor for CalendarActor {
+    type Msg = CalendarMessage;
+    type State = CalendarActorState;
+    type Arguments = CalendarActorState;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Message>,
-        state: State,
-    ) -> Result<State, ActorProcessingErr> {
+        _: ActorRef<CalendarMessage>,
+        state: CalendarActorState,
+    ) -> Result<CalendarActorState, ActorProcessingErr> {
         Ok(state)
     }
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<CalendarMessage>,
+        message: CalendarMessage,
+        state: &mut CalendarActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Ask(question) => state.answer(&question),
-            Message::Hold(view, catalogue, now) => state.hold(view, &catalogue, now),
+            CalendarMessage::Ask(question) => state.answer(&question),
+            CalendarMessage::Hold(view, catalogue, now) => state.hold(view, &catalogue, now),
         }
         Ok(())
     }
 }
 
-impl State {
+impl CalendarActorState {
     fn answer(&self, question: &Question) {
         let Question { number, catalogue, chain, start, now, channel } = question;
         let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
             bookable(catalogue, &self.view, chain, *start, *now, *channel)
         }));
-        self.group.send(group::Message::Word(Word {
+        self.group.send(group::GroupMessage::Word(Word {
             number: *number,
             calendar: self.view.id,
             verdict: verdict.map_err(drop),
@@ -103,13 +103,13 @@ impl State {
 /// Starts the actor of a calendar under its group.
 pub(super) fn start(
     view: Arc<CalendarView>,
-    group: Mailbox<group::Message>,
+    group: Mailbox<group::GroupMessage>,
     transport: &Transport,
     parent: ActorCell,
-) -> (ActorRef<Message>, Mailbox<Message>) {
-    let state = State { view, group };
+) -> (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>) {
+    let state = CalendarActorState { view, group };
     let (actor, _joining) =
-        ractor::ActorRuntime::spawn_linked_instant(None, Calendar, state, parent)
+        ractor::ActorRuntime::spawn_linked_instant(None, CalendarActor, state, parent)
             .expect("an actor without a name is always started");
     let link = transport.link(actor.clone());
     (actor, link)

@@ -13,20 +13,20 @@ use crate::store::{Report, StoreError, copy_to_read};
 
 /// What was found in a store.
 #[derive(Debug)]
-pub struct Checked {
+pub struct StoreCheck {
     /// What its recovery met.
     pub report: Report,
     /// Application keys, and professionals.
     pub directory: (usize, usize),
     /// Every group that has a state, by id.
-    pub groups: Vec<Counts>,
+    pub groups: Vec<GroupCheck>,
     /// Groups that nobody is let into.
     pub aside: Vec<QuarantinedGroup>,
 }
 
 /// What a group holds.
 #[derive(Debug)]
-pub struct Counts {
+pub struct GroupCheck {
     /// Which.
     pub group: GroupId,
     /// How many events have made its state.
@@ -49,12 +49,12 @@ pub struct Counts {
 ///
 /// # Errors
 /// The damage that a start would be refused for, a store in use, or no room for the copy.
-pub fn check(data: &Path) -> Result<Checked, StoreError> {
+pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
     let copy = copy_to_read(data)?;
     let Loaded { directory, group_states, aside, store } =
         recovery::load(copy.path()).map_err(|error| error.of_original(copy.path(), data))?;
-    let groups = group_states.iter().map(counts).collect();
-    Ok(Checked {
+    let groups = group_states.iter().map(check_group).collect();
+    Ok(StoreCheck {
         report: *store.report(),
         directory: (directory.apikeys.len(), directory.pros.len()),
         groups,
@@ -62,9 +62,9 @@ pub fn check(data: &Path) -> Result<Checked, StoreError> {
     })
 }
 
-fn counts(group_state: &GroupState) -> Counts {
+fn check_group(group_state: &GroupState) -> GroupCheck {
     let live = |row: &&Arc<Vevent>| !row.deleted && row.appointment().is_some();
-    Counts {
+    GroupCheck {
         group: group_state.catalogue.group.id,
         sequence: group_state.sequence,
         state: short_hash(group_state),
@@ -76,10 +76,10 @@ fn counts(group_state: &GroupState) -> Counts {
     }
 }
 
-impl Checked {
+impl StoreCheck {
     /// What is wrong, a line each; empty where all is well.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<String> {
         let aside = self
             .aside
             .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
-use crate::engine::journal::WeakHandle;
+use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{directory_position, position, write_directory, write_group};
@@ -24,7 +24,7 @@ pub struct Compactor {
     generations: Generations,
     /// States that are durable; at a turn they hold all that the ended journals do.
     published: Arc<Published>,
-    journal: WeakHandle,
+    journal: WeakJournalHandle,
     /// Journals below this size are left alone, however small the snapshots.
     journal_bytes: u64,
     /// Bytes of the disk that are left free.
@@ -35,7 +35,7 @@ pub struct Compactor {
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionStats {
     /// Streams copied as bytes.
     pub copied: u64,
     /// Streams written from their states.
@@ -44,26 +44,26 @@ pub struct Compacted {
 
 /// What a look came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum CompactionCheck {
     /// The journals are short.
     NotDue,
     /// A new generation is current.
-    Made(Compacted),
+    Completed(CompactionStats),
     /// What was to be copied is damaged: the next look copies nothing.
-    Damaged,
+    SourceDamaged,
     /// It cannot be seen, there is no room, or it failed: after a rest it may be otherwise.
-    GivenUp,
+    Postponed,
     /// The journal has ended, and no more generation will be made.
-    Ended,
+    JournalEnded,
 }
 
-type Attempt = Result<Option<Compacted>, StoreError>;
+type Attempt = Result<Option<CompactionStats>, StoreError>;
 
 impl Compactor {
     pub(super) fn new(
         generations: Generations,
         published: Arc<Published>,
-        journal: WeakHandle,
+        journal: WeakJournalHandle,
         (journal_bytes, reserve_bytes): (u64, u64),
     ) -> Self {
         Self { generations, published, journal, journal_bytes, reserve_bytes, copying: true }
@@ -76,10 +76,12 @@ impl Compactor {
     pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
         let mut wait = LOOK;
         while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = match self.look()? {
-                Look::NotDue | Look::Made(_) | Look::Damaged => LOOK,
-                Look::GivenUp => REST,
-                Look::Ended => return Ok(()),
+            wait = match self.compact_if_due()? {
+                CompactionCheck::NotDue
+                | CompactionCheck::Completed(_)
+                | CompactionCheck::SourceDamaged => LOOK,
+                CompactionCheck::Postponed => REST,
+                CompactionCheck::JournalEnded => return Ok(()),
             };
         }
         Ok(())
@@ -90,20 +92,20 @@ impl Compactor {
     ///
     /// # Errors
     /// As [`Compactor::run`].
-    pub fn look(&mut self) -> Result<Look, StoreError> {
+    pub fn compact_if_due(&mut self) -> Result<CompactionCheck, StoreError> {
         // A look that fails has harmed nothing: a machine short of files or memory may have some later.
         match self.is_due().and_then(|due| Ok((due, due && self.has_room()?))) {
-            Ok((false, _)) => return Ok(Look::NotDue),
+            Ok((false, _)) => return Ok(CompactionCheck::NotDue),
             Ok((true, true)) => {}
             Ok((true, false)) => {
                 tracing::warn!(
                     "the journal is long, but the disk has no room for a new generation of the store"
                 );
-                return Ok(Look::GivenUp);
+                return Ok(CompactionCheck::Postponed);
             }
             Err(error) => {
                 tracing::warn!(%error, "whether a new generation is due cannot be seen; it is looked at later");
-                return Ok(Look::GivenUp);
+                return Ok(CompactionCheck::Postponed);
             }
         }
         let began = Stopwatch::now();
@@ -116,7 +118,7 @@ impl Compactor {
         &mut self,
         made: std::thread::Result<Attempt>,
         took: Duration,
-    ) -> Result<Look, StoreError> {
+    ) -> Result<CompactionCheck, StoreError> {
         match made {
             Ok(Ok(Some(done))) => {
                 let seconds = took.as_secs();
@@ -126,17 +128,21 @@ impl Compactor {
                     seconds,
                     "a new generation of the store is current"
                 );
-                Ok(Look::Made(done))
+                Ok(CompactionCheck::Completed(done))
             }
-            Ok(Ok(None)) => Ok(Look::Ended),
+            Ok(Ok(None)) => Ok(CompactionCheck::JournalEnded),
             Ok(Err(error @ StoreError::NoRoom { .. })) => {
                 tracing::warn!(%error, "a generation was given up; the one before stands, and the journal grows");
-                Ok(Look::GivenUp)
+                Ok(CompactionCheck::Postponed)
             }
             Ok(Err(error)) if is_damage(&error) => {
                 tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
                 // Nothing of the damaged generation goes into the next.
-                Ok(if std::mem::take(&mut self.copying) { Look::Damaged } else { Look::GivenUp })
+                Ok(if std::mem::take(&mut self.copying) {
+                    CompactionCheck::SourceDamaged
+                } else {
+                    CompactionCheck::Postponed
+                })
             }
             Ok(Err(error)) => Err(error),
             Err(_) => {
@@ -144,7 +150,7 @@ impl Compactor {
                     "a generation was given up, by a bug; the one before stands, and the journal grows"
                 );
                 self.generations.remove_unfinished()?;
-                Ok(Look::GivenUp)
+                Ok(CompactionCheck::Postponed)
             }
         }
     }
@@ -170,7 +176,7 @@ impl Compactor {
     /// # Errors
     /// Damage of what would be copied, or a disk that refuses or gives back something else than was written; the
     /// generation before then stands.
-    pub fn compact(&mut self) -> Result<Option<Compacted>, StoreError> {
+    pub fn compact(&mut self) -> Result<Option<CompactionStats>, StoreError> {
         let next = self.generations.next_journal()?;
         let Some(turned) = self.journal.turn(next) else { return Ok(None) };
         let (data, reserve) = (self.generations.directory().to_owned(), self.reserve_bytes);
@@ -200,8 +206,8 @@ fn write(
     published: &Published,
     copying: bool,
     room: &dyn Fn() -> Result<(), StoreError>,
-) -> Result<Compacted, StoreError> {
-    let mut done = Compacted::default();
+) -> Result<CompactionStats, StoreError> {
+    let mut done = CompactionStats::default();
     let directory = published.directory();
     write_directory(
         compaction.snapshot(Stream::Directory, directory_position(&directory)),
@@ -259,7 +265,7 @@ mod tests {
     use crate::domain::identity::directory::Directory;
     use crate::engine::health::Health;
     use crate::engine::journal::Journal;
-    use crate::engine::metrics::Meters;
+    use crate::engine::metrics::EngineMetrics;
     use crate::engine::recovery;
 
     #[test]
@@ -273,16 +279,16 @@ mod tests {
             log,
             Arc::clone(&published),
             Arc::new(Health::default()),
-            Arc::new(Meters::default()),
+            Arc::new(EngineMetrics::default()),
         );
         let journal = std::thread::spawn(move || journal.run());
         let mut compactor = Compactor::new(generations, published, handle.downgrade(), (0, 0));
         let unfinished = folder.path().join("snapshots-000007");
         std::fs::create_dir(&unfinished).unwrap();
         let bug = std::panic::catch_unwind(|| -> Attempt { panic!("a bug") });
-        assert_eq!(compactor.judge(bug, Duration::ZERO).unwrap(), Look::GivenUp);
+        assert_eq!(compactor.judge(bug, Duration::ZERO).unwrap(), CompactionCheck::Postponed);
         assert!(!unfinished.exists());
-        let made = Compacted { copied: 0, written: 1 };
+        let made = CompactionStats { copied: 0, written: 1 };
         assert_eq!(compactor.compact().unwrap(), Some(made), "the next one is made");
         drop(handle);
         journal.join().unwrap().unwrap();

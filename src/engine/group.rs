@@ -22,18 +22,18 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, Word};
-use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::journal::{JournalEntry, JournalHandle, Publish, Release};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::supervisor;
-use crate::engine::{Done, Envelope, Rejection};
+use crate::engine::{Committed, Envelope, Rejection};
 use crate::store::codec;
 use crate::store::{Record, Stream};
 
 /// What reaches a group.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum GroupMessage {
     /// A command, to be decided in its turn.
     Command(Envelope),
     /// A calendar's answer to the open question.
@@ -45,21 +45,21 @@ pub(super) enum Message {
 }
 
 /// What a group's actor starts from.
-pub(super) struct Parts {
+pub(super) struct GroupParts {
     pub(super) group_state: Arc<GroupState>,
     pub(super) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     pub(super) published: Arc<Published>,
-    pub(super) journal: Handle,
+    pub(super) journal: JournalHandle,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draws: Randomness,
     pub(super) transport: Transport,
-    pub(super) supervisor: Mailbox<supervisor::Message>,
+    pub(super) supervisor: Mailbox<supervisor::SupervisorMessage>,
 }
 
-struct Group;
+struct GroupActor;
 
 /// What the actor owns.
-struct State {
+struct GroupActorState {
     id: GroupId,
     /// The newest state: every command is decided on it. Never older than the published one.
     group_state: Arc<GroupState>,
@@ -72,19 +72,22 @@ struct State {
     /// Commands received so far.
     received: u64,
     /// Calendars that have been asked something.
-    calendars: BTreeMap<CalendarId, (ActorRef<calendar::Message>, Mailbox<calendar::Message>)>,
+    calendars: BTreeMap<
+        CalendarId,
+        (ActorRef<calendar::CalendarMessage>, Mailbox<calendar::CalendarMessage>),
+    >,
     /// Ids that nobody has been given yet, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     /// Kinds for which more ids have been asked.
     asked: Vec<IdKind>,
-    myself: Mailbox<Message>,
+    myself: Mailbox<GroupMessage>,
     cell: ActorCell,
     published: Arc<Published>,
-    journal: Handle,
+    journal: JournalHandle,
     clock: Arc<dyn Clock>,
     draws: Randomness,
     transport: Transport,
-    supervisor: Mailbox<supervisor::Message>,
+    supervisor: Mailbox<supervisor::SupervisorMessage>,
 }
 
 /// A command between two questions.
@@ -103,17 +106,17 @@ enum Matter {
     Placing(Placing),
 }
 
-impl Actor for Group {
-    type Msg = Message;
-    type State = State;
-    type Arguments = Parts;
+impl Actor for GroupActor {
+    type Msg = GroupMessage;
+    type State = GroupActorState;
+    type Arguments = GroupParts;
 
     async fn pre_start(
         &self,
-        myself: ActorRef<Message>,
-        parts: Parts,
-    ) -> Result<State, ActorProcessingErr> {
-        Ok(State {
+        myself: ActorRef<GroupMessage>,
+        parts: GroupParts,
+    ) -> Result<GroupActorState, ActorProcessingErr> {
+        Ok(GroupActorState {
             id: parts.group_state.catalogue.group.id,
             group_state: parts.group_state,
             queue: VecDeque::new(),
@@ -136,24 +139,24 @@ impl Actor for Group {
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<GroupMessage>,
+        message: GroupMessage,
+        state: &mut GroupActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Command(envelope) => state.take(envelope),
-            Message::Word(word) => state.hear(word),
-            Message::Ids(kind, range) => state.stock(kind, range),
-            Message::AreYouIdle(sent) => state.say_whether_idle(sent),
+            GroupMessage::Command(envelope) => state.take(envelope),
+            GroupMessage::Word(word) => state.hear(word),
+            GroupMessage::Ids(kind, range) => state.stock(kind, range),
+            GroupMessage::AreYouIdle(sent) => state.say_whether_idle(sent),
         }
         Ok(())
     }
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<GroupMessage>,
         event: SupervisionEvent,
-        state: &mut State,
+        state: &mut GroupActorState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(who, _)
@@ -167,15 +170,19 @@ impl Actor for Group {
 }
 
 /// Starts a group's actor under the supervisor.
-pub(super) fn start(parts: Parts, parent: ActorCell) -> (ActorRef<Message>, Mailbox<Message>) {
+pub(super) fn start(
+    parts: GroupParts,
+    parent: ActorCell,
+) -> (ActorRef<GroupMessage>, Mailbox<GroupMessage>) {
     let transport = parts.transport.clone();
-    let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Group, parts, parent)
-        .expect("an actor without a name is always started");
+    let (actor, _joining) =
+        ractor::ActorRuntime::spawn_linked_instant(None, GroupActor, parts, parent)
+            .expect("an actor without a name is always started");
     let link = transport.link(actor.clone());
     (actor, link)
 }
 
-impl State {
+impl GroupActorState {
     fn take(&mut self, envelope: Envelope) {
         self.received += 1;
         self.queue.push_back(envelope);
@@ -192,7 +199,7 @@ impl State {
             let Some(mut envelope) = self.queue.pop_front() else { return };
             envelope.timing.begins();
             if tokio::time::Instant::now() >= envelope.deadline {
-                envelope.answer(Err(Rejection::Expired));
+                envelope.answer(Err(Rejection::DecisionTimeout));
                 continue;
             }
             let now = self.clock.now();
@@ -210,7 +217,7 @@ impl State {
     ) {
         // An event that cannot be applied or written never reaches the disk: the old group_state stands.
         let prepared = decided.map_err(Rejection::from).and_then(|(event, group_state)| {
-            let done = Done {
+            let done = Committed {
                 before: Arc::clone(&self.group_state),
                 group_state,
                 object,
@@ -230,7 +237,7 @@ impl State {
             let changed =
                 !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(calendar::Message::Hold(
+                link.send(calendar::CalendarMessage::Hold(
                     Arc::clone(view),
                     Arc::clone(&next.catalogue),
                     now,
@@ -240,7 +247,7 @@ impl State {
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.spend();
-        self.journal.append(Entry {
+        self.journal.append(JournalEntry {
             record: Some(record),
             publish: Publish::Group(self.id, next),
             release: Some(Release::to_caller(envelope.reply, Ok(done), envelope.permit)),
@@ -252,7 +259,7 @@ impl State {
     }
 
     /// IdempotencyRecords at once where everything the decision saw is durable, else behind it in the journal.
-    fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::Answer) {
+    fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::WriteResult) {
         let durable = self
             .published
             .group_state(self.id)
@@ -261,7 +268,7 @@ impl State {
         if durable {
             release.go();
         } else {
-            self.journal.append(Entry {
+            self.journal.append(JournalEntry {
                 record: None,
                 publish: Publish::Nothing,
                 release: Some(release),
@@ -269,7 +276,7 @@ impl State {
         }
     }
 
-    fn calendar(&mut self, id: CalendarId) -> Mailbox<calendar::Message> {
+    fn calendar(&mut self, id: CalendarId) -> Mailbox<calendar::CalendarMessage> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
@@ -295,7 +302,7 @@ impl State {
         tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
         self.questions += 1;
         if let Some(open) = self.open.take() {
-            open.envelope.answer(Err(Rejection::Failed));
+            open.envelope.answer(Err(Rejection::InternalError));
         }
         self.advance();
     }
@@ -306,8 +313,10 @@ impl State {
             .group_state(self.id)
             .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
         if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
-            self.supervisor
-                .send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
+            self.supervisor.send(supervisor::SupervisorMessage::GroupIsIdle {
+                group: self.id,
+                received: self.received,
+            });
         }
     }
 }
@@ -317,7 +326,7 @@ struct Panicked;
 
 impl From<Panicked> for Rejection {
     fn from(Panicked: Panicked) -> Self {
-        Self::Failed
+        Self::InternalError
     }
 }
 

@@ -28,22 +28,22 @@ pub struct Health {
 
 /// Why no write is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closed {
+pub enum WritesUnavailable {
     /// The batch under way has been on its way to disk for so many seconds.
-    Slow(u64),
+    SlowDisk(u64),
     /// The disk has less room than is kept in reserve.
-    ShortOfRoom,
+    LowDiskSpace,
 }
 
 /// Why the process has to end, so that the next start recovers what is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fatal {
+pub enum FatalCondition {
     /// Nothing has been heard of a batch for too long.
     #[error("a write to the disk has taken {0} seconds, and nothing can be promised any more")]
-    Stuck(u64),
+    DiskStalled(u64),
     /// Nobody hands writes to their groups any more: a bug of ours.
     #[error("the supervisor of all groups has ended, though nobody told it to")]
-    Headless,
+    SupervisorEnded,
 }
 
 impl Default for Health {
@@ -61,26 +61,26 @@ impl Default for Health {
 impl Health {
     /// Why no write is to be taken now; `None` where all is well.
     #[must_use]
-    pub fn closed(&self) -> Option<Closed> {
+    pub fn writes_unavailable(&self) -> Option<WritesUnavailable> {
         if self.short_of_room.load(Ordering::Relaxed) {
-            return Some(Closed::ShortOfRoom);
+            return Some(WritesUnavailable::LowDiskSpace);
         }
         let age = self.batch_age();
-        (age >= SLOW).then_some(Closed::Slow(age.as_secs()))
+        (age >= SLOW).then_some(WritesUnavailable::SlowDisk(age.as_secs()))
     }
 
     /// Why the process has to end; `None` where it may go on.
     #[must_use]
-    pub fn fatal(&self) -> Option<Fatal> {
+    pub fn fatal_condition(&self) -> Option<FatalCondition> {
         if self.headless.load(Ordering::Relaxed) && !self.ending.load(Ordering::Relaxed) {
-            return Some(Fatal::Headless);
+            return Some(FatalCondition::SupervisorEnded);
         }
         let age = self.batch_age();
-        (age >= STUCK).then_some(Fatal::Stuck(age.as_secs()))
+        (age >= STUCK).then_some(FatalCondition::DiskStalled(age.as_secs()))
     }
 
     /// Says whether the disk has as much room as is kept in reserve.
-    pub fn has_room(&self, enough: bool) {
+    pub fn set_disk_has_room(&self, enough: bool) {
         if self.short_of_room.swap(!enough, Ordering::Relaxed) == enough {
             if enough {
                 tracing::info!("the disk has room again: writes are taken");

@@ -13,9 +13,9 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
-use crate::engine::metrics::Meters;
+use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
-use crate::engine::{Answer, Done};
+use crate::engine::{Committed, WriteResult};
 use crate::store::{Log, NextJournal, Record, StoreError, Turned};
 
 /// Entries of one batch at most, so that one fsync never waits for an endless burst.
@@ -23,7 +23,7 @@ const BATCH_ENTRIES: usize = 4_096;
 
 /// One thing to make durable, show and answer, in this order.
 #[derive(Debug)]
-pub struct Entry {
+pub struct JournalEntry {
     /// What goes to disk; `None` for an answer that only waits for what it saw.
     pub record: Option<Record>,
     /// What readers see from then on.
@@ -54,9 +54,9 @@ pub enum Release {
     /// To a caller; the permit comes back with it.
     Caller {
         /// Where the caller waits.
-        reply: oneshot::Sender<Answer>,
+        reply: oneshot::Sender<WriteResult>,
         /// What it is told.
-        answer: Box<Answer>,
+        answer: Box<WriteResult>,
         /// Its right to be under way.
         permit: Permit,
     },
@@ -68,8 +68,8 @@ pub enum Release {
 
 impl Release {
     pub(super) fn to_caller(
-        reply: oneshot::Sender<Answer>,
-        answer: Result<Done, crate::engine::Rejection>,
+        reply: oneshot::Sender<WriteResult>,
+        answer: Result<Committed, crate::engine::Rejection>,
         permit: Permit,
     ) -> Self {
         Self::Caller { reply, answer: Box::new(answer), permit }
@@ -90,52 +90,53 @@ impl Release {
 
 /// The way to the journal.
 #[derive(Clone, Debug)]
-pub struct Handle(mpsc::UnboundedSender<Entry>);
+pub struct JournalHandle(mpsc::UnboundedSender<JournalEntry>);
 
-impl Handle {
+impl JournalHandle {
     /// Appends an entry; entries are made durable in the order they were appended. What is appended to a journal that
     /// has ended is dropped: its process is ending too.
-    pub fn append(&self, entry: Entry) {
+    pub fn append(&self, entry: JournalEntry) {
         drop(self.0.send(entry));
     }
 
     /// The way to the journal for somebody who does not keep it from ending.
-    pub(super) fn downgrade(&self) -> WeakHandle {
-        WeakHandle(self.0.downgrade())
+    pub(super) fn downgrade(&self) -> WeakJournalHandle {
+        WeakJournalHandle(self.0.downgrade())
     }
 }
 
 /// The way to a journal that may have ended.
 #[derive(Clone, Debug)]
-pub(super) struct WeakHandle(mpsc::WeakUnboundedSender<Entry>);
+pub(super) struct WeakJournalHandle(mpsc::WeakUnboundedSender<JournalEntry>);
 
-impl WeakHandle {
+impl WeakJournalHandle {
     /// Has the log go on in its next journal, and waits until all that the ended ones hold is shown; `None` where the
     /// journal has ended. Not for tasks: it blocks its thread.
     pub(super) fn turn(&self, next: NextJournal) -> Option<Turned> {
         let (told, turned) = oneshot::channel();
-        let entry = Entry { record: None, publish: Publish::Turn(next, told), release: None };
-        Handle(self.0.upgrade()?).append(entry);
+        let entry =
+            JournalEntry { record: None, publish: Publish::Turn(next, told), release: None };
+        JournalHandle(self.0.upgrade()?).append(entry);
         turned.blocking_recv().ok()
     }
 }
 
 /// The writer's state.
 #[derive(Debug)]
-pub struct Writer<L> {
+pub struct JournalWriter<L> {
     /// Where records become durable.
     log: L,
     /// What readers see.
     published: Arc<Published>,
 }
 
-impl<L: Log> Writer<L> {
+impl<L: Log> JournalWriter<L> {
     /// Makes a batch of entries durable with one append, shows each group's newest group_state, and releases the answers in
     /// order.
     ///
     /// # Errors
     /// When the log failed: then nothing of the batch has been shown or answered, and nothing may be ever after.
-    pub fn commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), StoreError> {
+    pub fn commit(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
         let records: Vec<Record> =
             batch.iter_mut().filter_map(|entry| entry.record.take()).collect();
         if !records.is_empty() {
@@ -176,11 +177,11 @@ pub enum JournalError {
 /// A journal that nothing drives yet.
 #[derive(Debug)]
 pub struct Journal<L> {
-    writer: Writer<L>,
+    writer: JournalWriter<L>,
     /// Told of each batch's beginning and end.
     health: Arc<Health>,
-    meters: Arc<Meters>,
-    entries: mpsc::UnboundedReceiver<Entry>,
+    metrics: Arc<EngineMetrics>,
+    entries: mpsc::UnboundedReceiver<JournalEntry>,
 }
 
 impl<L: Log> Journal<L> {
@@ -189,10 +190,13 @@ impl<L: Log> Journal<L> {
         log: L,
         published: Arc<Published>,
         health: Arc<Health>,
-        meters: Arc<Meters>,
-    ) -> (Self, Handle) {
+        metrics: Arc<EngineMetrics>,
+    ) -> (Self, JournalHandle) {
         let (sender, entries) = mpsc::unbounded_channel();
-        (Self { writer: Writer { log, published }, health, meters, entries }, Handle(sender))
+        (
+            Self { writer: JournalWriter { log, published }, health, metrics, entries },
+            JournalHandle(sender),
+        )
     }
 
     /// Drives it on the calling thread until every handle is gone, then closes the log. What waits while one batch is
@@ -232,12 +236,12 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    fn guarded_commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), JournalError> {
+    fn guarded_commit(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {
         let (began, entries) = (tokio::time::Instant::now(), batch.len());
         self.health.batch_begins();
         let committed = std::panic::catch_unwind(AssertUnwindSafe(|| self.writer.commit(batch)));
         self.health.batch_ends();
-        self.meters.batch(entries, began);
+        self.metrics.batch(entries, began);
         Ok(committed.map_err(|_| JournalError::Panicked)??)
     }
 }

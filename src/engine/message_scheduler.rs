@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::domain::messaging::delivery::Item;
-use crate::domain::messaging::outbox::{Channel, Message as OutgoingMessage, Progress};
+use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
@@ -41,7 +41,7 @@ const REST_MAX: Duration = Duration::from_secs(60);
 
 /// What reaches the timer.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum SchedulerMessage {
     /// A group stands differently, durably.
     Committed { before: Arc<GroupState>, after: Arc<GroupState> },
     /// Something may be due.
@@ -58,14 +58,14 @@ pub(super) enum Message {
 
 /// What the timer starts from.
 #[derive(Clone)]
-pub(super) struct Parts {
+pub(super) struct SchedulerParts {
     pub(super) engine: Engine,
     pub(super) sender: Arc<MessageSender>,
     pub(super) transport: Transport,
     /// How long it sleeps at most before it reads the clock again.
-    pub(super) doze: Duration,
+    pub(super) poll_interval_max: Duration,
     /// Attempts of one channel under way at most.
-    pub(super) lane: usize,
+    pub(super) concurrent_attempts_max: usize,
     /// Nothing begins any more.
     pub(super) stopped: Arc<AtomicBool>,
 }
@@ -73,13 +73,13 @@ pub(super) struct Parts {
 /// Held by a timer and by every attempt that it has begun: the next begins when all of them are gone.
 type Alive = mpsc::Sender<Infallible>;
 
-struct Timer;
+struct MessageScheduler;
 
 /// What the actor owns.
-struct State {
-    parts: Parts,
+struct SchedulerState {
+    parts: SchedulerParts,
     alive: Alive,
-    myself: Mailbox<Message>,
+    myself: Mailbox<SchedulerMessage>,
     /// What is due before the horizon. Holds none that is ready or under way.
     queue: Queue,
     /// What is due and waits for its lane, with what is in it.
@@ -95,20 +95,20 @@ struct State {
     stopping: Option<oneshot::Sender<()>>,
 }
 
-impl Actor for Timer {
-    type Msg = Message;
-    type State = State;
-    type Arguments = (Parts, Alive);
+impl Actor for MessageScheduler {
+    type Msg = SchedulerMessage;
+    type State = SchedulerState;
+    type Arguments = (SchedulerParts, Alive);
 
     async fn pre_start(
         &self,
-        me: ActorRef<Message>,
-        (parts, alive): (Parts, Alive),
-    ) -> Result<State, ActorProcessingErr> {
+        me: ActorRef<SchedulerMessage>,
+        (parts, alive): (SchedulerParts, Alive),
+    ) -> Result<SchedulerState, ActorProcessingErr> {
         let myself = parts.transport.link(me.clone());
-        me.send_interval(REFILL, || Message::Refill);
+        me.send_interval(REFILL, || SchedulerMessage::Refill);
         let now = parts.engine.clock().now();
-        let mut state = State {
+        let mut state = SchedulerState {
             parts,
             alive,
             myself,
@@ -126,23 +126,23 @@ impl Actor for Timer {
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<SchedulerMessage>,
+        message: SchedulerMessage,
+        state: &mut SchedulerState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Committed { before, after } => state.follow(&before, &after),
-            Message::Wake => {
+            SchedulerMessage::Committed { before, after } => state.follow(&before, &after),
+            SchedulerMessage::Wake => {
                 // Whoever woke us sleeps no more, even where it has not ended yet.
                 state.alarm = None;
                 state.wake();
             }
-            Message::Refill => state.refill(),
-            Message::Looked { group_state, until, found } => {
+            SchedulerMessage::Refill => state.refill(),
+            SchedulerMessage::Looked { group_state, until, found } => {
                 state.take_over(&group_state, until, &found)
             }
-            Message::Ended(group, item, channel) => state.ended((group, item), channel),
-            Message::Stop(answer) => {
+            SchedulerMessage::Ended(group, item, channel) => state.ended((group, item), channel),
+            SchedulerMessage::Stop(answer) => {
                 state.parts.stopped.store(true, Ordering::Relaxed);
                 state.stopping = Some(answer);
             }
@@ -154,43 +154,44 @@ impl Actor for Timer {
 }
 
 /// A timer until it ends, and what it leaves.
-struct Running {
+struct RunningScheduler {
     joining: JoinHandle<()>,
     /// Closed once the timer and all that it has begun have ended.
     gone: mpsc::Receiver<Infallible>,
 }
 
 /// Starts the timer, and another in its place whenever a bug ends it.
-pub(super) async fn start(parts: Parts) {
+pub(super) async fn start(parts: SchedulerParts) {
     let running = spawn(&parts).await;
     tokio::spawn(keep(parts, running));
 }
 
 /// A timer that is told of every change from now on; `None` where a bug ended it before it began.
-async fn spawn(parts: &Parts) -> Option<Running> {
+async fn spawn(parts: &SchedulerParts) -> Option<RunningScheduler> {
     let (alive, gone) = mpsc::channel(1);
-    let (actor, joining) = Actor::spawn(None, Timer, (parts.clone(), alive)).await.ok()?;
+    let (actor, joining) =
+        Actor::spawn(None, MessageScheduler, (parts.clone(), alive)).await.ok()?;
     let timer = parts.transport.link(actor);
     parts.engine.published().tell(timer.clone());
     // What was committed before anybody was told is found by looking anew.
-    timer.send(Message::Refill);
-    Some(Running { joining, gone })
+    timer.send(SchedulerMessage::Refill);
+    Some(RunningScheduler { joining, gone })
 }
 
 /// Waits for the end of a timer, which comes by a bug alone, and starts another: bookings go on, and so does the sender.
-async fn keep(parts: Parts, mut running: Option<Running>) {
+async fn keep(parts: SchedulerParts, mut running: Option<RunningScheduler>) {
     let mut rest = REST;
     loop {
         let begun = tokio::time::Instant::now();
         let gone = match running {
             None => None,
-            Some(Running { joining, gone }) => {
+            Some(RunningScheduler { joining, gone }) => {
                 drop(joining.await);
                 Some(gone)
             }
         };
         tracing::error!("a bug: the timer of messages has ended, and is started anew");
-        parts.sender.meters.timer_ended();
+        parts.sender.metrics.timer_ended();
         if let Some(mut gone) = gone {
             // What it has begun goes on: nobody is to attempt the same beside it.
             while gone.recv().await.is_some() {}
@@ -204,7 +205,7 @@ async fn keep(parts: Parts, mut running: Option<Running>) {
     }
 }
 
-impl State {
+impl SchedulerState {
     /// Looks at every group anew, one after another, beside the actor.
     fn refill(&mut self) {
         let now = self.parts.engine.clock().now();
@@ -222,7 +223,9 @@ impl State {
                 groups.into_iter().filter_map(|group| engine.published().group_state(group))
             {
                 match due_in(&group_state, now, until).await {
-                    Some(found) => myself.send(Message::Looked { group_state, until, found }),
+                    Some(found) => {
+                        myself.send(SchedulerMessage::Looked { group_state, until, found })
+                    }
                     None => {
                         tracing::error!(group = %group_state.catalogue.group.id, "reminders cannot be planned")
                     }
@@ -286,7 +289,7 @@ impl State {
     }
 
     /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
-    fn is_under_way(&self, group: GroupId, message: &OutgoingMessage) -> bool {
+    fn is_under_way(&self, group: GroupId, message: &Message) -> bool {
         let reminder =
             message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
         let items = [Some(Item::Message(message.id)), reminder];
@@ -295,12 +298,7 @@ impl State {
 
     /// When a message is due, but not before `earliest`. What is claimed and not under way was left so by a server that
     /// ended; a time more than a day ahead was set by a clock that was ahead.
-    fn due_of(
-        &self,
-        group: GroupId,
-        message: &OutgoingMessage,
-        earliest: Instant,
-    ) -> Option<Instant> {
+    fn due_of(&self, group: GroupId, message: &Message, earliest: Instant) -> Option<Instant> {
         let far = self.parts.engine.clock().now().plus_seconds(DAY);
         match &message.progress {
             Progress::Waiting { not_before, .. } if *not_before > far => Some(earliest),
@@ -315,7 +313,7 @@ impl State {
     }
 
     /// Puts a message where it is due.
-    fn plan_message(&mut self, group: GroupId, message: &OutgoingMessage, earliest: Instant) {
+    fn plan_message(&mut self, group: GroupId, message: &Message, earliest: Instant) {
         let due = self.due_of(group, message, earliest);
         self.plan((group, Item::Message(message.id)), due);
     }
@@ -357,12 +355,12 @@ impl State {
     fn begin(&mut self) {
         let stopped = self.parts.stopped.load(Ordering::Relaxed);
         for (channel, lane) in &mut self.lanes {
-            while !stopped && lane.under_way < self.parts.lane {
+            while !stopped && lane.under_way < self.parts.concurrent_attempts_max {
                 let Some(((group, item), due)) = lane.begin() else { break };
                 let (engine, sender) = (self.parts.engine.clone(), Arc::clone(&self.parts.sender));
-                sender.meters.begins(*channel, lateness(&engine, due));
+                sender.metrics.begins(*channel, lateness(&engine, due));
                 let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
-                let ending = Ending {
+                let ending = AttemptGuard {
                     myself,
                     sender: Arc::clone(&sender),
                     _alive: alive,
@@ -428,16 +426,16 @@ impl State {
         let clock = self.parts.engine.clock();
         let until = next.map(|due| due.seconds_since(clock.now()));
         let sleep = match until.map(u64::try_from) {
-            None => self.parts.doze,
+            None => self.parts.poll_interval_max,
             Some(Err(_)) => Duration::ZERO,
             Some(Ok(seconds)) => Duration::from_secs(seconds)
-                .saturating_sub(clock.second_gone())
-                .min(self.parts.doze),
+                .saturating_sub(clock.subsecond())
+                .min(self.parts.poll_interval_max),
         };
         let myself = self.myself.clone();
         let alarm = tokio::spawn(async move {
             tokio::time::sleep(sleep).await;
-            myself.send(Message::Wake);
+            myself.send(SchedulerMessage::Wake);
         });
         self.alarm = Some((alarm, next));
     }
@@ -464,7 +462,7 @@ async fn due_in(
 fn lateness(engine: &Engine, due: Instant) -> Option<Duration> {
     let clock = engine.clock();
     let seconds = (due > INSTANT_MIN).then(|| clock.now().seconds_since(due))?;
-    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)) + clock.second_gone())
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)) + clock.subsecond())
 }
 
 /// The key of what a map has that another had not, or had differently.
@@ -476,8 +474,8 @@ fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
 }
 
 /// Tells the timer that an attempt has ended, even where it panicked.
-struct Ending {
-    myself: Mailbox<Message>,
+struct AttemptGuard {
+    myself: Mailbox<SchedulerMessage>,
     sender: Arc<MessageSender>,
     _alive: Alive,
     group: GroupId,
@@ -485,9 +483,9 @@ struct Ending {
     channel: Channel,
 }
 
-impl Drop for Ending {
+impl Drop for AttemptGuard {
     fn drop(&mut self) {
-        self.sender.meters.ends(self.channel);
-        self.myself.send(Message::Ended(self.group, self.item, self.channel));
+        self.sender.metrics.ends(self.channel);
+        self.myself.send(SchedulerMessage::Ended(self.group, self.item, self.channel));
     }
 }

@@ -9,8 +9,8 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::engine::metrics;
 use crate::engine::randomness::Randomness;
-use crate::engine::{Done, Engine, Rejection};
-use crate::notify::Carriers;
+use crate::engine::{Committed, Engine, Rejection};
+use crate::notify::Gateways;
 
 /// Between two tries to put a result into the history.
 const BREATH: Duration = Duration::from_millis(200);
@@ -20,24 +20,24 @@ const TRIES_MAX: usize = 600;
 /// What attempts are made with.
 pub(super) struct MessageSender {
     /// Who carries messages.
-    pub(super) carriers: Arc<Carriers>,
+    pub(super) gateways: Arc<Gateways>,
     /// Most messages to one recipient within 24 hours.
     pub(super) daily_max: usize,
     /// Chance, for when to try again.
     pub(super) draws: Mutex<Randomness>,
-    pub(super) meters: metrics::MessageMetrics,
+    pub(super) metrics: metrics::MessageMetrics,
 }
 
 impl MessageSender {
     /// Counts what a step has settled, and says what it settled without an attempt.
-    fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
+    fn notes(&self, group: GroupId, done: &Committed, attempted: bool) {
         let settled = done
             .group_state
             .outbox
             .changed_since(&done.before.outbox)
             .filter(|message| !message.is_open());
         for message in settled {
-            self.meters.settled(message);
+            self.metrics.settled(message);
             if !attempted {
                 tracing::info!(%group, message = %message.id, came_to = ?message.progress, "a message is not sent");
             }
@@ -53,7 +53,7 @@ pub(super) async fn attempt(
     item: Item,
     channel: Channel,
 ) {
-    let carried = sender.carriers.carry_by(channel);
+    let carried = sender.gateways.is_configured(channel);
     let claim = Deliver::LoginAttempt { item, daily_max: sender.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.notes(group, &done, false);
@@ -68,17 +68,17 @@ pub(super) async fn attempt(
     while tries < TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
             // As long as no write is taken at all, nobody could attempt it again either.
-            Err(Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
-            Err(Rejection::Overloaded | Rejection::Expired) => {
+            Err(Rejection::WritesUnavailable(_)) => tokio::time::sleep(BREATH).await,
+            Err(Rejection::Overloaded | Rejection::DecisionTimeout) => {
                 tries += 1;
                 tokio::time::sleep(BREATH).await;
             }
             Ok(done) => return sender.notes(group, &done, true),
             Err(
                 Rejection::Refused(_)
-                | Rejection::Conflict
-                | Rejection::NoGroup
-                | Rejection::Failed,
+                | Rejection::IdempotencyConflict
+                | Rejection::GroupNotFound
+                | Rejection::InternalError,
             ) => return,
         }
     }
@@ -102,7 +102,7 @@ async fn make(
     if let Some(reason) = delivery::postponed(&group_state, message, now) {
         return Outcome::Deferred { reason, draw: 0 };
     }
-    match sender.carriers.carry(&group_state, message, now).await {
+    match sender.gateways.send_message(&group_state, message, now).await {
         Outcome::Deferred { reason, .. } => {
             let draw = sender.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
             Outcome::Deferred { reason, draw }

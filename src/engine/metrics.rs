@@ -12,17 +12,17 @@ use crate::domain::state::command::Command;
 
 /// Where figures go; nowhere by default.
 #[derive(Clone, Debug)]
-pub struct Meters {
+pub struct EngineMetrics {
     /// Of bookings.
-    bookings: Write,
+    bookings: WriteMetrics,
     /// Of every other write.
-    others: Write,
+    others: WriteMetrics,
     /// Entries of a batch of the journal: events, and answers that only wait for what they saw.
     batch_entries: Histogram,
     /// Seconds from a batch's first byte to the end of its sync.
     batch_seconds: Histogram,
     /// Of messages.
-    pub(super) post: MessageMetrics,
+    pub(super) messages: MessageMetrics,
 }
 
 /// What is measured of messages.
@@ -30,14 +30,14 @@ pub struct Meters {
 pub(super) struct MessageMetrics {
     /// Messages by what they are and what became of them.
     settled: BTreeMap<(Kind, &'static str), Counter>,
-    lanes: BTreeMap<Channel, Lane>,
+    channels: BTreeMap<Channel, ChannelMetrics>,
     /// Timers that a bug has ended.
     timers_ended: Counter,
 }
 
 /// Of one channel.
 #[derive(Clone, Debug)]
-struct Lane {
+struct ChannelMetrics {
     /// Attempts under way.
     under_way: Gauge,
     /// From when something is due to the beginning of its attempt.
@@ -46,7 +46,7 @@ struct Lane {
 
 /// Seconds of the parts of a write.
 #[derive(Clone, Debug)]
-struct Write {
+struct WriteMetrics {
     /// From its permit to its turn.
     queue: Histogram,
     /// From its turn to its event, questions to calendars included.
@@ -55,13 +55,13 @@ struct Write {
     whole: Histogram,
 }
 
-impl Default for Meters {
+impl Default for EngineMetrics {
     fn default() -> Self {
         let noop = Histogram::noop;
-        let write = || Write { queue: noop(), decide: noop(), whole: noop() };
-        let post = MessageMetrics {
+        let write = || WriteMetrics { queue: noop(), decide: noop(), whole: noop() };
+        let messages = MessageMetrics {
             settled: BTreeMap::new(),
-            lanes: BTreeMap::new(),
+            channels: BTreeMap::new(),
             timers_ended: Counter::noop(),
         };
         Self {
@@ -69,15 +69,15 @@ impl Default for Meters {
             others: write(),
             batch_entries: noop(),
             batch_seconds: noop(),
-            post,
+            messages,
         }
     }
 }
 
-impl Meters {
+impl EngineMetrics {
     /// Figures that a recorder keeps.
     #[must_use]
-    pub fn of(recorder: &dyn Recorder) -> Self {
+    pub fn from_recorder(recorder: &dyn Recorder) -> Self {
         let histogram = |name: &'static str, about: &'static str, labels: Vec<Label>| {
             recorder.describe_histogram(KeyName::from(name), Some(Unit::Seconds), about.into());
             recorder.register_histogram(
@@ -87,7 +87,7 @@ impl Meters {
         };
         let write = |kind: &'static str| {
             let kind = || vec![Label::new("kind", kind)];
-            Write {
+            WriteMetrics {
                 queue: histogram(
                     "slotbook_write_queue_seconds",
                     "From a write's permit to its turn.",
@@ -118,11 +118,11 @@ impl Meters {
                 "Writing and syncing a batch of the journal.",
                 Vec::new(),
             ),
-            post: MessageMetrics::of(recorder),
+            messages: MessageMetrics::from_recorder(recorder),
         }
     }
 
-    fn write(&self, is_booking: bool) -> &Write {
+    fn write(&self, is_booking: bool) -> &WriteMetrics {
         if is_booking { &self.bookings } else { &self.others }
     }
 
@@ -137,7 +137,7 @@ impl Meters {
 const ENDS: [&str; 5] = ["sent", "kept", "failed", "missed", "suppressed"];
 
 impl MessageMetrics {
-    fn of(recorder: &dyn Recorder) -> Self {
+    fn from_recorder(recorder: &dyn Recorder) -> Self {
         const UNDER_WAY: &str = "slotbook_messages_under_way";
         const LATENESS: &str = "slotbook_message_lateness_seconds";
         const ENDED: &str = "slotbook_timers_ended_total";
@@ -160,11 +160,11 @@ impl MessageMetrics {
             None,
             "Messages that nothing more is to be done about.".into(),
         );
-        let lane = |channel: Channel| {
+        let channel_metrics = |channel: Channel| {
             let labels = || vec![Label::new("channel", channel.name())];
             let under_way = recorder.register_gauge(&Key::from_parts(UNDER_WAY, labels()), &here);
             let lateness = recorder.register_histogram(&Key::from_parts(LATENESS, labels()), &here);
-            (channel, Lane { under_way, lateness })
+            (channel, ChannelMetrics { under_way, lateness })
         };
         let settled = |kind: Kind, state: &'static str| {
             let channel = kind.channel().name();
@@ -177,24 +177,24 @@ impl MessageMetrics {
                 .into_iter()
                 .flat_map(|kind| ENDS.map(|state| settled(kind, state)))
                 .collect(),
-            lanes: Channel::ALL.map(lane).into(),
+            channels: Channel::ALL.map(channel_metrics).into(),
             timers_ended: recorder.register_counter(&Key::from_name(ENDED), &here),
         }
     }
 
     /// Notes an attempt that begins, and how late, where it had its time.
     pub(super) fn begins(&self, channel: Channel, lateness: Option<Duration>) {
-        let Some(lane) = self.lanes.get(&channel) else { return };
-        lane.under_way.increment(1.0);
+        let Some(channel_metrics) = self.channels.get(&channel) else { return };
+        channel_metrics.under_way.increment(1.0);
         if let Some(lateness) = lateness {
-            lane.lateness.record(lateness);
+            channel_metrics.lateness.record(lateness);
         }
     }
 
     /// Notes the end of an attempt.
     pub(super) fn ends(&self, channel: Channel) {
-        if let Some(lane) = self.lanes.get(&channel) {
-            lane.under_way.decrement(1.0);
+        if let Some(channel_metrics) = self.channels.get(&channel) {
+            channel_metrics.under_way.decrement(1.0);
         }
     }
 
@@ -221,8 +221,8 @@ impl MessageMetrics {
 
 /// What is measured of one write on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Timing {
-    meters: Arc<Meters>,
+pub(super) struct WriteTiming {
+    metrics: Arc<EngineMetrics>,
     is_booking: bool,
     /// When it got its permit.
     sent: Stopwatch,
@@ -230,27 +230,27 @@ pub(super) struct Timing {
     begun: Stopwatch,
 }
 
-impl Timing {
+impl WriteTiming {
     /// Of a write that has got its permit now.
-    pub(super) fn new(meters: &Arc<Meters>, command: &Command) -> Self {
+    pub(super) fn new(metrics: &Arc<EngineMetrics>, command: &Command) -> Self {
         let sent = Stopwatch::now();
         let is_booking = matches!(command, Command::BookAppointment(_));
-        Self { meters: Arc::clone(meters), is_booking, sent, begun: sent }
+        Self { metrics: Arc::clone(metrics), is_booking, sent, begun: sent }
     }
 
     /// Its turn has come.
     pub(super) fn begins(&mut self) {
         self.begun = Stopwatch::now();
-        self.meters.write(self.is_booking).queue.record(self.begun.duration_since(self.sent));
+        self.metrics.write(self.is_booking).queue.record(self.begun.duration_since(self.sent));
     }
 
     /// Its event is made.
     pub(super) fn is_decided(&self) {
-        self.meters.write(self.is_booking).decide.record(self.begun.elapsed());
+        self.metrics.write(self.is_booking).decide.record(self.begun.elapsed());
     }
 
     /// It is answered.
     pub(super) fn is_answered(&self) {
-        self.meters.write(self.is_booking).whole.record(self.sent.elapsed());
+        self.metrics.write(self.is_booking).whole.record(self.sent.elapsed());
     }
 }

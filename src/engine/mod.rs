@@ -31,13 +31,13 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use self::admission::{Admission, Bounds, Permit};
+use self::admission::{Admission, AdmissionLimits, Permit};
 use self::compaction::Compactor;
-use self::health::{Closed, Health};
-use self::journal::{Journal, WeakHandle};
+use self::health::{Health, WritesUnavailable};
+use self::journal::{Journal, WeakJournalHandle};
 use self::mailbox::{Mailbox, Transport};
 use self::message_sender::MessageSender;
-use self::metrics::{Meters, Timing};
+use self::metrics::{EngineMetrics, WriteTiming};
 use self::published::Published;
 use self::quarantine::QuarantinedGroup;
 use self::randomness::Randomness;
@@ -48,15 +48,15 @@ use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::store::{Generations, Log, StoreError};
 
 /// What a write comes to.
-pub type Answer = Result<Done, Rejection>;
+pub type WriteResult = Result<Committed, Rejection>;
 
 /// A command carried out, durable and visible.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct Committed {
     /// The group's state right before it: what has been removed stands there.
     pub before: Arc<GroupState>,
     /// The group's state right after it: the answer is read from here.
@@ -65,13 +65,13 @@ pub struct Done {
     pub object: u64,
     /// The appointments made, or the one cancelled.
     pub appointments: Vec<VeventId>,
-    /// For what was done [`Once`]: the bytes it is answered with, now and every time it is asked again.
+    /// For what was done [`IdempotentRequest`]: the bytes it is answered with, now and every time it is asked again.
     pub answer: Option<Arc<[u8]>>,
 }
 
 /// The wish that a command be carried out once, however often it is sent. Reference 6.
 #[derive(Clone)]
-pub struct Once {
+pub struct IdempotentRequest {
     /// SHA-256 over who asks of whom under which key.
     pub scope: [u8; 32],
     /// SHA-256 over what is asked.
@@ -80,11 +80,11 @@ pub struct Once {
     pub render: Arc<Render>,
 }
 
-type Render = dyn Fn(&Done) -> Vec<u8> + Send + Sync;
+type Render = dyn Fn(&Committed) -> Vec<u8> + Send + Sync;
 
-impl std::fmt::Debug for Once {
+impl std::fmt::Debug for IdempotentRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Once")
+        f.debug_struct("IdempotentRequest")
             .field("scope", &self.scope)
             .field("body", &self.body)
             .finish_non_exhaustive()
@@ -99,39 +99,39 @@ pub enum Rejection {
     /// Too much is under way, or the server is going down: nothing was done.
     Overloaded,
     /// The store takes no writes at the moment: nothing was done.
-    Closed(Closed),
+    WritesUnavailable(WritesUnavailable),
     /// It waited too long to be decided: nothing was done.
-    Expired,
+    DecisionTimeout,
     /// The same key came with something else within 24 hours: nothing was done.
-    Conflict,
+    IdempotencyConflict,
     /// There is no such group.
-    NoGroup,
+    GroupNotFound,
     /// A bug of ours; the group lives on as it was.
-    Failed,
+    InternalError,
 }
 
 /// A command on its way to its group.
 #[derive(Debug)]
 struct Envelope {
     command: Command,
-    once: Option<Once>,
-    timing: Box<Timing>,
+    once: Option<IdempotentRequest>,
+    timing: Box<WriteTiming>,
     /// Undecided by then, it is dropped.
     deadline: tokio::time::Instant,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<WriteResult>,
     permit: Permit,
     /// Nobody is written to about it.
     quiet: bool,
 }
 
 impl Envelope {
-    fn answer(self, answer: Answer) {
+    fn answer(self, answer: WriteResult) {
         journal::Release::to_caller(self.reply, answer, self.permit).go();
     }
 }
 
 /// What an engine is made of.
-pub struct Parts {
+pub struct EngineParts {
     /// The recovered directory.
     pub directory: Directory,
     /// The recovered groups.
@@ -143,15 +143,15 @@ pub struct Parts {
     /// How actors reach one another.
     pub transport: Transport,
     /// How much may be under way.
-    pub bounds: Bounds,
+    pub admission_limits: AdmissionLimits,
     /// How long a command may wait to be decided.
-    pub patience: Duration,
+    pub decision_timeout: Duration,
 }
 
 /// How messages are sent.
-pub struct Sending {
+pub struct MessagingOptions {
     /// Who carries them.
-    pub carriers: Arc<Carriers>,
+    pub gateways: Arc<Gateways>,
     /// Most messages to one recipient within 24 hours, half of them at most such as anybody can cause; 0 lets none leave.
     /// Links to accounts always go, and count.
     pub daily_max: usize,
@@ -160,22 +160,22 @@ pub struct Sending {
     /// How actors reach one another.
     pub transport: Transport,
     /// How long the timer sleeps at most before it reads the clock again.
-    pub doze: Duration,
+    pub poll_interval_max: Duration,
     /// Attempts under way at once at most, of mails and of text messages each.
-    pub lane: usize,
+    pub concurrent_attempts_max: usize,
 }
 
 /// The sending of messages, to be stopped.
-pub struct Messages {
+pub struct MessagingHandle {
     published: Arc<Published>,
 }
 
-impl Messages {
+impl MessagingHandle {
     /// Begins no more attempts, and waits until those under way have ended.
     pub async fn stop(self) {
         let (answer, ended) = oneshot::channel();
         if let Some(timer) = self.published.timer() {
-            timer.send(message_scheduler::Message::Stop(answer));
+            timer.send(message_scheduler::SchedulerMessage::Stop(answer));
         }
         // A timer that has just ended answers nothing: what it had begun is begun once more after the next start.
         drop(ended.await);
@@ -187,13 +187,13 @@ impl Messages {
 pub struct Engine {
     published: Arc<Published>,
     admission: Arc<Admission>,
-    supervisor: Mailbox<supervisor::Message>,
+    supervisor: Mailbox<supervisor::SupervisorMessage>,
     health: Arc<Health>,
     /// Does not keep the journal from ending.
-    journal: WeakHandle,
+    journal: WeakJournalHandle,
     clock: Arc<dyn Clock>,
-    patience: Duration,
-    meters: Arc<Meters>,
+    decision_timeout: Duration,
+    metrics: Arc<EngineMetrics>,
 }
 
 impl Engine {
@@ -202,29 +202,33 @@ impl Engine {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start<L: Log>(parts: Parts, log: L) -> (Self, Journal<L>) {
-        Self::start_metered(parts, log, Meters::default()).await
+    pub async fn start<L: Log>(parts: EngineParts, log: L) -> (Self, Journal<L>) {
+        Self::start_metered(parts, log, EngineMetrics::default()).await
     }
 
     /// The same, measured.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start_metered<L: Log>(parts: Parts, log: L, meters: Meters) -> (Self, Journal<L>) {
-        Self::start_beside(Vec::new(), parts, log, meters).await
+    pub async fn start_metered<L: Log>(
+        parts: EngineParts,
+        log: L,
+        metrics: EngineMetrics,
+    ) -> (Self, Journal<L>) {
+        Self::start_with_quarantined(Vec::new(), parts, log, metrics).await
     }
 
     /// The same, beside groups that nobody is let into.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start_beside<L: Log>(
+    pub async fn start_with_quarantined<L: Log>(
         aside: Vec<QuarantinedGroup>,
-        parts: Parts,
+        parts: EngineParts,
         log: L,
-        meters: Meters,
+        metrics: EngineMetrics,
     ) -> (Self, Journal<L>) {
-        let meters = Arc::new(meters);
+        let metrics = Arc::new(metrics);
         let mut directory = parts.directory;
         // What an import has numbered by itself is nobody's to be granted.
         let bases = aside.iter().filter_map(|aside| aside.base.as_ref());
@@ -247,10 +251,10 @@ impl Engine {
         let published = Arc::new(Published::new(directory, parts.group_states, aside));
         let health = Arc::new(Health::default());
         let (journal, handle) =
-            Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&meters));
-        let admission = Arc::new(Admission::new(parts.bounds, published.groups()));
+            Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&metrics));
+        let admission = Arc::new(Admission::new(parts.admission_limits, published.groups()));
         let weak = handle.downgrade();
-        let supervisor = supervisor::start(supervisor::Parts {
+        let supervisor = supervisor::start(supervisor::SupervisorParts {
             published: Arc::clone(&published),
             directory: newest,
             journal: handle,
@@ -260,7 +264,7 @@ impl Engine {
             health: Arc::clone(&health),
         })
         .await;
-        let (clock, patience) = (parts.clock, parts.patience);
+        let (clock, decision_timeout) = (parts.clock, parts.decision_timeout);
         let engine = Self {
             published,
             admission,
@@ -268,8 +272,8 @@ impl Engine {
             health,
             journal: weak,
             clock,
-            patience,
-            meters,
+            decision_timeout,
+            metrics,
         };
         (engine, journal)
     }
@@ -283,7 +287,7 @@ impl Engine {
     /// What makes new generations of the store while the engine runs, whenever the journals outgrow half of the
     /// snapshots and `journal_bytes`, and the disk keeps `reserve_bytes` free.
     #[must_use]
-    pub fn compactor(
+    pub fn new_compactor(
         &self,
         generations: Generations,
         journal_bytes: u64,
@@ -314,8 +318,8 @@ impl Engine {
 
     /// Writes under way, of all groups together and of the one that has most.
     #[must_use]
-    pub fn under_way(&self) -> (usize, usize) {
-        self.admission.under_way()
+    pub fn writes_in_flight(&self) -> (usize, usize) {
+        self.admission.permits_in_use()
     }
 
     /// The time by the engine's clock.
@@ -327,9 +331,9 @@ impl Engine {
     /// Why a write to a group would be turned away now, for callers who then need not make a command. Nothing is reserved
     /// by the look: [`Engine::write`] may still turn it away.
     #[must_use]
-    pub fn turns_away(&self, group: GroupId) -> Option<Rejection> {
+    pub fn find_write_rejection(&self, group: GroupId) -> Option<Rejection> {
         let full = || (!self.admission.has_room(group)).then_some(Rejection::Overloaded);
-        self.health.closed().map(Rejection::Closed).or_else(full)
+        self.health.writes_unavailable().map(Rejection::WritesUnavailable).or_else(full)
     }
 
     /// Has a group decide a command, and waits until the outcome is durable and visible. Dropping the future does not
@@ -337,25 +341,30 @@ impl Engine {
     ///
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed.
-    pub async fn write(&self, group: GroupId, command: Command) -> Answer {
-        self.write_once(group, command, None).await
+    pub async fn write(&self, group: GroupId, command: Command) -> WriteResult {
+        self.write_idempotent(group, command, None).await
     }
 
     /// The same, carried out once: where it was carried out before, the answer is the first one.
     ///
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed, and the next try is decided anew.
-    pub async fn write_once(&self, group: GroupId, command: Command, once: Option<Once>) -> Answer {
+    pub async fn write_idempotent(
+        &self,
+        group: GroupId,
+        command: Command,
+        once: Option<IdempotentRequest>,
+    ) -> WriteResult {
         if self.published.group_state(group).is_none() {
-            return Err(Rejection::NoGroup);
+            return Err(Rejection::GroupNotFound);
         }
-        if let Some(closed) = self.health.closed() {
-            return Err(Rejection::Closed(closed));
+        if let Some(closed) = self.health.writes_unavailable() {
+            return Err(Rejection::WritesUnavailable(closed));
         }
-        let permit = self.admission.permit(group).ok_or(Rejection::Overloaded)?;
+        let permit = self.admission.try_acquire(group).ok_or(Rejection::Overloaded)?;
         let (reply, answer) = oneshot::channel();
-        let deadline = tokio::time::Instant::now() + self.patience;
-        let timing = Timing::new(&self.meters, &command);
+        let deadline = tokio::time::Instant::now() + self.decision_timeout;
+        let timing = WriteTiming::new(&self.metrics, &command);
         let envelope = Envelope {
             command,
             once,
@@ -365,9 +374,9 @@ impl Engine {
             permit,
             quiet: false,
         };
-        self.supervisor.send(supervisor::Message::Write { group, envelope });
+        self.supervisor.send(supervisor::SupervisorMessage::Write { group, envelope });
         // A reply port dropped without an answer is an actor that died with the command undecided.
-        let answer = answer.await.unwrap_or(Err(Rejection::Failed));
+        let answer = answer.await.unwrap_or(Err(Rejection::InternalError));
         if answer.is_ok() {
             timing.is_answered();
         }
@@ -377,37 +386,37 @@ impl Engine {
     /// Changes who is let in, and waits until that is durable and holds for every later request.
     ///
     /// # Errors
-    /// [`Rejection::Overloaded`] while the engine ends, [`Rejection::Closed`] while no write is taken; inside it, what stands in the way.
+    /// [`Rejection::Overloaded`] while the engine ends, [`Rejection::WritesUnavailable`] while no write is taken; inside it, what stands in the way.
     pub async fn change_access(
         &self,
         change: ChangeAccess,
     ) -> Result<Result<(), AccessRefusal>, Rejection> {
-        if let Some(closed) = self.health.closed() {
-            return Err(Rejection::Closed(closed));
+        if let Some(closed) = self.health.writes_unavailable() {
+            return Err(Rejection::WritesUnavailable(closed));
         }
         let (reply, answer) = oneshot::channel();
-        self.supervisor.send(supervisor::Message::ChangeAccess { change, reply });
+        self.supervisor.send(supervisor::SupervisorMessage::ChangeAccess { change, reply });
         answer.await.map_err(|_| Rejection::Overloaded)
     }
 
     /// Sends messages from now on: what waits, and what comes to be due. To be called once.
-    pub async fn send_messages(&self, sending: Sending) -> Messages {
+    pub async fn send_messages(&self, sending: MessagingOptions) -> MessagingHandle {
         let sender = Arc::new(MessageSender {
-            carriers: sending.carriers,
+            gateways: sending.gateways,
             daily_max: sending.daily_max,
             draws: std::sync::Mutex::new(sending.draws),
-            meters: self.meters.post.clone(),
+            metrics: self.metrics.messages.clone(),
         });
-        message_scheduler::start(message_scheduler::Parts {
+        message_scheduler::start(message_scheduler::SchedulerParts {
             engine: self.clone(),
             sender,
             transport: sending.transport,
-            doze: sending.doze,
-            lane: sending.lane,
+            poll_interval_max: sending.poll_interval_max,
+            concurrent_attempts_max: sending.concurrent_attempts_max,
             stopped: Arc::default(),
         })
         .await;
-        Messages { published: Arc::clone(&self.published) }
+        MessagingHandle { published: Arc::clone(&self.published) }
     }
 
     /// Lets no more writes in, waits until all that are under way are answered, and ends the actors. The journal ends
@@ -415,6 +424,6 @@ impl Engine {
     pub async fn shut_down(self) {
         self.health.is_ending();
         self.admission.close().await;
-        self.supervisor.send(supervisor::Message::ShutDown);
+        self.supervisor.send(supervisor::SupervisorMessage::ShutDown);
     }
 }

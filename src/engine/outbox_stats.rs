@@ -21,7 +21,7 @@ impl Engine {
     /// What is still to be sent within so many seconds. Looks at every group's appointments of that time: not for a thread
     /// that serves connections.
     #[must_use]
-    pub fn unsent(&self, within_seconds: i64) -> OutboxStats {
+    pub fn outbox_stats(&self, within_seconds: i64) -> OutboxStats {
         let now = self.clock().now();
         let mut unsent = OutboxStats::default();
         for group_state in

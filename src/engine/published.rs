@@ -20,7 +20,7 @@ pub struct Published {
     /// Every group of the store that has a state.
     groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
     /// Who is told of every change, once a timer runs.
-    timer: ArcSwapOption<Mailbox<message_scheduler::Message>>,
+    timer: ArcSwapOption<Mailbox<message_scheduler::SchedulerMessage>>,
     /// Groups that nobody is let into.
     aside: BTreeMap<GroupId, QuarantinedGroup>,
 }
@@ -71,18 +71,21 @@ impl Published {
         if let Some(slot) = self.groups.get(&group) {
             let before = slot.swap(Arc::clone(&group_state));
             if let Some(timer) = self.timer.load().as_ref() {
-                timer.send(message_scheduler::Message::Committed { before, after: group_state });
+                timer.send(message_scheduler::SchedulerMessage::Committed {
+                    before,
+                    after: group_state,
+                });
             }
         }
     }
 
     /// Has a timer told of every change from now on, and no other any more.
-    pub(super) fn tell(&self, timer: Mailbox<message_scheduler::Message>) {
+    pub(super) fn tell(&self, timer: Mailbox<message_scheduler::SchedulerMessage>) {
         self.timer.store(Some(Arc::new(timer)));
     }
 
     /// The timer that runs.
-    pub(super) fn timer(&self) -> Option<Arc<Mailbox<message_scheduler::Message>>> {
+    pub(super) fn timer(&self) -> Option<Arc<Mailbox<message_scheduler::SchedulerMessage>>> {
         self.timer.load_full()
     }
 

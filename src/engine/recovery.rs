@@ -255,7 +255,7 @@ pub fn short_hash(group_state: &GroupState) -> String {
 ///
 /// # Errors
 /// A disk that refuses.
-pub fn follow_zones(
+pub fn update_time_zones(
     log: &mut impl Log,
     group_states: &mut [GroupState],
     now: Instant,
@@ -281,7 +281,7 @@ pub fn follow_zones(
 ///
 /// # Errors
 /// A disk that refuses.
-pub fn seal(
+pub fn ensure_link_secret(
     log: &mut impl Log,
     directory: &mut Directory,
     seal: impl FnOnce() -> LinkSecret,
@@ -389,7 +389,7 @@ mod tests {
         let served = |bits: u8| {
             let Loaded { mut directory, store, .. } = load(folder.path()).unwrap();
             let mut log = store.into_log().unwrap();
-            seal(&mut log, &mut directory, || LinkSecret::new([bits; 32])).unwrap();
+            ensure_link_secret(&mut log, &mut directory, || LinkSecret::new([bits; 32])).unwrap();
             log.close().unwrap();
             directory
         };

@@ -13,7 +13,7 @@ use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKin
 use crate::domain::records::ids::GroupId;
 use crate::engine::group;
 use crate::engine::health::Health;
-use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::journal::{JournalEntry, JournalHandle, Publish, Release};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
@@ -28,7 +28,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// What reaches the supervisor.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum SupervisorMessage {
     /// A write, to be handed to its group.
     Write { group: GroupId, envelope: Envelope },
     /// A group runs low on ids.
@@ -48,10 +48,10 @@ pub(super) enum Message {
 }
 
 /// What the supervisor starts from.
-pub(super) struct Parts {
+pub(super) struct SupervisorParts {
     pub(super) published: Arc<Published>,
     pub(super) directory: Arc<Directory>,
-    pub(super) journal: Handle,
+    pub(super) journal: JournalHandle,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draws: Randomness,
     pub(super) transport: Transport,
@@ -61,20 +61,20 @@ pub(super) struct Parts {
 struct Supervisor;
 
 /// What the actor owns.
-struct State {
-    parts: Parts,
+struct SupervisorState {
+    parts: SupervisorParts,
     /// Groups that are not merely at rest.
     seats: BTreeMap<GroupId, Seat>,
-    myself: Mailbox<Message>,
-    me: ActorRef<Message>,
+    myself: Mailbox<SupervisorMessage>,
+    me: ActorRef<SupervisorMessage>,
 }
 
 /// What stands behind a group's name.
 enum Seat {
     /// An actor, and how many commands it has been sent.
     Running {
-        actor: ActorRef<group::Message>,
-        link: Mailbox<group::Message>,
+        actor: ActorRef<group::GroupMessage>,
+        link: Mailbox<group::GroupMessage>,
         sent: u64,
         sent_at_sweep: u64,
     },
@@ -83,51 +83,53 @@ enum Seat {
 }
 
 impl Actor for Supervisor {
-    type Msg = Message;
-    type State = State;
-    type Arguments = Parts;
+    type Msg = SupervisorMessage;
+    type State = SupervisorState;
+    type Arguments = SupervisorParts;
 
     async fn pre_start(
         &self,
-        me: ActorRef<Message>,
-        parts: Parts,
-    ) -> Result<State, ActorProcessingErr> {
+        me: ActorRef<SupervisorMessage>,
+        parts: SupervisorParts,
+    ) -> Result<SupervisorState, ActorProcessingErr> {
         let myself = parts.transport.link(me.clone());
-        me.send_interval(IDLE_SWEEP, || Message::Sweep);
-        me.send_interval(SECOND, || Message::Second);
-        Ok(State { parts, seats: BTreeMap::new(), myself, me })
+        me.send_interval(IDLE_SWEEP, || SupervisorMessage::Sweep);
+        me.send_interval(SECOND, || SupervisorMessage::Second);
+        Ok(SupervisorState { parts, seats: BTreeMap::new(), myself, me })
     }
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<SupervisorMessage>,
+        message: SupervisorMessage,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Write { group, envelope } => state.route(group, envelope),
-            Message::NeedIds { group, kind } => state.grant_ids(group, kind),
-            Message::GroupIsIdle { group, received } => state.rest(group, received),
-            Message::Settled(group) => state.settled(group),
-            Message::Second => {
-                state.parts.journal.append(Entry {
+            SupervisorMessage::Write { group, envelope } => state.route(group, envelope),
+            SupervisorMessage::NeedIds { group, kind } => state.grant_ids(group, kind),
+            SupervisorMessage::GroupIsIdle { group, received } => state.rest(group, received),
+            SupervisorMessage::Settled(group) => state.settled(group),
+            SupervisorMessage::Second => {
+                state.parts.journal.append(JournalEntry {
                     record: None,
                     publish: Publish::Second,
                     release: None,
                 });
             }
-            Message::ChangeAccess { change, reply } => state.change_access(&change, reply),
-            Message::Sweep => state.sweep(),
-            Message::ShutDown => state.shut_down(),
+            SupervisorMessage::ChangeAccess { change, reply } => {
+                state.change_access(&change, reply)
+            }
+            SupervisorMessage::Sweep => state.sweep(),
+            SupervisorMessage::ShutDown => state.shut_down(),
         }
         Ok(())
     }
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<SupervisorMessage>,
         event: SupervisionEvent,
-        state: &mut State,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(who, _)
@@ -141,7 +143,7 @@ impl Actor for Supervisor {
 }
 
 /// Starts the supervisor.
-pub(super) async fn start(parts: Parts) -> Mailbox<Message> {
+pub(super) async fn start(parts: SupervisorParts) -> Mailbox<SupervisorMessage> {
     let (transport, health) = (parts.transport.clone(), Arc::clone(&parts.health));
     let (actor, joining) = Actor::spawn(None, Supervisor, parts)
         .await
@@ -154,18 +156,18 @@ pub(super) async fn start(parts: Parts) -> Mailbox<Message> {
     transport.link(actor)
 }
 
-impl State {
+impl SupervisorState {
     fn route(&mut self, group: GroupId, envelope: Envelope) {
         if !self.seats.contains_key(&group) {
             let Some(seat) = self.seat(group) else {
-                return envelope.answer(Err(Rejection::NoGroup));
+                return envelope.answer(Err(Rejection::GroupNotFound));
             };
             self.seats.insert(group, seat);
         }
         match self.seats.get_mut(&group) {
             Some(Seat::Running { link, sent, .. }) => {
                 *sent += 1;
-                link.send(group::Message::Command(envelope));
+                link.send(group::GroupMessage::Command(envelope));
             }
             Some(Seat::Settling) | None => envelope.answer(Err(Rejection::Overloaded)),
         }
@@ -180,7 +182,7 @@ impl State {
         };
         let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(
-            group::Parts {
+            group::GroupParts {
                 group_state,
                 ids,
                 published: Arc::clone(&parts.published),
@@ -202,7 +204,7 @@ impl State {
         let next = self.parts.directory.apply(&event);
         self.happen(&event, next, None);
         if let Some(Seat::Running { link, .. }) = self.seats.get(&group) {
-            link.send(group::Message::Ids(kind, (block * BLOCK).max(1)..(block + 1) * BLOCK));
+            link.send(group::GroupMessage::Ids(kind, (block * BLOCK).max(1)..(block + 1) * BLOCK));
         }
     }
 
@@ -228,7 +230,7 @@ impl State {
             Ok(Err(refusal)) => {
                 // What it saw may not be durable yet.
                 let release = Some(Release::Operator(reply, Err(refusal)));
-                self.parts.journal.append(Entry {
+                self.parts.journal.append(JournalEntry {
                     record: None,
                     publish: Publish::Nothing,
                     release,
@@ -242,14 +244,18 @@ impl State {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
         let record = Some(Record::new(Stream::Directory, 0, next.sequence, codec::encode(event)));
-        self.parts.journal.append(Entry { record, publish: Publish::Directory(next), release });
+        self.parts.journal.append(JournalEntry {
+            record,
+            publish: Publish::Directory(next),
+            release,
+        });
     }
 
     fn sweep(&mut self) {
         for seat in self.seats.values_mut() {
             if let Seat::Running { link, sent, sent_at_sweep, .. } = seat {
                 if sent == sent_at_sweep {
-                    link.send(group::Message::AreYouIdle(*sent));
+                    link.send(group::GroupMessage::AreYouIdle(*sent));
                 }
                 *sent_at_sweep = *sent;
             }
@@ -274,11 +280,15 @@ impl State {
         self.seats.insert(group, Seat::Settling);
         let (answered, settled) = oneshot::channel();
         let release = Some(Release::Fence(answered));
-        self.parts.journal.append(Entry { record: None, publish: Publish::Nothing, release });
+        self.parts.journal.append(JournalEntry {
+            record: None,
+            publish: Publish::Nothing,
+            release,
+        });
         let myself = self.myself.clone();
         tokio::spawn(async move {
             if settled.await.is_ok() {
-                myself.send(Message::Settled(group));
+                myself.send(SupervisorMessage::Settled(group));
             }
         });
     }

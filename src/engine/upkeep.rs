@@ -34,14 +34,18 @@ impl Engine {
             Ok(_) => Some(step),
             Err(
                 Rejection::Refused(_)
-                | Rejection::Conflict
-                | Rejection::NoGroup
-                | Rejection::Failed,
+                | Rejection::IdempotencyConflict
+                | Rejection::GroupNotFound
+                | Rejection::InternalError,
             ) => {
                 tracing::error!(%group, "deleted events could not be removed");
                 None
             }
-            Err(Rejection::Overloaded | Rejection::Closed(_) | Rejection::Expired) => None,
+            Err(
+                Rejection::Overloaded
+                | Rejection::WritesUnavailable(_)
+                | Rejection::DecisionTimeout,
+            ) => None,
         }
     }
 }

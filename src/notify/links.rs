@@ -18,18 +18,18 @@ const PROOF_BYTES: usize = 16;
 
 /// What a link leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum MailLink {
     /// Cancels an appointment under its calendar's lead time.
-    Cancel(Holder),
+    Cancel(CancelLink),
     /// Its client wants no more e-mail reminders.
-    Unsubscribe(Subscriber),
+    Unsubscribe(UnsubscribeLink),
     /// An account's token, as it was given out.
     Account(String),
 }
 
 /// An appointment, and the proof of having been written to about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct CancelLink {
     /// Its group.
     pub group: GroupId,
     /// Which.
@@ -40,7 +40,7 @@ pub struct Holder {
 
 /// A client, and the proof of having been written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subscriber {
+pub struct UnsubscribeLink {
     /// Its group.
     pub group: GroupId,
     /// Which.
@@ -49,10 +49,10 @@ pub struct Subscriber {
     proof: String,
 }
 
-impl Subscriber {
+impl UnsubscribeLink {
     /// Whether it was this client, at the address it has now, to whom the server has mailed the link.
     #[must_use]
-    pub fn is(&self, client: &Fiche, seal: &LinkSecret) -> bool {
+    pub fn verify(&self, client: &Fiche, seal: &LinkSecret) -> bool {
         let proves = |proof: [u8; PROOF_BYTES]| {
             mac(seal, self.group, client).verify_truncated_left(&proof).is_ok()
         };
@@ -70,13 +70,18 @@ fn mac(seal: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
 
 /// The link that cancels an appointment.
 #[must_use]
-pub fn cancel(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
+pub fn cancel_url(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
     format!("{public_url}/m/c.{group}.{appointment}.{}", key.as_str())
 }
 
 /// The link that ends e-mail reminders to a client.
 #[must_use]
-pub fn unsubscribe(public_url: &str, seal: &LinkSecret, group: GroupId, client: &Fiche) -> String {
+pub fn unsubscribe_url(
+    public_url: &str,
+    seal: &LinkSecret,
+    group: GroupId,
+    client: &Fiche,
+) -> String {
     let proof = mac(seal, group, client).finalize().into_bytes();
     let proof: String = proof.iter().take(PROOF_BYTES).map(|byte| format!("{byte:02x}")).collect();
     format!("{public_url}/m/u.{group}.{}.{proof}", client.id)
@@ -84,23 +89,23 @@ pub fn unsubscribe(public_url: &str, seal: &LinkSecret, group: GroupId, client: 
 
 /// The link of an account's token.
 #[must_use]
-pub fn account(public_url: &str, token: &str) -> String {
+pub fn account_url(public_url: &str, token: &str) -> String {
     format!("{public_url}/m/{token}")
 }
 
 /// What a token means; `None` where it can mean nothing.
 ///
 /// ```
-/// use slotbook::notify::links::{Link, parse};
-/// assert!(matches!(parse("c.4.90.abcdefghijklmnopqrst"), Some(Link::Cancel(_))));
-/// assert_eq!(parse("abc-_9"), Some(Link::Account("abc-_9".into())));
+/// use slotbook::notify::links::{MailLink, parse};
+/// assert!(matches!(parse("c.4.90.abcdefghijklmnopqrst"), Some(MailLink::Cancel(_))));
+/// assert_eq!(parse("abc-_9"), Some(MailLink::Account("abc-_9".into())));
 /// assert_eq!(parse("c.4.x.abc"), None);
 /// ```
 #[must_use]
-pub fn parse(token: &str) -> Option<Link> {
+pub fn parse(token: &str) -> Option<MailLink> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !token.is_empty() && token.len() <= 128 && token.chars().all(is_plain) {
-        return Some(Link::Account(token.to_owned()));
+        return Some(MailLink::Account(token.to_owned()));
     }
     let parts: Vec<&str> = token.split('.').collect();
     let [what, group, id, proof] = parts[..] else { return None };
@@ -108,7 +113,7 @@ pub fn parse(token: &str) -> Option<Link> {
     match what {
         "c" => {
             let appointment = VeventId::new(id.parse().ok()?)?;
-            Some(Link::Cancel(Holder {
+            Some(MailLink::Cancel(CancelLink {
                 group,
                 appointment,
                 key: Key::new(proof)?.as_str().to_owned(),
@@ -116,7 +121,7 @@ pub fn parse(token: &str) -> Option<Link> {
         }
         "u" => {
             let client = FicheId::new(id.parse().ok()?)?;
-            Some(Link::Unsubscribe(Subscriber { group, client, proof: proof.to_owned() }))
+            Some(MailLink::Unsubscribe(UnsubscribeLink { group, client, proof: proof.to_owned() }))
         }
         _ => None,
     }
@@ -144,8 +149,8 @@ mod tests {
         let (seal, group) = (LinkSecret::new([7; 32]), GroupId::new(4).expect("an id"));
         let mut client = Fiche::new(FicheId::new(9).expect("an id"), Instant(0));
         client.email = Some(Email::new("ada@example.org").expect("an address"));
-        let link = unsubscribe("https://x", &seal, group, &client);
-        let proven = |token: &str, client: &Fiche, seal: &LinkSecret| matches!(parse(token), Some(Link::Unsubscribe(subscriber)) if subscriber.is(client, seal));
+        let link = unsubscribe_url("https://x", &seal, group, &client);
+        let proven = |token: &str, client: &Fiche, seal: &LinkSecret| matches!(parse(token), Some(MailLink::Unsubscribe(subscriber)) if subscriber.verify(client, seal));
         let token = link.strip_prefix("https://x/m/").expect("a link");
         assert!(proven(token, &client, &seal));
         assert!(!proven(token, &client, &LinkSecret::new([8; 32])), "another store's");

@@ -20,11 +20,11 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
 /// Who carries messages, and what they say of this server.
-pub struct Carriers {
+pub struct Gateways {
     /// The SMTP server, where one is configured.
-    pub mail: Option<smtp::Smtp>,
+    pub mail: Option<smtp::SmtpClient>,
     /// The SMS gateway, where one is configured.
-    pub sms: Option<sms::Gateway>,
+    pub sms: Option<sms::SmsGateway>,
     /// What links in messages begin with, without a `/` at the end.
     pub public_url: String,
     /// What proves that a link was mailed; without one no mail offers to end such mails.
@@ -44,17 +44,17 @@ struct Frame<'a> {
 
 /// What a message says, for somebody to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct MessagePreview {
     /// The subject of a mail; empty of a text message.
     pub subject: String,
     /// The plain text.
     pub text: String,
 }
 
-impl Carriers {
+impl Gateways {
     /// Nobody: messages are kept to be read.
     #[must_use]
-    pub fn nobody(public_url: &str) -> Self {
+    pub fn unconfigured(public_url: &str) -> Self {
         Self {
             mail: None,
             sms: None,
@@ -67,14 +67,14 @@ impl Carriers {
     fn frame(&self) -> Frame<'_> {
         Frame {
             public_url: &self.public_url,
-            from: self.mail.as_ref().map_or("nobody@localhost", smtp::Smtp::address),
+            from: self.mail.as_ref().map_or("nobody@localhost", smtp::SmtpClient::address),
             seal: self.seal.as_ref(),
         }
     }
 
     /// Whether anybody carries messages of a channel.
     #[must_use]
-    pub fn carry_by(&self, channel: Channel) -> bool {
+    pub fn is_configured(&self, channel: Channel) -> bool {
         match channel {
             Channel::Mail => self.mail.is_some(),
             Channel::Sms => self.sms.is_some(),
@@ -82,7 +82,7 @@ impl Carriers {
     }
 
     /// Sends a test message to an address, or else to a number.
-    pub async fn test(&self, to: &str, now: Instant) -> Outcome {
+    pub async fn send_test_message(&self, to: &str, now: Instant) -> Outcome {
         const TEXT: &str = "This is a test message of slotbook.";
         let identity = format!("slotbook-test-{}", now.0);
         match (to.contains('@'), &self.mail, &self.sms) {
@@ -96,7 +96,12 @@ impl Carriers {
     }
 
     /// Makes one attempt at a message that has been claimed. Ends in bounded time.
-    pub async fn carry(&self, state: &GroupState, message: &Message, now: Instant) -> Outcome {
+    pub async fn send_message(
+        &self,
+        state: &GroupState,
+        message: &Message,
+        now: Instant,
+    ) -> Outcome {
         let group = state.catalogue.group.id;
         match (message.channel(), &self.mail, &self.sms) {
             (Channel::Mail, Some(smtp), _) => match render::letter(state, message, self.frame()) {
@@ -121,11 +126,11 @@ impl Carriers {
 
     /// What a message says, as the newest state would have it said; `None` where what it is about is gone.
     #[must_use]
-    pub fn reading(&self, state: &GroupState, message: &Message) -> Option<Reading> {
+    pub fn preview(&self, state: &GroupState, message: &Message) -> Option<MessagePreview> {
         match &message.content {
             Content::Reminder(Channel::Sms, _) => {
                 let text = render::short(state, message)?;
-                Some(Reading { subject: String::new(), text })
+                Some(MessagePreview { subject: String::new(), text })
             }
             Content::Reminder(Channel::Mail, _)
             | Content::AccountLink { .. }
@@ -137,7 +142,7 @@ impl Carriers {
             | Content::CancellationByKey(_)
             | Content::Restoration(_) => {
                 let letter = render::letter(state, message, self.frame())?;
-                Some(Reading { subject: letter.subject, text: letter.text })
+                Some(MessagePreview { subject: letter.subject, text: letter.text })
             }
         }
     }

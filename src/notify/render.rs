@@ -173,7 +173,7 @@ fn said(
                 LinkPurpose::NewPassword => Saying::NewPassword,
                 LinkPurpose::NewEmail => Saying::NewEmail,
             };
-            (saying, Vec::new(), None, links::account(public_url, token.as_str()))
+            (saying, Vec::new(), None, links::account_url(public_url, token.as_str()))
         }
         Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
             // What was cancelled or given away since is told by other messages, and what was moved after it had left.
@@ -209,7 +209,7 @@ fn said(
     let client = subjects.first().and_then(|it| state.fiches.get(&it.client));
     let unsubscribe = match (saying, seal, client) {
         (Saying::Reminder, Some(seal), Some(client)) => {
-            links::unsubscribe(public_url, seal, group.id, client)
+            links::unsubscribe_url(public_url, seal, group.id, client)
         }
         _ => String::new(),
     };
@@ -306,7 +306,7 @@ fn line(
     let stands =
         matches!(saying, Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder);
     let cancel = if stands && in_time {
-        links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
+        links::cancel_url(public_url, catalogue.group.id, subject.standing.id, &subject.key)
     } else {
         String::new()
     };

@@ -21,7 +21,7 @@ const ANSWER_MAX: usize = 4_096;
 /// Why text messages could not be sent that way at all.
 #[derive(Debug, thiserror::Error)]
 #[error("the SMS gateway cannot be used: {0}")]
-pub struct Unusable(String);
+pub struct InvalidGatewayOptions(String);
 
 /// Connections to a gateway.
 enum Way {
@@ -31,7 +31,7 @@ enum Way {
 }
 
 /// The way to a gateway.
-pub struct Gateway {
+pub struct SmsGateway {
     way: Way,
     url: Uri,
     /// The header that proves who we are.
@@ -40,18 +40,21 @@ pub struct Gateway {
     timeout: Duration,
 }
 
-impl Gateway {
+impl SmsGateway {
     /// The way to a gateway; each message may take as long as `timeout`. Nothing is connected yet.
     ///
     /// # Errors
     /// An address or a token that is none, or a machine without TLS.
-    pub fn new(url: &str, token: &str, timeout: Duration) -> Result<Self, Unusable> {
-        let uri: Uri = url.parse().map_err(|_| Unusable("its address is no URL".to_owned()))?;
+    pub fn new(url: &str, token: &str, timeout: Duration) -> Result<Self, InvalidGatewayOptions> {
+        let uri: Uri =
+            url.parse().map_err(|_| InvalidGatewayOptions("its address is no URL".to_owned()))?;
         if uri.host().is_none() || !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(Unusable("its address must begin with http:// or https://".to_owned()));
+            return Err(InvalidGatewayOptions(
+                "its address must begin with http:// or https://".to_owned(),
+            ));
         }
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
-            .map_err(|_| Unusable("its token cannot stand in a header".to_owned()))?;
+            .map_err(|_| InvalidGatewayOptions("its token cannot stand in a header".to_owned()))?;
         bearer.set_sensitive(true);
         // A connection that rested may be gone by the next message.
         let mut client = Client::builder(TokioExecutor::new());
@@ -61,7 +64,7 @@ impl Gateway {
         } else {
             let connector = HttpsConnectorBuilder::new()
                 .try_with_platform_verifier()
-                .map_err(|error| Unusable(error.to_string()))?;
+                .map_err(|error| InvalidGatewayOptions(error.to_string()))?;
             Way::Secret(client.build(connector.https_only().enable_http1().build()))
         };
         Ok(Self { way, url: uri, bearer, timeout })

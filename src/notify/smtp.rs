@@ -21,7 +21,7 @@ const NAME_MAX: usize = 64;
 
 /// How the connection is kept secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Secrecy {
+pub enum TlsMode {
     /// Not at all.
     None,
     /// The server must offer STARTTLS.
@@ -32,15 +32,15 @@ pub enum Secrecy {
 
 /// Where mails go.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct SmtpServer {
     /// The name or address of the host.
     pub host: String,
     /// Its port.
     pub port: u16,
     /// How the connection is kept secret.
-    pub secrecy: Secrecy,
+    pub tls_mode: TlsMode,
     /// Authorities that are trusted with its certificate beside the machine's own, as PEM.
-    pub authorities: Option<Vec<u8>>,
+    pub root_certificates: Option<Vec<u8>>,
     /// User and password, where it demands them.
     pub login: Option<(String, String)>,
     /// The address that mails come from.
@@ -51,38 +51,40 @@ pub struct Server {
 
 /// Why mails could not be sent that way at all.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum InvalidSmtpOptions {
     /// The address that mails come from is none.
     #[error("the address that mails come from is none: {0}")]
     From(AddressError),
-    /// The authorities to trust are none.
-    #[error("the file of authorities that vouch for the SMTP server holds no certificate in PEM")]
-    Authorities,
+    /// The root_certificates to trust are none.
+    #[error(
+        "the file of root_certificates that vouch for the SMTP server holds no certificate in PEM"
+    )]
+    RootCertificates,
     /// There is no TLS for that host.
     #[error("no secret connection can be made to the SMTP host: {0}")]
     Tls(lettre::transport::smtp::Error),
 }
 
 /// The way to an SMTP server.
-pub struct Smtp {
+pub struct SmtpClient {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Address,
     /// How long one mail may take.
     timeout: Duration,
 }
 
-impl Smtp {
+impl SmtpClient {
     /// The way to a server. Nothing is connected yet.
     ///
     /// # Errors
     /// Settings that cannot work.
-    pub fn new(server: &Server) -> Result<Self, Unusable> {
-        let from: Address = server.from.parse().map_err(Unusable::From)?;
+    pub fn new(server: &SmtpServer) -> Result<Self, InvalidSmtpOptions> {
+        let from: Address = server.from.parse().map_err(InvalidSmtpOptions::From)?;
         let parameters = || parameters(server);
-        let tls = match server.secrecy {
-            Secrecy::None => Tls::None,
-            Secrecy::Starttls => Tls::Required(parameters()?),
-            Secrecy::Tls => Tls::Wrapper(parameters()?),
+        let tls = match server.tls_mode {
+            TlsMode::None => Tls::None,
+            TlsMode::Starttls => Tls::Required(parameters()?),
+            TlsMode::Tls => Tls::Wrapper(parameters()?),
         };
         let mut builder =
             AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(server.host.clone())
@@ -174,16 +176,17 @@ impl Smtp {
 }
 
 /// How the connection to a server is kept secret, and who vouches for it.
-fn parameters(server: &Server) -> Result<TlsParameters, Unusable> {
+fn parameters(server: &SmtpServer) -> Result<TlsParameters, InvalidSmtpOptions> {
     const FIRST: &[u8] = b"-----BEGIN CERTIFICATE-----";
     let mut builder = TlsParameters::builder(server.host.clone());
-    if let Some(pem) = &server.authorities {
+    if let Some(pem) = &server.root_certificates {
         if !pem.windows(FIRST.len()).any(|window| window == FIRST) {
-            return Err(Unusable::Authorities);
+            return Err(InvalidSmtpOptions::RootCertificates);
         }
-        builder = builder.add_root_certificate(Certificate::from_pem(pem).map_err(Unusable::Tls)?);
+        builder = builder
+            .add_root_certificate(Certificate::from_pem(pem).map_err(InvalidSmtpOptions::Tls)?);
     }
-    builder.build().map_err(Unusable::Tls)
+    builder.build().map_err(InvalidSmtpOptions::Tls)
 }
 
 fn header(name: &'static str, value: &str) -> HeaderValue {

@@ -23,10 +23,10 @@ use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, Question, Word};
-use crate::engine::group::{Matter, Open, Panicked, State, guarded};
-use crate::engine::{Done, Envelope, Rejection};
+use crate::engine::group::{GroupActorState, Matter, Open, Panicked, guarded};
+use crate::engine::{Committed, Envelope, Rejection};
 
-impl State {
+impl GroupActorState {
     /// Decides a command, or asks the first calendar.
     pub(super) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
         if let Some(answer) = self.answered_before(&envelope, now) {
@@ -58,7 +58,7 @@ impl State {
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
         match guarded(|| book::open(&self.group_state, command, &draws, now)) {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(opening)) => {
                 let opening = Box::new(opening);
@@ -101,7 +101,7 @@ impl State {
             channel: room.channel,
         };
         self.open = Some(open);
-        self.calendar(room.calendar).send(calendar::Message::Ask(question));
+        self.calendar(room.calendar).send(calendar::CalendarMessage::Ask(question));
     }
 
     pub(super) fn hear(&mut self, word: Word) {
@@ -110,7 +110,7 @@ impl State {
         }
         let Some(Open { envelope, now, matter }) = self.open.take() else { return };
         match (word.verdict, matter) {
-            (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
+            (Err(()), _) => envelope.answer(Err(Rejection::InternalError)),
             (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
                 self.ask_next(envelope, now, opening, draws, obstacles);
             }
@@ -166,7 +166,7 @@ impl State {
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
         }
     }
 
@@ -210,7 +210,7 @@ impl State {
         now: Instant,
     ) {
         match decided {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, group_state) =
@@ -218,7 +218,7 @@ impl State {
                 let (object, appointments) = about;
                 self.answer_when_durable(
                     envelope,
-                    Ok(Done { before, group_state, object, appointments, answer: None }),
+                    Ok(Committed { before, group_state, object, appointments, answer: None }),
                 );
             }
             Ok(Ok(Some(event))) => {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
-use crate::engine::group::{State, guarded};
-use crate::engine::{Answer, Done, Envelope, Rejection};
+use crate::engine::group::{GroupActorState, guarded};
+use crate::engine::{Committed, Envelope, Rejection, WriteResult};
 
-impl State {
+impl GroupActorState {
     /// What a command is answered that was carried out before, or whose key came with something else.
-    pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<Answer> {
+    pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<WriteResult> {
         let once = envelope.once.as_ref()?;
         let known = self.group_state.answers.find(&once.scope, now)?;
         if known.body != once.body {
-            return Some(Err(Rejection::Conflict));
+            return Some(Err(Rejection::IdempotencyConflict));
         }
         let (before, group_state) = (Arc::clone(&self.group_state), Arc::clone(&self.group_state));
         let answer = Some(Arc::clone(&known.answer));
-        Some(Ok(Done { before, group_state, object: 0, appointments: Vec::new(), answer }))
+        Some(Ok(Committed { before, group_state, object: 0, appointments: Vec::new(), answer }))
     }
 }
 
@@ -27,9 +27,9 @@ impl State {
 pub(super) fn remember(
     envelope: &Envelope,
     event: Event,
-    done: Done,
+    done: Committed,
     now: Instant,
-) -> Result<(Event, Done), Rejection> {
+) -> Result<(Event, Committed), Rejection> {
     let Some(once) = &envelope.once else { return Ok((event, done)) };
     guarded(|| {
         let answer: Arc<[u8]> = (once.render)(&done).into();
@@ -45,7 +45,7 @@ pub(super) fn remember(
         });
         let event = Event::DoneOnce { answered, event: Box::new(event) };
         let group_state = Arc::new(done.before.apply(&event));
-        Ok((event, Done { group_state, answer: Some(answer), ..done }))
+        Ok((event, Committed { group_state, answer: Some(answer), ..done }))
     })
-    .unwrap_or(Err(Rejection::Failed))
+    .unwrap_or(Err(Rejection::InternalError))
 }

@@ -4,7 +4,7 @@ use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{BookingDraws, Command, VeventDraws};
-use crate::engine::group::State;
+use crate::engine::group::GroupActorState;
 use crate::engine::supervisor;
 
 /// Below this many ids in hand, more are asked for.
@@ -37,7 +37,7 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
 }
 
 /// Ids and other draws.
-impl State {
+impl GroupActorState {
     fn left(&self, kind: IdKind) -> u64 {
         self.ids
             .get(&kind)
@@ -51,7 +51,8 @@ impl State {
             let left = self.left(kind);
             if left < IDS_LOW && !self.asked.contains(&kind) {
                 self.asked.push(kind);
-                self.supervisor.send(supervisor::Message::NeedIds { group: self.id, kind });
+                self.supervisor
+                    .send(supervisor::SupervisorMessage::NeedIds { group: self.id, kind });
             }
             enough &= left >= IDS_PER_COMMAND as u64;
         }

@@ -28,10 +28,10 @@ use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::resources::accounts;
 use crate::http::route_table::{Server, Source};
-use crate::notify::links::{Holder, Link, Subscriber, parse};
+use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
 use crate::notify::page;
 use crate::notify::{Page, when};
-use crate::password::{self, Memory};
+use crate::password::{self, Argon2Memory};
 
 /// Bytes of a form at most.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
@@ -40,28 +40,28 @@ const FORM_BYTES_MAX: usize = 16 * 1_024;
 type Token = Result<Path<String>, PathRejection>;
 
 /// What a segment of bytes that are no text leads to is what any other leads to that is no link: nothing.
-fn link_of(token: &Token) -> Option<Link> {
+fn link_of(token: &Token) -> Option<MailLink> {
     token.as_ref().ok().and_then(|Path(token)| parse(token))
 }
 
 /// GET /m/:token.
 pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match link_of(&token) {
-        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
+        Some(MailLink::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
             if row.deleted {
                 Page::Cancelled
             } else {
                 ask_cancel(state, row, appointment, server.engine.clock().now())
             }
         }),
-        Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
+        Some(MailLink::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
             Some(state) => {
                 let group = state.catalogue.group.name.as_str().to_owned();
                 answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
             }
             None => gone(&server, Some(subscriber.group)),
         },
-        Some(Link::Account(token)) => match found(&server, &token) {
+        Some(MailLink::Account(token)) => match found(&server, &token) {
             Some((state, _, link)) => answer(StatusCode::OK, &ask_account(&link), &state),
             None => gone(&server, accounts::group_of(&token)),
         },
@@ -77,9 +77,9 @@ pub(crate) async fn act(
     body: Body,
 ) -> Response {
     match link_of(&token) {
-        Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
-        Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(Link::Account(token)) => follow(&server, from, &token, body).await,
+        Some(MailLink::Cancel(holder)) => cancel(&server, &holder).await,
+        Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
+        Some(MailLink::Account(token)) => follow(&server, from, &token, body).await,
         None => gone(&server, None),
     }
 }
@@ -87,7 +87,7 @@ pub(crate) async fn act(
 /// The page of an appointment whose secret the link holds.
 fn of_holder(
     server: &Server,
-    holder: &Holder,
+    holder: &CancelLink,
     page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
 ) -> Response {
     let Some(state) = server.engine.published().group_state(holder.group) else {
@@ -129,7 +129,7 @@ fn local(state: &GroupState, moment: Instant) -> String {
     when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
 }
 
-async fn cancel(server: &Server, holder: &Holder) -> Response {
+async fn cancel(server: &Server, holder: &CancelLink) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let answered = server.engine.write(holder.group, command).await;
@@ -149,13 +149,13 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
 }
 
 /// The group of a client who was mailed the link; `None` where nobody was.
-fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
+fn subscribing(server: &Server, subscriber: &UnsubscribeLink) -> Option<Arc<GroupState>> {
     let state = server.engine.published().group_state(subscriber.group)?;
     let client = state.fiches.get(&subscriber.client)?;
-    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(state)
+    subscriber.verify(client, server.gateways.seal.as_ref()?).then_some(state)
 }
 
-async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
+async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response {
     let Some(state) = subscribing(server, subscriber) else {
         return gone(server, Some(subscriber.group));
     };
@@ -195,7 +195,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
                 return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
-            let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
             let hashed = server.authenticator.verifying.run(from, hash).await;
             let Ok(hashed) = hashed else {
                 return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
