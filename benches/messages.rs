@@ -135,7 +135,7 @@ fn once() -> Duration {
             directory,
             group_states: vec![group_state],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            draws: Randomness::seeded([1; 32]),
+            randomness: Randomness::seeded([1; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits::default(),
             decision_timeout: Duration::from_secs(10),
@@ -145,7 +145,7 @@ fn once() -> Duration {
         let sending = MessagingOptions {
             gateways: Arc::new(Gateways::unconfigured("http://localhost")),
             daily_max: 2_000,
-            draws: Randomness::seeded([2; 32]),
+            randomness: Randomness::seeded([2; 32]),
             transport: Transport::direct(),
             poll_interval_max: Duration::from_secs(15),
             concurrent_attempts_max: 16,

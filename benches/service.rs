@@ -63,7 +63,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
             directory,
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits::default(),
             decision_timeout: Duration::from_secs(60),

@@ -271,7 +271,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         runtime.shutdown_background();
         return Ok(());
     };
-    let Loaded { mut directory, mut group_states, aside, store } =
+    let Loaded { mut directory, mut group_states, quarantined, store } =
         read.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()))?;
     let recovery = began.elapsed();
     if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
@@ -294,19 +294,20 @@ fn start(config: &Config) -> Result<(), Failed> {
     recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut draws = Randomness::from_os();
     recovery::ensure_link_secret(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
-    gateways.seal.clone_from(&directory.seal);
+    gateways.link_secret.clone_from(&directory.seal);
     let generations = log.generations()?;
     let parts = EngineParts {
         directory,
         group_states,
         clock: Arc::new(SystemClock),
-        draws,
+        randomness: draws,
         transport: Transport::direct(),
         admission_limits: AdmissionLimits::default(),
         decision_timeout: PATIENCE,
     };
     let begun = Begun { listener, gateways: Arc::new(gateways), signals, generations, recovery };
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
+    let served =
+        runtime.block_on(answer_until_told_to_stop(config, parts, quarantined, log, begun));
     runtime.shutdown_background();
     served
 }
@@ -348,13 +349,13 @@ struct Begun {
 async fn answer_until_told_to_stop(
     config: &Config,
     parts: EngineParts,
-    aside: Vec<QuarantinedGroup>,
+    quarantined: Vec<QuarantinedGroup>,
     log: impl Log + 'static,
     Begun { listener, gateways, mut signals, generations, recovery }: Begun,
 ) -> Result<(), Failed> {
     let figures = Figures::new(config.metrics_listen).await?;
     let (engine, journal) =
-        Engine::start_with_quarantined(aside, parts, log, figures.of_engine()).await;
+        Engine::start_with_quarantined(quarantined, parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;
     let reserve_bytes = config.disk_reserve_mib.number() << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;

@@ -60,7 +60,7 @@ impl Serving {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits::default(),
             decision_timeout: Duration::from_secs(60),

@@ -47,8 +47,8 @@ pub(super) fn import(data: &Path, file: &Path, merging: bool) -> Result<(), Fail
         drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
-    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
-    none_aside(&aside)?;
+    let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
+    none_aside(&quarantined)?;
     let existing = Content { directory, group_states };
     let content = if holds_nothing(&existing) {
         read(document, Taken::default())?
@@ -92,13 +92,13 @@ pub(super) fn open(data: &Path, demonstrating: bool) -> Result<Loaded, Failed> {
     if Store::is_empty(data)? {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
-    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
+    let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     let existing = Content { directory, group_states };
-    if !demonstrating || !holds_nothing(&existing) || !aside.is_empty() {
+    if !demonstrating || !holds_nothing(&existing) || !quarantined.is_empty() {
         return Ok(Loaded {
             directory: existing.directory,
             group_states: existing.group_states,
-            aside,
+            quarantined,
             store,
         });
     }

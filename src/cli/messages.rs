@@ -84,7 +84,7 @@ pub(super) fn sending(config: &Config, gateways: Arc<Gateways>) -> MessagingOpti
     MessagingOptions {
         gateways,
         daily_max: config.messages_daily_max,
-        draws: Randomness::from_os(),
+        randomness: Randomness::from_os(),
         transport: Transport::direct(),
         poll_interval_max: DOZE,
         concurrent_attempts_max: LANE,

@@ -165,7 +165,7 @@ impl LookedUp {
         }
         self.snapshots.set(float(bytes_below(&self.data, "snapshots-")));
         self.journals.set(float(bytes_below(&self.data, "journal-")));
-        self.aside.set(float(self.engine.published().aside().len() as u64));
+        self.aside.set(float(self.engine.published().quarantined().len() as u64));
         self.read_unsent();
         self.handle.render()
     }

@@ -98,7 +98,7 @@ pub(super) fn none_aside<'a>(
 ) -> Result<(), Failed> {
     let lines: Vec<String> = aside
         .into_iter()
-        .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why))
+        .map(|aside| format!("group {} is set aside: {}", aside.group, aside.reason))
         .collect();
     if lines.is_empty() { Ok(()) } else { Err(Failed::QuarantinedGroup(lines)) }
 }
@@ -187,8 +187,10 @@ impl Place {
     /// A document cannot carry a group whose history cannot be carried out.
     fn none_aside(&self) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, ..) => none_aside(engine.published().aside().values()),
-            Self::Resting(store, _) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
+            Self::Served(engine, ..) => none_aside(engine.published().quarantined().values()),
+            Self::Resting(store, _) => {
+                none_aside(store.iter().flat_map(|loaded| &loaded.quarantined))
+            }
         }
     }
 
@@ -212,8 +214,8 @@ impl Place {
         let gateways = match self {
             Self::Served(_, _, gateways, _) => Arc::clone(gateways),
             Self::Resting(..) => {
-                let seal = self.directory().seal.clone();
-                Arc::new(Gateways { seal, ..Gateways::unconfigured(public_url) })
+                let link_secret = self.directory().seal.clone();
+                Arc::new(Gateways { link_secret, ..Gateways::unconfigured(public_url) })
             }
         };
         let now = SystemClock.now();
@@ -247,10 +249,10 @@ impl Place {
         match self {
             Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up)?,
             Self::Resting(store, _) => {
-                let Loaded { directory, group_states, aside, store } =
+                let Loaded { directory, group_states, quarantined, store } =
                     store.take().expect("asked for one thing");
-                let written = backup::write(
-                    &Published::new(directory, group_states, aside),
+                let written = backup::write_backup(
+                    &Published::new(directory, group_states, quarantined),
                     to,
                     &mut progress,
                 );

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable};
+use crate::domain::booking::bookable::{BookingMode, Chain, bookable};
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Instant;
-use crate::engine::group;
 use crate::engine::mailbox::{Mailbox, Transport};
+use crate::engine::messages::{GroupMessage, Word};
 
 /// What the group says to its calendar.
 #[derive(Debug)]
-pub(super) enum CalendarMessage {
+pub(crate) enum CalendarMessage {
     /// May this start be given away?
     Ask(Question),
     /// From now on the calendar is this.
@@ -24,23 +23,14 @@ pub(super) enum CalendarMessage {
 
 /// One start, asked for by a booking.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     /// Tells this question's answer from any other's.
-    pub(super) number: u64,
-    pub(super) catalogue: Arc<Catalogue>,
-    pub(super) chain: Chain,
-    pub(super) start: Instant,
-    pub(super) now: Instant,
-    pub(super) channel: BookingMode,
-}
-
-/// The calendar's word.
-#[derive(Debug)]
-pub(super) struct Word {
-    pub(super) number: u64,
-    pub(super) calendar: CalendarId,
-    /// `Err` where the question could not be decided: a bug of ours.
-    pub(super) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
+    pub(crate) number: u64,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) chain: Chain,
+    pub(crate) start: Instant,
+    pub(crate) now: Instant,
+    pub(crate) channel: BookingMode,
 }
 
 struct CalendarActor;
@@ -50,7 +40,7 @@ struct CalendarActorState {
     /// Its time: who has which hour, and when it is open, expanded for the days ahead.
     view: Arc<CalendarView>,
     /// The only one who asks.
-    group: Mailbox<group::GroupMessage>,
+    group: Mailbox<GroupMessage>,
 }
 
 impl Actor for CalendarActor {
@@ -86,7 +76,7 @@ impl CalendarActorState {
         let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
             bookable(catalogue, &self.view, chain, *start, *now, *channel)
         }));
-        self.group.send(group::GroupMessage::Word(Word {
+        self.group.send(GroupMessage::Word(Word {
             number: *number,
             calendar: self.view.id,
             verdict: verdict.map_err(drop),
@@ -101,9 +91,9 @@ impl CalendarActorState {
 }
 
 /// Starts the actor of a calendar under its group.
-pub(super) fn start(
+pub(crate) fn start(
     view: Arc<CalendarView>,
-    group: Mailbox<group::GroupMessage>,
+    group: Mailbox<GroupMessage>,
     transport: &Transport,
     parent: ActorCell,
 ) -> (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>) {

@@ -21,39 +21,26 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, Word};
-use crate::engine::journal::{JournalEntry, JournalHandle, Publish, Release};
+use crate::engine::calendar::{self, CalendarMessage};
+use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
+use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
-use crate::engine::supervisor;
-use crate::engine::{Committed, Envelope, Rejection};
+use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::store::codec;
 use crate::store::{Record, Stream};
 
-/// What reaches a group.
-#[derive(Debug)]
-pub(super) enum GroupMessage {
-    /// A command, to be decided in its turn.
-    Command(Envelope),
-    /// A calendar's answer to the open question.
-    Word(Word),
-    /// Ids to use.
-    Ids(IdKind, std::ops::Range<u64>),
-    /// The supervisor asks whether the group could stop; it has been sent so many commands.
-    AreYouIdle(u64),
-}
-
 /// What a group's actor starts from.
-pub(super) struct GroupParts {
-    pub(super) group_state: Arc<GroupState>,
-    pub(super) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
-    pub(super) published: Arc<Published>,
-    pub(super) journal: JournalHandle,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) draws: Randomness,
-    pub(super) transport: Transport,
-    pub(super) supervisor: Mailbox<supervisor::SupervisorMessage>,
+pub(crate) struct GroupParts {
+    pub(crate) group_state: Arc<GroupState>,
+    pub(crate) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) journal: JournalHandle,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) randomness: Randomness,
+    pub(crate) transport: Transport,
+    pub(crate) supervisor: Mailbox<SupervisorMessage>,
 }
 
 struct GroupActor;
@@ -72,22 +59,19 @@ struct GroupActorState {
     /// Commands received so far.
     received: u64,
     /// Calendars that have been asked something.
-    calendars: BTreeMap<
-        CalendarId,
-        (ActorRef<calendar::CalendarMessage>, Mailbox<calendar::CalendarMessage>),
-    >,
+    calendars: BTreeMap<CalendarId, (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>)>,
     /// Ids that nobody has been given yet, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     /// Kinds for which more ids have been asked.
-    asked: Vec<IdKind>,
-    myself: Mailbox<GroupMessage>,
+    requested_kinds: Vec<IdKind>,
+    own_mailbox: Mailbox<GroupMessage>,
     cell: ActorCell,
     published: Arc<Published>,
     journal: JournalHandle,
     clock: Arc<dyn Clock>,
-    draws: Randomness,
+    randomness: Randomness,
     transport: Transport,
-    supervisor: Mailbox<supervisor::SupervisorMessage>,
+    supervisor: Mailbox<SupervisorMessage>,
 }
 
 /// A command between two questions.
@@ -125,13 +109,13 @@ impl Actor for GroupActor {
             received: 0,
             calendars: BTreeMap::new(),
             ids: parts.ids,
-            asked: Vec::new(),
-            myself: parts.transport.link(myself.clone()),
+            requested_kinds: Vec::new(),
+            own_mailbox: parts.transport.link(myself.clone()),
             cell: myself.get_cell(),
             published: parts.published,
             journal: parts.journal,
             clock: parts.clock,
-            draws: parts.draws,
+            randomness: parts.randomness,
             transport: parts.transport,
             supervisor: parts.supervisor,
         })
@@ -144,10 +128,10 @@ impl Actor for GroupActor {
         state: &mut GroupActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            GroupMessage::Command(envelope) => state.take(envelope),
+            GroupMessage::Command(envelope) => state.enqueue_command(envelope),
             GroupMessage::Word(word) => state.hear(word),
-            GroupMessage::Ids(kind, range) => state.stock(kind, range),
-            GroupMessage::AreYouIdle(sent) => state.say_whether_idle(sent),
+            GroupMessage::IdsGranted(kind, range) => state.add_ids(kind, range),
+            GroupMessage::CheckIdle(sent) => state.report_if_idle(sent),
         }
         Ok(())
     }
@@ -170,7 +154,7 @@ impl Actor for GroupActor {
 }
 
 /// Starts a group's actor under the supervisor.
-pub(super) fn start(
+pub(crate) fn start(
     parts: GroupParts,
     parent: ActorCell,
 ) -> (ActorRef<GroupMessage>, Mailbox<GroupMessage>) {
@@ -183,7 +167,7 @@ pub(super) fn start(
 }
 
 impl GroupActorState {
-    fn take(&mut self, envelope: Envelope) {
+    fn enqueue_command(&mut self, envelope: Envelope) {
         self.received += 1;
         self.queue.push_back(envelope);
         self.advance();
@@ -193,13 +177,13 @@ impl GroupActorState {
     fn advance(&mut self) {
         while self.open.is_none() {
             let Some(next) = self.queue.front() else { return };
-            if !self.has_ids(ids::needed(&next.command)) {
+            if !self.has_ids(ids::needed_kinds(&next.command)) {
                 return;
             }
             let Some(mut envelope) = self.queue.pop_front() else { return };
-            envelope.timing.begins();
+            envelope.timing.record_decision_start();
             if tokio::time::Instant::now() >= envelope.deadline {
-                envelope.answer(Err(Rejection::DecisionTimeout));
+                envelope.send_answer(Err(Rejection::DecisionTimeout));
                 continue;
             }
             let now = self.clock.now();
@@ -224,20 +208,20 @@ impl GroupActorState {
                 appointments,
                 answer: None,
             };
-            let (event, done) = idempotency::remember(&envelope, event, done, now)?;
+            let (event, done) = idempotency::record_answer(&envelope, event, done, now)?;
             Ok((guarded(|| codec::encode(&event))?, done))
         });
         let (bytes, done) = match prepared {
             Ok(prepared) => prepared,
-            Err(rejection) => return envelope.answer(Err(rejection)),
+            Err(rejection) => return envelope.send_answer(Err(rejection)),
         };
-        envelope.timing.is_decided();
+        envelope.timing.record_decision();
         let next = Arc::clone(&done.group_state);
         for (id, view) in &next.calendars {
             let changed =
                 !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(calendar::CalendarMessage::Hold(
+                link.send(CalendarMessage::Hold(
                     Arc::clone(view),
                     Arc::clone(&next.catalogue),
                     now,
@@ -246,11 +230,11 @@ impl GroupActorState {
         }
         let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
-        self.spend();
+        self.remove_used_ids();
         self.journal.append(JournalEntry {
             record: Some(record),
-            publish: Publish::Group(self.id, next),
-            release: Some(Release::to_caller(envelope.reply, Ok(done), envelope.permit)),
+            effect: EntryEffect::PublishGroup(self.id, next),
+            reply: Some(PendingReply::to_caller(envelope.reply, Ok(done), envelope.permit)),
         });
     }
 
@@ -259,24 +243,24 @@ impl GroupActorState {
     }
 
     /// IdempotencyRecords at once where everything the decision saw is durable, else behind it in the journal.
-    fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::WriteResult) {
+    fn answer_when_durable(&self, envelope: Envelope, answer: WriteResult) {
         let durable = self
             .published
             .group_state(self.id)
             .is_some_and(|group_state| group_state.sequence >= self.group_state.sequence);
-        let release = Release::to_caller(envelope.reply, answer, envelope.permit);
+        let reply = PendingReply::to_caller(envelope.reply, answer, envelope.permit);
         if durable {
-            release.go();
+            reply.send();
         } else {
             self.journal.append(JournalEntry {
                 record: None,
-                publish: Publish::Nothing,
-                release: Some(release),
+                effect: EntryEffect::None,
+                reply: Some(reply),
             });
         }
     }
 
-    fn calendar(&mut self, id: CalendarId) -> Mailbox<calendar::CalendarMessage> {
+    fn calendar(&mut self, id: CalendarId) -> Mailbox<CalendarMessage> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
@@ -284,7 +268,7 @@ impl GroupActorState {
             self.group_state.calendars.get(&id).expect("a candidate is a calendar of the group"),
         );
         let started =
-            calendar::start(view, self.myself.clone(), &self.transport, self.cell.clone());
+            calendar::start(view, self.own_mailbox.clone(), &self.transport, self.cell.clone());
         let link = started.1.clone();
         self.calendars.insert(id, started);
         link
@@ -302,21 +286,19 @@ impl GroupActorState {
         tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
         self.questions += 1;
         if let Some(open) = self.open.take() {
-            open.envelope.answer(Err(Rejection::InternalError));
+            open.envelope.send_answer(Err(Rejection::InternalError));
         }
         self.advance();
     }
 
-    fn say_whether_idle(&self, sent: u64) {
+    fn report_if_idle(&self, sent: u64) {
         let durable = self
             .published
             .group_state(self.id)
             .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
         if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
-            self.supervisor.send(supervisor::SupervisorMessage::GroupIsIdle {
-                group: self.id,
-                received: self.received,
-            });
+            self.supervisor
+                .send(SupervisorMessage::GroupIsIdle { group: self.id, received: self.received });
         }
     }
 }

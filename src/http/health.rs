@@ -36,7 +36,8 @@ pub(crate) fn ready(engine: &Engine) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))
         }
     };
-    let aside: Vec<u64> = engine.published().aside().keys().map(|group| group.number()).collect();
+    let aside: Vec<u64> =
+        engine.published().quarantined().keys().map(|group| group.number()).collect();
     if !aside.is_empty() {
         state["groups_set_aside"] = json!(aside);
     }

@@ -331,7 +331,7 @@ pub(crate) fn visible(
     published: &Published,
 ) -> Result<Arc<GroupState>, ApiError> {
     let group = group.filter(|group| identity.sees(*group));
-    let aside = group.is_some_and(|group| published.aside().contains_key(&group));
+    let aside = group.is_some_and(|group| published.quarantined().contains_key(&group));
     group
         .and_then(|group| published.group_state(group))
         .ok_or_else(|| if aside { ApiError::set_aside() } else { ApiError::no_result() })

@@ -19,8 +19,9 @@ use super::shop::{self, CALENDAR, CUT};
 async fn writing(
     change: impl FnOnce(&mut slotbook::domain::records::catalogue::Catalogue),
 ) -> TestServer {
-    let seal = Some(LinkSecret::new([3; 32]));
-    let gateways = Arc::new(Gateways { seal, ..Gateways::unconfigured("https://rdv.example.org") });
+    let link_secret = Some(LinkSecret::new([3; 32]));
+    let gateways =
+        Arc::new(Gateways { link_secret, ..Gateways::unconfigured("https://rdv.example.org") });
     let group_states = vec![shop::group_four(change), shop::group_five()];
     let server =
         TestServer::serving(group_states, |server| server.with_gateways(Arc::clone(&gateways)))
@@ -28,7 +29,7 @@ async fn writing(
     let sending = MessagingOptions {
         gateways,
         daily_max: 20,
-        draws: Randomness::seeded([9; 32]),
+        randomness: Randomness::seeded([9; 32]),
         transport: Transport::direct(),
         poll_interval_max: Duration::from_millis(5),
         concurrent_attempts_max: 4,

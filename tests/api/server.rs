@@ -129,7 +129,7 @@ impl TestServer {
             directory: shop::directory(),
             group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits,
             decision_timeout: Duration::from_secs(10),

@@ -99,7 +99,7 @@ impl Loaded {
             directory: content.directory,
             group_states: content.group_states,
             clock: Arc::new(ManualClock::at(SystemClock.now())),
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits { writes_max: bound, group_writes_max: bound },
             decision_timeout: Duration::from_secs(10),

@@ -211,8 +211,9 @@ impl House {
     }
 
     fn gateways(&self) -> Gateways {
-        let seal = Some(LinkSecret::new([3; 32]));
-        let mut gateways = Gateways { seal, ..Gateways::unconfigured("https://rdv.example.org/") };
+        let link_secret = Some(LinkSecret::new([3; 32]));
+        let mut gateways =
+            Gateways { link_secret, ..Gateways::unconfigured("https://rdv.example.org/") };
         if self.carried {
             gateways.mail = Some(
                 SmtpClient::new(&SmtpServer {
@@ -244,7 +245,7 @@ impl House {
                 directory,
                 group_states: vec![group_state],
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
-                draws: Randomness::seeded([7; 32]),
+                randomness: Randomness::seeded([7; 32]),
                 transport: Transport::direct(),
                 admission_limits: AdmissionLimits::default(),
                 decision_timeout: Duration::from_secs(10),
@@ -254,7 +255,7 @@ impl House {
             let sending = MessagingOptions {
                 gateways: Arc::new(self.gateways()),
                 daily_max: 100,
-                draws: Randomness::seeded([8; 32]),
+                randomness: Randomness::seeded([8; 32]),
                 transport: Transport::direct(),
                 poll_interval_max: Duration::from_millis(5),
                 concurrent_attempts_max: 16,

@@ -31,7 +31,7 @@ fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -
         directory,
         group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
-        draws: Randomness::seeded([seed; 32]),
+        randomness: Randomness::seeded([seed; 32]),
         transport: Transport::delayed(u64::from(seed)),
         admission_limits: AdmissionLimits::default(),
         decision_timeout: Duration::from_secs(10),

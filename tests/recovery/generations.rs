@@ -52,7 +52,7 @@ impl Running {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock: Arc::clone(&clock) as Arc<_>,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits::default(),
             decision_timeout: Duration::from_secs(60),

@@ -22,19 +22,20 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, Question, Word};
+use crate::engine::calendar::{CalendarMessage, Question};
 use crate::engine::group::{GroupActorState, Matter, Open, Panicked, guarded};
-use crate::engine::{Committed, Envelope, Rejection};
+use crate::engine::messages::Word;
+use crate::engine::write::{Committed, Envelope, Rejection};
 
 impl GroupActorState {
     /// Decides a command, or asks the first calendar.
-    pub(super) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
-        if let Some(answer) = self.answered_before(&envelope, now) {
+    pub(crate) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
+        if let Some(answer) = self.find_recorded_answer(&envelope, now) {
             return self.answer_when_durable(envelope, answer);
         }
         while let Command::Quietly(inner) = envelope.command {
             envelope.command = *inner;
-            envelope.quiet = true;
+            envelope.suppress_messages = true;
         }
         match envelope.command.clone() {
             Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
@@ -58,7 +59,7 @@ impl GroupActorState {
     fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
         match guarded(|| book::open(&self.group_state, command, &draws, now)) {
-            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(opening)) => {
                 let opening = Box::new(opening);
@@ -101,16 +102,16 @@ impl GroupActorState {
             channel: room.channel,
         };
         self.open = Some(open);
-        self.calendar(room.calendar).send(calendar::CalendarMessage::Ask(question));
+        self.calendar(room.calendar).send(CalendarMessage::Ask(question));
     }
 
-    pub(super) fn hear(&mut self, word: Word) {
+    pub(crate) fn hear(&mut self, word: Word) {
         if word.number != self.questions {
             return;
         }
         let Some(Open { envelope, now, matter }) = self.open.take() else { return };
         match (word.verdict, matter) {
-            (Err(()), _) => envelope.answer(Err(Rejection::InternalError)),
+            (Err(()), _) => envelope.send_answer(Err(Rejection::InternalError)),
             (Ok(Err(obstacles)), Matter::Booking { opening, draws }) => {
                 self.ask_next(envelope, now, opening, draws, obstacles);
             }
@@ -166,7 +167,7 @@ impl GroupActorState {
             },
             Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
         }
     }
 
@@ -185,7 +186,7 @@ impl GroupActorState {
     }
 
     fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
-        let draws = self.draws.link(self.id);
+        let draws = self.randomness.link(self.id);
         let decided = guarded(|| enrolment::ask(&self.group_state, command, &draws, now).map(Some));
         let object = match &command.wish {
             LinkWish::Account { .. } => None,
@@ -210,7 +211,7 @@ impl GroupActorState {
         now: Instant,
     ) {
         match decided {
-            Err(Panicked) => envelope.answer(Err(Rejection::InternalError)),
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, group_state) =
@@ -238,7 +239,7 @@ impl GroupActorState {
         guarded(|| {
             let event = decide(&self.group_state);
             let mut next = self.group_state.apply(&event);
-            let quiet = envelope.quiet;
+            let quiet = envelope.suppress_messages;
             let mut messages = if quiet {
                 Vec::new()
             } else {

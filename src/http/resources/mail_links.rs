@@ -29,8 +29,8 @@ use crate::engine::Rejection;
 use crate::http::resources::accounts;
 use crate::http::route_table::{Server, Source};
 use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
-use crate::notify::page;
-use crate::notify::{Page, when};
+use crate::notify::render_page;
+use crate::notify::{LinkPage, format_page_time};
 use crate::password::{self, Argon2Memory};
 
 /// Bytes of a form at most.
@@ -49,7 +49,7 @@ pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
     match link_of(&token) {
         Some(MailLink::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
             if row.deleted {
-                Page::Cancelled
+                LinkPage::Cancelled
             } else {
                 ask_cancel(state, row, appointment, server.engine.clock().now())
             }
@@ -57,7 +57,7 @@ pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
         Some(MailLink::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
             Some(state) => {
                 let group = state.catalogue.group.name.as_str().to_owned();
-                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
+                answer(StatusCode::OK, &LinkPage::AskUnsubscribe { group }, &state)
             }
             None => gone(&server, Some(subscriber.group)),
         },
@@ -88,7 +88,7 @@ pub(crate) async fn act(
 fn of_holder(
     server: &Server,
     holder: &CancelLink,
-    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
+    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> LinkPage,
 ) -> Response {
     let Some(state) = server.engine.published().group_state(holder.group) else {
         return gone(server, None);
@@ -103,7 +103,12 @@ fn of_holder(
     answer(StatusCode::OK, &page_of(&state, row, appointment), &state)
 }
 
-fn ask_cancel(state: &GroupState, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
+fn ask_cancel(
+    state: &GroupState,
+    row: &Vevent,
+    appointment: &Appointment,
+    now: Instant,
+) -> LinkPage {
     let calendar =
         state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
@@ -111,22 +116,25 @@ fn ask_cancel(state: &GroupState, row: &Vevent, appointment: &Appointment, now: 
         return too_late(state, until);
     }
     let group = &state.catalogue.group;
-    Page::AskCancel {
+    LinkPage::AskCancel {
         when: local(state, appointment.start),
         preposition: group.preposition.as_str().to_owned(),
         group: group.name.as_str().to_owned(),
     }
 }
 
-fn too_late(state: &GroupState, until: Instant) -> Page {
-    Page::TooLateToCancel {
+fn too_late(state: &GroupState, until: Instant) -> LinkPage {
+    LinkPage::TooLateToCancel {
         until: local(state, until),
         phone: state.catalogue.group.phone.as_str().to_owned(),
     }
 }
 
 fn local(state: &GroupState, moment: Instant) -> String {
-    when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
+    format_page_time(
+        state.catalogue.group.country.as_str(),
+        state.catalogue.zone().civil_of(moment),
+    )
 }
 
 async fn cancel(server: &Server, holder: &CancelLink) -> Response {
@@ -137,7 +145,7 @@ async fn cancel(server: &Server, holder: &CancelLink) -> Response {
         return gone(server, None);
     };
     match answered {
-        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &state),
+        Ok(_) => answer(StatusCode::OK, &LinkPage::Cancelled, &state),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
                 answer(StatusCode::BAD_REQUEST, &too_late(&state, *until), &state)
@@ -152,7 +160,7 @@ async fn cancel(server: &Server, holder: &CancelLink) -> Response {
 fn subscribing(server: &Server, subscriber: &UnsubscribeLink) -> Option<Arc<GroupState>> {
     let state = server.engine.published().group_state(subscriber.group)?;
     let client = state.fiches.get(&subscriber.client)?;
-    subscriber.verify(client, server.gateways.seal.as_ref()?).then_some(state)
+    subscriber.verify(client, server.gateways.link_secret.as_ref()?).then_some(state)
 }
 
 async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response {
@@ -163,7 +171,7 @@ async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response 
     fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
-        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &state),
+        Ok(_) => answer(StatusCode::OK, &LinkPage::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => gone(server, Some(subscriber.group)),
         Err(rejection) => busy(&rejection, &state),
     }
@@ -177,10 +185,10 @@ fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc
     Some((state, hash, link))
 }
 
-fn ask_account(link: &AccountLink) -> Page {
+fn ask_account(link: &AccountLink) -> LinkPage {
     match link.aim {
-        Aim::Account { .. } => Page::AskPassword,
-        Aim::Email { .. } => Page::AskEmail,
+        Aim::Account { .. } => LinkPage::AskPassword,
+        Aim::Email { .. } => LinkPage::AskEmail,
     }
 }
 
@@ -192,17 +200,17 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
             let Some(password) = password_in(body).await else {
-                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
+                return answer(StatusCode::BAD_REQUEST, &LinkPage::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
             let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
             let hashed = server.authenticator.verifying.run(from, hash).await;
             let Ok(hashed) = hashed else {
-                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
+                return answer(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, &state);
             };
-            (Some(hashed), Page::AccountDone)
+            (Some(hashed), LinkPage::AccountDone)
         }
-        Aim::Email { .. } => (None, Page::EmailDone),
+        Aim::Email { .. } => (None, LinkPage::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
@@ -223,19 +231,19 @@ async fn password_in(body: Body) -> Option<String> {
 
 fn busy(rejection: &Rejection, state: &GroupState) -> Response {
     tracing::warn!(?rejection, "a link could not be followed");
-    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
+    answer(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, state)
 }
 
 /// The page of a link that leads nowhere, in the language of the group that its token names, if there is such a group.
 fn gone(server: &Server, group: Option<GroupId>) -> Response {
     match group.and_then(|group| server.engine.published().group_state(group)) {
-        Some(state) => answer(StatusCode::NOT_FOUND, &Page::Gone, &state),
-        None => html(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
+        Some(state) => answer(StatusCode::NOT_FOUND, &LinkPage::Gone, &state),
+        None => html(StatusCode::NOT_FOUND, render_page(&LinkPage::Gone, "")),
     }
 }
 
-fn answer(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
-    html(status, page(shown, state.catalogue.group.country.as_str()))
+fn answer(status: StatusCode, shown: &LinkPage, state: &GroupState) -> Response {
+    html(status, render_page(shown, state.catalogue.group.country.as_str()))
 }
 
 /// A page that loads nothing, is kept nowhere, and tells nobody where it was read.
