@@ -1,4 +1,5 @@
-//! Admission control: a write takes a permit before it is queued, and gives it back with its answer.
+//! Admission control: a write takes a permit before it is queued, and gives it back with its
+//! answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A calendar's actor: the only one to say whether its time is free. Invariant 2.
+//! A calendar's actor: it alone checks whether the calendar's time is free. Invariant 2.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::domain::time::Instant;
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, Word};
 
-/// What the group says to its calendar.
+/// Messages to a calendar's actor.
 #[derive(Debug)]
 pub(crate) enum CalendarMessage {
-    /// May this start be given away?
+    /// Checks whether a start can be booked.
     Ask(Question),
-    /// From now on the calendar is this.
+    /// Replaces the calendar's view.
     Hold(Arc<CalendarView>, Arc<Catalogue>, Instant),
 }
 
-/// One start, asked for by a booking.
+/// A query whether one start can be booked.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// Tells this question's answer from any other's.
+    /// Number of the query, which its reply repeats.
     pub(crate) number: u64,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) chain: Chain,
@@ -35,11 +35,12 @@ pub(crate) struct Question {
 
 struct CalendarActor;
 
-/// What the actor owns.
+/// State of the actor.
 struct CalendarActorState {
-    /// Its time: who has which hour, and when it is open, expanded for the days ahead.
+    /// Appointments and open time of the calendar, expanded for the days ahead. Always the view of
+    /// the group's newest state.
     view: Arc<CalendarView>,
-    /// The only one who asks.
+    /// The calendar's group, which sends all queries.
     group: Mailbox<GroupMessage>,
 }
 
@@ -83,14 +84,14 @@ impl CalendarActorState {
         }));
     }
 
-    /// Takes the next view, and expands its rules before a reader has to.
+    /// Replaces the view, and expands its rules before a reader has to.
     fn hold(&mut self, view: Arc<CalendarView>, catalogue: &Catalogue, now: Instant) {
         view.prepare(catalogue.zone(), now);
         self.view = view;
     }
 }
 
-/// Starts the actor of a calendar under its group.
+/// Starts a calendar's actor, supervised by its group.
 pub(crate) fn start(
     view: Arc<CalendarView>,
     group: Mailbox<GroupMessage>,

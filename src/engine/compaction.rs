@@ -103,7 +103,7 @@ impl Compactor {
     /// # Errors
     /// As [`Compactor::run`].
     pub fn compact_if_due(&mut self) -> Result<CompactionCheck, StoreError> {
-        // A failed check has changed nothing. It may succeed later, as when files or memory ran out.
+        // A failed check has changed nothing. It may succeed later, once files or memory are free.
         match self.is_due() {
             Ok(false) => return Ok(CompactionCheck::NotDue),
             Ok(true) => {}

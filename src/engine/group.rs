@@ -1,5 +1,5 @@
-//! A group's actor: the one author of the group's history. It decides one command at a time, in the order they came,
-//! on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
+//! A group's actor: the only writer of the group's history. It decides one command at a time, in
+//! order of arrival, on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
 mod decisions;
 mod idempotency;
@@ -31,7 +31,7 @@ use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::store::codec;
 use crate::store::{Record, Stream};
 
-/// What a group's actor starts from.
+/// The resources that a group's actor starts from.
 pub(crate) struct GroupParts {
     pub(crate) group_state: Arc<GroupState>,
     pub(crate) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
@@ -45,24 +45,24 @@ pub(crate) struct GroupParts {
 
 struct GroupActor;
 
-/// What the actor owns.
+/// State of the actor.
 struct GroupActorState {
     id: GroupId,
-    /// The newest state: every command is decided on it. Never older than the published one.
+    /// The newest state, on which every command is decided. Never older than the published one.
     group_state: Arc<GroupState>,
-    /// Commands that wait for their turn.
+    /// Commands that wait to be decided, in order of arrival.
     queue: VecDeque<Envelope>,
-    /// The command that waits for a calendar's word; at most one.
+    /// The command that waits for a calendar's reply. While it is set, no other is decided.
     open: Option<Open>,
-    /// Questions asked so far, so that a dead calendar's late word is not taken for another's.
+    /// Number of queries sent. A reply with another number is late and is ignored.
     questions: u64,
-    /// Commands received so far.
+    /// Number of commands received.
     received: u64,
-    /// Calendars that have been asked something.
+    /// Actors of the calendars that have been queried.
     calendars: BTreeMap<CalendarId, (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>)>,
-    /// Ids that nobody has been given yet, ascending.
+    /// Granted ids that the newest state has not used, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
-    /// Kinds for which more ids have been asked.
+    /// Kinds of ids that were requested and not granted yet.
     requested_kinds: Vec<IdKind>,
     own_mailbox: Mailbox<GroupMessage>,
     cell: ActorCell,
@@ -74,19 +74,19 @@ struct GroupActorState {
     supervisor: Mailbox<SupervisorMessage>,
 }
 
-/// A command between two questions.
+/// A command that waits for a calendar's reply.
 struct Open {
     envelope: Envelope,
-    /// The moment the command is decided at, read once.
+    /// Time of the decision, read once per command.
     now: Instant,
     matter: Matter,
 }
 
-/// What is being asked about.
+/// The decision that waits for a calendar's reply.
 enum Matter {
-    /// A booking, with the candidates still to be asked.
+    /// A booking, with the candidates not queried yet.
     Booking { opening: Box<Opening>, draws: BookingDraws },
-    /// A professional's change of the agenda.
+    /// A professional's change of a vevent.
     Placing(Placing),
 }
 
@@ -145,7 +145,7 @@ impl Actor for GroupActor {
         match event {
             SupervisionEvent::ActorFailed(who, _)
             | SupervisionEvent::ActorTerminated(who, _, _) => {
-                state.calendar_died(&who);
+                state.on_calendar_died(&who);
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -153,7 +153,7 @@ impl Actor for GroupActor {
     }
 }
 
-/// Starts a group's actor under the supervisor.
+/// Starts a group's actor, supervised by the supervisor.
 pub(crate) fn start(
     parts: GroupParts,
     parent: ActorCell,
@@ -173,7 +173,7 @@ impl GroupActorState {
         self.advance();
     }
 
-    /// Decides what waits, until a calendar has to be asked or ids have to come.
+    /// Decides waiting commands until one waits for a calendar's reply, or for ids.
     fn advance(&mut self) {
         while self.open.is_none() {
             let Some(next) = self.queue.front() else { return };
@@ -191,7 +191,8 @@ impl GroupActorState {
         }
     }
 
-    /// Makes a decided event the newest state and hands it to the journal, which answers.
+    /// Makes an event's outcome the newest state, and hands the event to the journal, which answers
+    /// the caller.
     fn commit(
         &mut self,
         envelope: Envelope,
@@ -199,24 +200,23 @@ impl GroupActorState {
         (object, appointments): (u64, Vec<VeventId>),
         now: Instant,
     ) {
-        // An event that cannot be applied or written never reaches the disk: the old group_state stands.
-        let prepared = decided.map_err(Rejection::from).and_then(|(event, group_state)| {
-            let done = Committed {
-                before: Arc::clone(&self.group_state),
-                group_state,
-                object,
-                appointments,
-                answer: None,
-            };
-            let (event, done) = idempotency::record_answer(&envelope, event, done, now)?;
-            Ok((guarded(|| codec::encode(&event))?, done))
-        });
-        let (bytes, done) = match prepared {
-            Ok(prepared) => prepared,
+        // An event that cannot be applied or encoded never reaches the disk; the state stays.
+        let Ok((event, group_state)) = decided else {
+            return envelope.send_answer(Err(Rejection::InternalError));
+        };
+        let committed = Committed {
+            before: Arc::clone(&self.group_state),
+            group_state,
+            object,
+            appointments,
+            answer: None,
+        };
+        let (bytes, committed) = match encode_event(&envelope, event, committed, now) {
+            Ok(encoded) => encoded,
             Err(rejection) => return envelope.send_answer(Err(rejection)),
         };
         envelope.timing.record_decision();
-        let next = Arc::clone(&done.group_state);
+        let next = Arc::clone(&committed.group_state);
         for (id, view) in &next.calendars {
             let changed =
                 !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
@@ -234,22 +234,19 @@ impl GroupActorState {
         self.journal.append(JournalEntry {
             record: Some(record),
             effect: EntryEffect::PublishGroup(self.id, next),
-            reply: Some(PendingReply::to_caller(envelope.reply, Ok(done), envelope.permit)),
+            reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });
     }
 
+    /// Answers a refusal. It waits for the journal, since it may depend on a state not yet durable.
     fn refuse(&self, envelope: Envelope, refusals: Refusals) {
         self.answer_when_durable(envelope, Err(Rejection::Refused(refusals)));
     }
 
-    /// IdempotencyRecords at once where everything the decision saw is durable, else behind it in the journal.
+    /// Answers at once if the newest state is durable, else after it in the journal.
     fn answer_when_durable(&self, envelope: Envelope, answer: WriteResult) {
-        let durable = self
-            .published
-            .group_state(self.id)
-            .is_some_and(|group_state| group_state.sequence >= self.group_state.sequence);
         let reply = PendingReply::to_caller(envelope.reply, answer, envelope.permit);
-        if durable {
+        if self.newest_is_durable() {
             reply.send();
         } else {
             self.journal.append(JournalEntry {
@@ -260,6 +257,15 @@ impl GroupActorState {
         }
     }
 
+    /// Returns whether the newest state is published, and therefore durable.
+    fn newest_is_durable(&self) -> bool {
+        match self.published.group_state(self.id) {
+            Some(published) => published.sequence >= self.group_state.sequence,
+            None => false,
+        }
+    }
+
+    /// Returns a calendar's mailbox, and starts its actor for the first query.
     fn calendar(&mut self, id: CalendarId) -> Mailbox<CalendarMessage> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
@@ -274,16 +280,11 @@ impl GroupActorState {
         link
     }
 
-    /// A calendar that died is started anew with its next question; the command that asked it gets a 500.
-    fn calendar_died(&mut self, who: &ActorCell) {
-        let dead = self
-            .calendars
-            .iter()
-            .find(|(_, (actor, _))| actor.get_id() == who.get_id())
-            .map(|(id, _)| *id);
-        let Some(dead) = dead else { return };
+    /// Forgets a dead calendar, which restarts with its next query. The waiting command gets a 500.
+    fn on_calendar_died(&mut self, who: &ActorCell) {
+        let Some(dead) = self.find_calendar(who) else { return };
         self.calendars.remove(&dead);
-        tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
+        tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died; it restarts with its next query");
         self.questions += 1;
         if let Some(open) = self.open.take() {
             open.envelope.send_answer(Err(Rejection::InternalError));
@@ -291,19 +292,41 @@ impl GroupActorState {
         self.advance();
     }
 
+    fn find_calendar(&self, cell: &ActorCell) -> Option<CalendarId> {
+        for (id, (actor, _)) in &self.calendars {
+            if actor.get_id() == cell.get_id() {
+                return Some(*id);
+            }
+        }
+        None
+    }
+
+    /// Tells the supervisor that the group is idle, if it is and has received all commands sent.
     fn report_if_idle(&self, sent: u64) {
-        let durable = self
-            .published
-            .group_state(self.id)
-            .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
-        if self.received == sent && self.open.is_none() && self.queue.is_empty() && durable {
+        if self.received == sent
+            && self.open.is_none()
+            && self.queue.is_empty()
+            && self.newest_is_durable()
+        {
             self.supervisor
                 .send(SupervisorMessage::GroupIsIdle { group: self.id, received: self.received });
         }
     }
 }
 
-/// A decision panicked: a bug, whose caller alone pays.
+/// Adds the recorded answer to an event, and encodes it.
+fn encode_event(
+    envelope: &Envelope,
+    event: Event,
+    committed: Committed,
+    now: Instant,
+) -> Result<(Vec<u8>, Committed), Rejection> {
+    let (event, committed) = idempotency::record_answer(envelope, event, committed, now)?;
+    let bytes = guarded(|| codec::encode(&event))?;
+    Ok((bytes, committed))
+}
+
+/// A decision panicked, which is a bug. Only its caller is affected.
 struct Panicked;
 
 impl From<Panicked> for Rejection {
@@ -312,7 +335,7 @@ impl From<Panicked> for Rejection {
     }
 }
 
-/// Runs a part of the core on states it cannot have changed when it panics.
+/// Runs a part of the core on immutable states, which a panic leaves unchanged.
 fn guarded<T>(decide: impl FnOnce() -> T) -> Result<T, Panicked> {
     std::panic::catch_unwind(AssertUnwindSafe(decide)).map_err(|_| Panicked)
 }

@@ -1,12 +1,12 @@
 //! The message scheduler: it knows which messages are due when, and starts their attempts.
 //! Reference 7.1 and 7.2.
 //!
-//! It owns no data. Its queue holds the due times of the next four days, derived from the published
-//! states: rebuilt every hour, and updated by every commit. After a restart of the server, or of the
-//! scheduler alone after a bug, the same states give the same queue.
+//! It owns no data. Its queue holds the due times of the next four days, derived from the
+//! published states: rebuilt every hour, and updated by every commit. After a restart of the
+//! server, or of the scheduler alone after a bug, the same states give the same queue.
 //!
-//! The machine's clock may be set at any time. The scheduler therefore wakes at intervals, and reads
-//! the clock at every wake-up.
+//! The machine's clock may be set at any time. The scheduler therefore wakes at intervals, and
+//! reads the clock at every wake-up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;

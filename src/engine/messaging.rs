@@ -44,7 +44,7 @@ impl MessagingHandle {
         if let Some(scheduler) = self.published.scheduler() {
             scheduler.send(SchedulerMessage::Stop(reply));
         }
-        // A scheduler that just died does not reply. Its attempts are repeated after the next start.
+        // A scheduler that just died does not reply. The next start repeats its attempts.
         drop(ended.await);
     }
 }

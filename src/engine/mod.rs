@@ -11,7 +11,7 @@ mod calendar;
 pub mod check;
 pub mod compaction;
 mod fair_queue;
-mod group;
+pub mod group;
 mod handle;
 pub mod health;
 pub mod journal;

@@ -1,4 +1,5 @@
-//! A group's turn: each command decided, with a question to a calendar where it takes somebody's time.
+//! Decisions of a group: one method for each command. A command that takes time of a calendar
+//! queries it first.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use crate::engine::messages::Word;
 use crate::engine::write::{Committed, Envelope, Rejection};
 
 impl GroupActorState {
-    /// Decides a command, or asks the first calendar.
+    /// Decides a command, or queries the first calendar.
     pub(crate) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
         if let Some(answer) = self.find_recorded_answer(&envelope, now) {
             return self.answer_when_durable(envelope, answer);
@@ -46,7 +47,7 @@ impl GroupActorState {
                 let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
-            Command::Quietly(_) => unreachable!("it has been taken out"),
+            Command::Quietly(_) => unreachable!("the loop above has removed it"),
             Command::AskLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
@@ -68,7 +69,8 @@ impl GroupActorState {
         }
     }
 
-    /// Asks the next candidate of a booking, or refuses when there is none left, with what the last one said.
+    /// Queries the next candidate of a booking. Without one left, refuses with the obstacles of the
+    /// last.
     fn ask_next(
         &mut self,
         envelope: Envelope,
@@ -90,7 +92,7 @@ impl GroupActorState {
         self.ask(room, Open { envelope, now, matter: Matter::Booking { opening, draws } });
     }
 
-    /// Puts the one question to the one calendar that can answer it.
+    /// Sends a query to a calendar.
     fn ask(&mut self, room: Room, open: Open) {
         self.questions += 1;
         let question = Question {
@@ -202,7 +204,7 @@ impl GroupActorState {
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 
-    /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.
+    /// Carries out a decision that needs no calendar: an event, no change, or a refusal.
     fn settle(
         &mut self,
         envelope: Envelope,
@@ -229,7 +231,8 @@ impl GroupActorState {
         }
     }
 
-    /// An event with the state it makes, and with the messages it causes unless the command asks for none.
+    /// Returns an event with its messages, and the state after it. A quiet command causes no
+    /// messages.
     fn applied(
         &self,
         envelope: &Envelope,
@@ -239,8 +242,7 @@ impl GroupActorState {
         guarded(|| {
             let event = decide(&self.group_state);
             let mut next = self.group_state.apply(&event);
-            let quiet = envelope.suppress_messages;
-            let mut messages = if quiet {
+            let mut messages = if envelope.suppress_messages {
                 Vec::new()
             } else {
                 announcement::messages(&self.group_state, &next, &event, now)
@@ -248,7 +250,9 @@ impl GroupActorState {
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();
             }
-            messages.iter().for_each(|message| next.enqueue(message));
+            for message in &messages {
+                next.enqueue(message);
+            }
             (event.announced_by(messages), Arc::new(next))
         })
     }

@@ -40,7 +40,7 @@ struct State {
 /// The right to work on a password. It passes to whoever is next when it is dropped.
 pub(crate) struct Turn {
     line: Arc<Line>,
-    /// Argon2Memory of the turn's own; `None` once it has passed on.
+    /// Memory of the turn's own; `None` once it has passed on.
     memory: Option<Argon2Memory>,
 }
 
