@@ -10,22 +10,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use imbl::ordmap::DiffItem;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::domain::messaging::delivery::Item;
 use crate::domain::messaging::outbox::{Channel, Message, Progress};
-use crate::domain::messaging::planning::{self, Planned};
-use crate::domain::records::ids::{GroupId, VeventId};
+use crate::domain::messaging::planning::Planned;
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
+use crate::engine::due_reminders::{Panicked, changed_vevents, find_due_reminders, reminder_due};
 use crate::engine::fair_queue::FairQueue;
 use crate::engine::handle::Engine;
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -475,60 +474,6 @@ impl SchedulerState {
     fn now(&self) -> Instant {
         self.parts.engine.clock().now()
     }
-}
-
-/// A scan panicked, which is a bug.
-struct Panicked;
-
-/// Finds the reminders of a group that are due before `until`. It yields after each calendar, so
-/// that other tasks of the thread do not wait long.
-async fn find_due_reminders(
-    group_state: &Arc<GroupState>,
-    now: Instant,
-    until: Instant,
-) -> Result<Vec<Planned>, Panicked> {
-    let mut found = Vec::new();
-    for view in group_state.calendars.values() {
-        let scan = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            found.extend(planning::due_of(group_state, view, now, until));
-        }));
-        if scan.is_err() {
-            return Err(Panicked);
-        }
-        tokio::task::yield_now().await;
-    }
-    Ok(found)
-}
-
-/// Returns the vevents whose reminders may have changed between two states: those that changed, and
-/// the appointments of the clients that changed.
-fn changed_vevents(before: &GroupState, after: &GroupState) -> BTreeSet<VeventId> {
-    let mut changed = BTreeSet::new();
-    for change in before.rows.diff(&after.rows) {
-        changed.extend(changed_key(change));
-    }
-    for change in before.fiches.diff(&after.fiches) {
-        let Some(client) = changed_key(change) else { continue };
-        for appointment in after.appointments_of(*client).iter() {
-            changed.insert(appointment.id);
-        }
-    }
-    changed.retain(|id| after.rows.contains_key(id));
-    changed
-}
-
-/// Returns the key of an entry that was added or changed.
-fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
-    match change {
-        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(key),
-        DiffItem::Remove(..) => None,
-    }
-}
-
-/// Returns the due time of a reminder; `None` if there is none to send.
-fn reminder_due(group_state: &GroupState, id: VeventId, channel: Channel) -> Option<Instant> {
-    let vevent = group_state.rows.get(&id)?;
-    planning::unclaimed(group_state, group_state.catalogue.zone(), vevent, channel)
 }
 
 /// Returns the time since an item was due; `None` for one that was due at once.

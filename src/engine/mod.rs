@@ -10,6 +10,7 @@ pub mod backup;
 mod calendar;
 pub mod check;
 pub mod compaction;
+mod due_reminders;
 mod fair_queue;
 pub mod group;
 mod handle;
