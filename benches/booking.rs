@@ -21,11 +21,11 @@ use slotbook::domain::state::command::{
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, HOUR, Instant};
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
 
 /// The `nth` free start of a practice whose appointments begin at full hours: half past, on one calendar after another.
@@ -139,14 +139,14 @@ fn book_all<L: Log + 'static>(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     runtime.expect("a runtime").block_on(async move {
-        let parts = Parts {
+        let parts = EngineParts {
             directory,
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(60),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(60),
         };
         let (engine, journal) = Engine::start(parts, log).await;
         let journal = std::thread::spawn(move || journal.run());

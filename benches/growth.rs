@@ -115,7 +115,7 @@ async fn grow(data: &Path, kept: bool, each: u64, steps: u64) {
     let (serving, generations) = Serving::on(data, Arc::clone(&clock)).await;
     let empty = serving.engine.published().group_state(group()).expect("it is there").rows.len();
     let (stop, stopped) = std::sync::mpsc::channel();
-    let compactor = serving.engine.compactor(generations, JOURNAL_BYTES, 0);
+    let compactor = serving.engine.new_compactor(generations, JOURNAL_BYTES, 0);
     let compacting = std::thread::spawn(move || compactor.run(&stopped));
     let most_disk = Arc::new(AtomicU64::new(0));
     let looking = tokio::spawn(look(data.to_owned(), Arc::clone(&most_disk)));

@@ -15,12 +15,12 @@ use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::queue::Queue;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts, Sending};
-use slotbook::notify::Carriers;
+use slotbook::engine::{Engine, EngineParts, MessagingOptions};
+use slotbook::notify::Gateways;
 use slotbook::store::SimulatedDisk;
 
 /// A practice that reminds every client by mail an hour before.
@@ -115,8 +115,8 @@ impl Clock for Set {
         SystemClock.now().plus_seconds(self.ahead_seconds)
     }
 
-    fn second_gone(&self) -> Duration {
-        SystemClock.second_gone()
+    fn subsecond(&self) -> Duration {
+        SystemClock.subsecond()
     }
 }
 
@@ -131,24 +131,24 @@ fn once() -> Duration {
     let mut directory = Directory::default();
     group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
     runtime.block_on(async {
-        let parts = Parts {
+        let parts = EngineParts {
             directory,
             group_states: vec![group_state],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            draws: Randomness::seeded([1; 32]),
+            randomness: Randomness::seeded([1; 32]),
             transport: Transport::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(10),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(10),
         };
         let (engine, journal) = Engine::start(parts, log).await;
         std::thread::spawn(move || journal.run());
-        let sending = Sending {
-            carriers: Arc::new(Carriers::nobody("http://localhost")),
+        let sending = MessagingOptions {
+            gateways: Arc::new(Gateways::unconfigured("http://localhost")),
             daily_max: 2_000,
-            draws: Randomness::seeded([2; 32]),
+            randomness: Randomness::seeded([2; 32]),
             transport: Transport::direct(),
-            doze: Duration::from_secs(15),
-            lane: 16,
+            poll_interval_max: Duration::from_secs(15),
+            concurrent_attempts_max: 16,
         };
         engine.send_messages(sending).await;
         let settled =
@@ -165,7 +165,7 @@ fn once() -> Duration {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let seconds = clock.now().seconds_since(due);
-        Duration::from_secs(u64::try_from(seconds).expect("it was due")) + clock.second_gone()
+        Duration::from_secs(u64::try_from(seconds).expect("it was due")) + clock.subsecond()
     })
 }
 

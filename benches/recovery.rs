@@ -212,7 +212,7 @@ fn beside_bookings(data: &Path, size: &Size) {
     block_on(async {
         let (serving, generations) = Serving::on(data, Arc::new(ManualClock::at(morning()))).await;
         let engine = serving.engine.clone();
-        let mut compactor = engine.compactor(generations, 0, 0);
+        let mut compactor = engine.new_compactor(generations, 0, 0);
         let (mut alone, mut beside, mut took) = (Vec::new(), Vec::new(), Vec::new());
         let mut first = 0;
         // A calendar's first booking starts its actor, which is not what is measured here.

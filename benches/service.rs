@@ -21,10 +21,10 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
@@ -59,14 +59,14 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
     directory.pros.insert(pro.id, pro);
     let address = runtime.block_on(async {
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
-        let parts = Parts {
+        let parts = EngineParts {
             directory,
             group_states: vec![group_state],
             clock: Arc::new(ManualClock::at(morning())),
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(60),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(60),
         };
         let (engine, journal) = Engine::start(parts, log).await;
         std::thread::spawn(move || journal.run());

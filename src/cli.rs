@@ -32,7 +32,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigError, Given};
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::engine::admission::Bounds;
+use crate::engine::admission::AdmissionLimits;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::Health;
 use crate::engine::journal::Journal;
@@ -40,9 +40,9 @@ use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, EngineParts};
 use crate::http::{Routes, Server, answer_while, serve};
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::store::{Generations, Log, StoreError, free_bytes};
 use crate::transfer::ImportFault;
 
@@ -251,7 +251,7 @@ fn complain(text: &str) {
 fn start(config: &Config) -> Result<(), Failed> {
     log_to_stderr(&config.log)?;
     // Before the store is read, which may take long.
-    let mut carriers = messages::carriers(config)?;
+    let mut gateways = messages::gateways(config)?;
     messages::warn_of_local_names(config);
     let runtime = tokio::runtime::Runtime::new()?;
     let mut signals = runtime.block_on(async { Signals::new() })?;
@@ -271,7 +271,7 @@ fn start(config: &Config) -> Result<(), Failed> {
         runtime.shutdown_background();
         return Ok(());
     };
-    let Loaded { mut directory, mut group_states, aside, store } =
+    let Loaded { mut directory, mut group_states, quarantined, store } =
         read.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()))?;
     let recovery = began.elapsed();
     if std::fs::metadata(&config.data).is_ok_and(|found| found.permissions().mode() & 0o077 != 0) {
@@ -291,22 +291,23 @@ fn start(config: &Config) -> Result<(), Failed> {
         );
     }
     let mut log = store.into_log()?;
-    recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
+    recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut draws = Randomness::from_os();
-    recovery::seal(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
-    carriers.seal.clone_from(&directory.seal);
+    recovery::ensure_link_secret(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
+    gateways.link_secret.clone_from(&directory.seal);
     let generations = log.generations()?;
-    let parts = Parts {
+    let parts = EngineParts {
         directory,
         group_states,
         clock: Arc::new(SystemClock),
-        draws,
+        randomness: draws,
         transport: Transport::direct(),
-        bounds: Bounds::default(),
-        patience: PATIENCE,
+        admission_limits: AdmissionLimits::default(),
+        decision_timeout: PATIENCE,
     };
-    let begun = Begun { listener, carriers: Arc::new(carriers), signals, generations, recovery };
-    let served = runtime.block_on(answer_until_told_to_stop(config, parts, aside, log, begun));
+    let begun = Begun { listener, gateways: Arc::new(gateways), signals, generations, recovery };
+    let served =
+        runtime.block_on(answer_until_told_to_stop(config, parts, quarantined, log, begun));
     runtime.shutdown_background();
     served
 }
@@ -338,7 +339,7 @@ impl Signals {
 /// What stands before anybody is served.
 struct Begun {
     listener: TcpListener,
-    carriers: Arc<Carriers>,
+    gateways: Arc<Gateways>,
     signals: Signals,
     generations: Generations,
     /// How long the store was read.
@@ -347,18 +348,22 @@ struct Begun {
 
 async fn answer_until_told_to_stop(
     config: &Config,
-    parts: Parts,
-    aside: Vec<QuarantinedGroup>,
+    parts: EngineParts,
+    quarantined: Vec<QuarantinedGroup>,
     log: impl Log + 'static,
-    Begun { listener, carriers, mut signals, generations, recovery }: Begun,
+    Begun { listener, gateways, mut signals, generations, recovery }: Begun,
 ) -> Result<(), Failed> {
     let figures = Figures::new(config.metrics_listen).await?;
-    let (engine, journal) = Engine::start_beside(aside, parts, log, figures.of_engine()).await;
+    let (engine, journal) =
+        Engine::start_with_quarantined(quarantined, parts, log, figures.of_engine()).await;
     let journal_ended = write_journal(journal)?;
     let reserve_bytes = config.disk_reserve_mib.number() << 20;
     let _watching = watch(Arc::clone(engine.health()), config.data.clone(), reserve_bytes)?;
-    let _compacting =
-        compact(engine.compactor(generations, config.journal_mib.number() << 20, reserve_bytes))?;
+    let _compacting = compact(engine.new_compactor(
+        generations,
+        config.journal_mib.number() << 20,
+        reserve_bytes,
+    ))?;
     let keep_days =
         u32::try_from(config.keep_deleted_days.number()).expect("a hundred years at most");
     if keep_days > 0 {
@@ -366,9 +371,9 @@ async fn answer_until_told_to_stop(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let disk = Disk { data: config.data.clone(), reserve_mib: config.disk_reserve_mib.number() };
-    let reachable = socket::listen(disk, engine.clone(), Arc::clone(&carriers))?;
-    let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
-    let server = Server::new(engine.clone(), cores).with_carriers(carriers);
+    let reachable = socket::listen(disk, engine.clone(), Arc::clone(&gateways))?;
+    let messages = engine.send_messages(messages::sending(config, Arc::clone(&gateways))).await;
+    let server = Server::new(engine.clone(), cores).with_gateways(gateways);
     let server = server.behind_tls(config.behind_tls).behind(config.trusted_proxies.0.clone());
     let routes = Routes::new(Arc::new(server.metered(figures.of_http())));
     figures.serve(engine.clone(), config.data.clone(), recovery);
@@ -490,16 +495,16 @@ fn watch(
 ) -> std::io::Result<std::sync::mpsc::Sender<()>> {
     // Once before anybody is told where to ask; a look that fails is fatal from the thread.
     if let Ok(free) = free_bytes(&data) {
-        health.has_room(free >= reserve_bytes);
+        health.set_disk_has_room(free >= reserve_bytes);
     }
     let (running, stop) = std::sync::mpsc::channel::<()>();
     std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
         while stop.recv_timeout(WATCH) == Err(RecvTimeoutError::Timeout) {
-            if let Some(fatal) = health.fatal() {
+            if let Some(fatal) = health.fatal_condition() {
                 give_up(&fatal);
             }
             match free_bytes(&data) {
-                Ok(free) => health.has_room(free >= reserve_bytes),
+                Ok(free) => health.set_disk_has_room(free >= reserve_bytes),
                 Err(error) => give_up(&error),
             }
         }

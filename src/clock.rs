@@ -5,55 +5,55 @@ use std::time::Duration;
 
 use crate::domain::time::Instant;
 
-/// Tells the time to whoever is handed it.
+/// A source of the current time.
 pub trait Clock: Send + Sync + 'static {
-    /// The current moment, to the second.
+    /// Returns the current time, in whole seconds.
     fn now(&self) -> Instant;
 
-    /// How far the current second has gone.
-    fn second_gone(&self) -> Duration {
+    /// Returns the elapsed part of the current second.
+    fn subsecond(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// A moment as other crates take it.
+/// Converts an instant to the standard library's type; times before 1970 become 1970.
 #[must_use]
 pub fn system_time(moment: Instant) -> std::time::SystemTime {
     std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(moment.0).unwrap_or(0))
 }
 
-/// The clock of the machine.
+/// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the place")]
+    #[expect(clippy::disallowed_methods, reason = "only this file reads the OS clock")]
     fn now(&self) -> Instant {
         let since_epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Instant(i64::try_from(since_epoch.as_secs()).expect("this century's seconds fit"))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the place")]
-    fn second_gone(&self) -> Duration {
+    #[expect(clippy::disallowed_methods, reason = "only this file reads the OS clock")]
+    fn subsecond(&self) -> Duration {
         let since_epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Duration::from_nanos(since_epoch.subsec_nanos().into())
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when it is set.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock standing at a moment.
+    /// Creates a clock that shows this time.
     #[must_use]
     pub fn at(moment: Instant) -> Self {
         Self(AtomicI64::new(moment.0))
     }
 
-    /// Moves the hand, forwards or back.
+    /// Sets the time, forwards or back.
     pub fn set(&self, moment: Instant) {
         self.0.store(moment.0, Ordering::SeqCst);
     }

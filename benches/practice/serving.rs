@@ -8,12 +8,12 @@ use std::time::Duration;
 use slotbook::clock::ManualClock;
 use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::Generations;
 
 use super::practice::group;
@@ -56,14 +56,14 @@ impl Serving {
         let loaded = recovery::load(data).expect("it was just made");
         let log = loaded.store.into_log().expect("it opens");
         let generations = log.generations().expect("it stands");
-        let parts = Parts {
+        let parts = EngineParts {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(60),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(60),
         };
         let (engine, journal) = Engine::start(parts, log).await;
         let journal = std::thread::spawn(move || journal.run());

@@ -10,12 +10,12 @@ use crate::cli::{Failed, print};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
 use crate::domain::messaging::delivery::Outcome;
-use crate::engine::Sending;
+use crate::engine::MessagingOptions;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
-use crate::notify::Carriers;
-use crate::notify::sms::Gateway;
-use crate::notify::smtp::{Secrecy, Server, Smtp};
+use crate::notify::Gateways;
+use crate::notify::sms::SmsGateway;
+use crate::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 
 /// How long the timer sleeps at most before it reads the clock again.
 const DOZE: Duration = Duration::from_secs(15);
@@ -26,37 +26,37 @@ const LANE: usize = 16;
 ///
 /// # Errors
 /// Options that cannot work, or a file of a secret that cannot be read.
-pub(super) fn carriers(config: &Config) -> Result<Carriers, Failed> {
+pub(super) fn gateways(config: &Config) -> Result<Gateways, Failed> {
     let timeout = Duration::from_secs(config.message_seconds_max.number());
-    let mut carriers = Carriers::nobody(config.public_url.as_str());
+    let mut gateways = Gateways::unconfigured(config.public_url.as_str());
     if !config.smtp_host.is_empty() {
         let password =
             config.smtp_password.reveal("--smtp-password-file", &config.smtp_password_file)?;
         let authorities = (!config.smtp_ca_file.as_os_str().is_empty())
             .then(|| read(&config.smtp_ca_file))
             .transpose()?;
-        let server = Server {
+        let server = SmtpServer {
             host: config.smtp_host.clone(),
             port: config.smtp_port.get(),
-            secrecy: match config.smtp_tls {
-                SmtpTls::Starttls => Secrecy::Starttls,
-                SmtpTls::Tls => Secrecy::Tls,
-                SmtpTls::None => Secrecy::None,
+            tls_mode: match config.smtp_tls {
+                SmtpTls::Starttls => TlsMode::Starttls,
+                SmtpTls::Tls => TlsMode::Tls,
+                SmtpTls::None => TlsMode::None,
             },
-            authorities,
+            root_certificates: authorities,
             login: (!config.smtp_user.is_empty()).then(|| (config.smtp_user.clone(), password)),
             from: config.mail_from.clone(),
             timeout,
         };
-        carriers.mail =
-            Some(Smtp::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
+        gateways.mail =
+            Some(SmtpClient::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
     }
     if !config.sms_url.is_empty() {
         let token = config.sms_token.reveal("--sms-token-file", &config.sms_token_file)?;
-        let gateway = Gateway::new(&config.sms_url, &token, timeout);
-        carriers.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
+        let gateway = SmsGateway::new(&config.sms_url, &token, timeout);
+        gateways.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
     }
-    Ok(carriers)
+    Ok(gateways)
 }
 
 /// Warns where the mails that are going to leave would say what holds on this machine alone.
@@ -80,14 +80,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Failed> {
 }
 
 /// How a server sends messages.
-pub(super) fn sending(config: &Config, carriers: Arc<Carriers>) -> Sending {
-    Sending {
-        carriers,
+pub(super) fn sending(config: &Config, gateways: Arc<Gateways>) -> MessagingOptions {
+    MessagingOptions {
+        gateways,
         daily_max: config.messages_daily_max,
-        draws: Randomness::from_os(),
+        randomness: Randomness::from_os(),
         transport: Transport::direct(),
-        doze: DOZE,
-        lane: LANE,
+        poll_interval_max: DOZE,
+        concurrent_attempts_max: LANE,
     }
 }
 
@@ -99,9 +99,9 @@ pub(super) fn list(config: &Config, groups: Vec<u64>) -> Result<(), Failed> {
 
 /// `slotbook message-test`.
 pub(super) fn test(config: &Config, to: &str) -> Result<(), Failed> {
-    let carriers = carriers(config)?;
+    let gateways = gateways(config)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    match runtime.block_on(carriers.test(to, SystemClock.now())) {
+    match runtime.block_on(gateways.send_test_message(to, SystemClock.now())) {
         Outcome::Taken => {
             print("the message was taken\n");
             Ok(())

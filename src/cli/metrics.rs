@@ -45,10 +45,10 @@ impl Figures {
     }
 
     /// Where the engine's figures go.
-    pub(super) fn of_engine(&self) -> crate::engine::metrics::Meters {
+    pub(super) fn of_engine(&self) -> crate::engine::metrics::EngineMetrics {
         self.0
             .as_ref()
-            .map(|(recorder, _)| crate::engine::metrics::Meters::of(recorder))
+            .map(|(recorder, _)| crate::engine::metrics::EngineMetrics::from_recorder(recorder))
             .unwrap_or_default()
     }
 
@@ -151,9 +151,13 @@ impl LookedUp {
     }
 
     fn read(&self) -> String {
-        self.accepting.set(if self.engine.health().closed().is_none() { 1.0 } else { 0.0 });
+        self.accepting.set(if self.engine.health().writes_unavailable().is_none() {
+            1.0
+        } else {
+            0.0
+        });
         self.groups.set(float(self.engine.published().groups().count() as u64));
-        let (whole, fullest) = self.engine.under_way();
+        let (whole, fullest) = self.engine.writes_in_flight();
         self.under_way.set(float(whole as u64));
         self.fullest.set(float(fullest as u64));
         if let Some(bytes) = resident_bytes() {
@@ -161,13 +165,13 @@ impl LookedUp {
         }
         self.snapshots.set(float(bytes_below(&self.data, "snapshots-")));
         self.journals.set(float(bytes_below(&self.data, "journal-")));
-        self.aside.set(float(self.engine.published().aside().len() as u64));
+        self.aside.set(float(self.engine.published().quarantined().len() as u64));
         self.read_unsent();
         self.handle.render()
     }
 
     fn read_unsent(&self) {
-        let (unsent, now) = (self.engine.unsent(PLANNED_SECONDS), self.engine.clock().now());
+        let (unsent, now) = (self.engine.outbox_stats(PLANNED_SECONDS), self.engine.clock().now());
         for (kind, gauge) in &self.planned {
             gauge.set(float(unsent.planned.get(kind).copied().unwrap_or(0)));
         }

@@ -27,7 +27,7 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
 use crate::http::resources::messages;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::store::StoreError;
 use crate::transfer::export;
 use crate::wire::field::Audience;
@@ -72,7 +72,7 @@ pub(super) enum Request {
 /// Where requests are carried out.
 pub(super) enum Place {
     /// A running server.
-    Served(Engine, Handle, Arc<Carriers>, Disk),
+    Served(Engine, Handle, Arc<Gateways>, Disk),
     /// A store that nobody serves, and its data directory; gone once something was written.
     Resting(Box<Option<Loaded>>, PathBuf),
 }
@@ -98,7 +98,7 @@ pub(super) fn none_aside<'a>(
 ) -> Result<(), Failed> {
     let lines: Vec<String> = aside
         .into_iter()
-        .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why))
+        .map(|aside| format!("group {} is set aside: {}", aside.group, aside.reason))
         .collect();
     if lines.is_empty() { Ok(()) } else { Err(Failed::QuarantinedGroup(lines)) }
 }
@@ -187,8 +187,10 @@ impl Place {
     /// A document cannot carry a group whose history cannot be carried out.
     fn none_aside(&self) -> Result<(), Failed> {
         match self {
-            Self::Served(engine, ..) => none_aside(engine.published().aside().values()),
-            Self::Resting(store, _) => none_aside(store.iter().flat_map(|loaded| &loaded.aside)),
+            Self::Served(engine, ..) => none_aside(engine.published().quarantined().values()),
+            Self::Resting(store, _) => {
+                none_aside(store.iter().flat_map(|loaded| &loaded.quarantined))
+            }
         }
     }
 
@@ -209,17 +211,17 @@ impl Place {
         group_states.retain(|group_state| {
             named.is_empty() || named.contains(&group_state.catalogue.group.id)
         });
-        let carriers = match self {
-            Self::Served(_, _, carriers, _) => Arc::clone(carriers),
+        let gateways = match self {
+            Self::Served(_, _, gateways, _) => Arc::clone(gateways),
             Self::Resting(..) => {
-                let seal = self.directory().seal.clone();
-                Arc::new(Carriers { seal, ..Carriers::nobody(public_url) })
+                let link_secret = self.directory().seal.clone();
+                Arc::new(Gateways { link_secret, ..Gateways::unconfigured(public_url) })
             }
         };
         let now = SystemClock.now();
         for ledger in group_states.into_iter().map(|group_state| Ledger::of(group_state, now)) {
             for entry in ledger.entries() {
-                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
+                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &gateways);
                 writeln!(out, "{}", Value::Object(line))?;
             }
         }
@@ -247,10 +249,10 @@ impl Place {
         match self {
             Self::Served(engine, ..) => engine.back_up(to, &mut progress).map_err(not_backed_up)?,
             Self::Resting(store, _) => {
-                let Loaded { directory, group_states, aside, store } =
+                let Loaded { directory, group_states, quarantined, store } =
                     store.take().expect("asked for one thing");
-                let written = backup::write(
-                    &Published::new(directory, group_states, aside),
+                let written = backup::write_backup(
+                    &Published::new(directory, group_states, quarantined),
                     to,
                     &mut progress,
                 );
@@ -272,7 +274,7 @@ impl Place {
                 Err(Rejection::Overloaded) => {
                     Err(Failed::Refused("the server is going down; nothing was done".into()))
                 }
-                Err(Rejection::Closed(_)) => Err(Failed::Refused(
+                Err(Rejection::WritesUnavailable(_)) => Err(Failed::Refused(
                     "the disk is full or slow, and no write is taken; nothing was done".into(),
                 )),
                 Err(_) => Err(Failed::Refused("an error of the server; it has been logged".into())),

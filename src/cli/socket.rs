@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use crate::cli::Failed;
 use crate::cli::operator::{self, Disk, Place, Request};
 use crate::engine::Engine;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 
 /// The socket's name in the data directory.
 const NAME: &str = "operator.sock";
@@ -68,7 +68,7 @@ impl Drop for Socket {
 ///
 /// # Errors
 /// A directory or a system that refuses.
-pub(super) fn listen(disk: Disk, engine: Engine, carriers: Arc<Carriers>) -> io::Result<Socket> {
+pub(super) fn listen(disk: Disk, engine: Engine, gateways: Arc<Gateways>) -> io::Result<Socket> {
     let data = disk.data.clone();
     // Made where nobody else can reach it, so that it is never open to more than its owner.
     let unfinished = data.join(UNFINISHED);
@@ -85,7 +85,7 @@ pub(super) fn listen(disk: Disk, engine: Engine, carriers: Arc<Carriers>) -> io:
     let runtime = Handle::current();
     std::thread::Builder::new()
         .name("operator".to_owned())
-        .spawn(move || serve(&listener, &engine, &runtime, &carriers, &disk))?;
+        .spawn(move || serve(&listener, &engine, &runtime, &gateways, &disk))?;
     Ok(socket)
 }
 
@@ -102,7 +102,7 @@ fn serve(
     listener: &UnixListener,
     engine: &Engine,
     runtime: &Handle,
-    carriers: &Arc<Carriers>,
+    gateways: &Arc<Gateways>,
     disk: &Disk,
 ) {
     let askers = Arc::new(());
@@ -122,7 +122,7 @@ fn serve(
             continue;
         }
         let place =
-            Place::Served(engine.clone(), runtime.clone(), Arc::clone(carriers), disk.clone());
+            Place::Served(engine.clone(), runtime.clone(), Arc::clone(gateways), disk.clone());
         let answering = std::thread::Builder::new().name("operator".to_owned()).spawn(move || {
             if let Err(error) = answer(&stream, place) {
                 tracing::warn!(%error, "an operator's command went away before it was answered");

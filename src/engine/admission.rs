@@ -1,4 +1,5 @@
-//! Who is let in: a permit is taken before anything is queued, and comes back with the answer.
+//! Admission control: a write takes a permit before it is queued, and gives it back with its
+//! answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,82 +8,100 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::records::ids::GroupId;
 
-/// Bounds on what may be under way at once.
+/// Limits on the writes in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Writes of all groups together.
-    pub whole: usize,
-    /// Writes of one group.
-    pub group: usize,
+pub struct AdmissionLimits {
+    /// Maximum number of writes in flight, of all groups together.
+    pub writes_max: usize,
+    /// Maximum number of writes in flight of one group.
+    pub group_writes_max: usize,
 }
 
-impl Default for Bounds {
+impl Default for AdmissionLimits {
     fn default() -> Self {
-        Self { whole: 16_384, group: 4_096 }
+        Self { writes_max: 16_384, group_writes_max: 4_096 }
     }
 }
 
-/// The gate in front of the mailboxes.
+/// The semaphores in front of the actors' mailboxes.
 #[derive(Debug)]
 pub struct Admission {
-    /// One permit per write under way.
-    whole: Arc<Semaphore>,
-    /// How many permits `whole` began with.
-    whole_bound: u32,
-    /// How many permits each group began with.
-    group_bound: usize,
-    /// The same for each group.
+    /// One permit per write in flight.
+    all_groups: Arc<Semaphore>,
+    /// Initial number of permits in `all_groups`.
+    writes_max: u32,
+    /// Initial number of permits in each semaphore of `groups`.
+    group_writes_max: usize,
+    /// One permit per write in flight of the group. The set of groups never changes.
     groups: BTreeMap<GroupId, Arc<Semaphore>>,
 }
 
-/// The right to have one write under way; dropped with its answer.
+/// Permission for one write in flight; dropped with its answer.
 #[derive(Debug)]
 pub struct Permit {
-    _whole: OwnedSemaphorePermit,
+    _all_groups: OwnedSemaphorePermit,
     _group: OwnedSemaphorePermit,
 }
 
 impl Admission {
-    /// A gate for these groups.
+    /// Creates the semaphores of these groups.
+    ///
+    /// # Panics
+    /// If `limits.writes_max` exceeds `u32::MAX`.
     #[must_use]
-    pub fn new(bounds: Bounds, groups: impl Iterator<Item = GroupId>) -> Self {
+    pub fn new(limits: AdmissionLimits, groups: impl Iterator<Item = GroupId>) -> Self {
+        let mut semaphores = BTreeMap::new();
+        for group in groups {
+            semaphores.insert(group, Arc::new(Semaphore::new(limits.group_writes_max)));
+        }
         Self {
-            whole: Arc::new(Semaphore::new(bounds.whole)),
-            whole_bound: u32::try_from(bounds.whole).expect("a bound of writes is a small number"),
-            group_bound: bounds.group,
-            groups: groups.map(|id| (id, Arc::new(Semaphore::new(bounds.group)))).collect(),
+            all_groups: Arc::new(Semaphore::new(limits.writes_max)),
+            writes_max: u32::try_from(limits.writes_max).expect("a limit of writes fits 32 bits"),
+            group_writes_max: limits.group_writes_max,
+            groups: semaphores,
         }
     }
 
-    /// A permit at once, or `None` over the bound and once closed.
+    /// Returns a permit without waiting. `None` over a limit, after [`Admission::close`], and for
+    /// an unknown group.
     #[must_use]
-    pub fn permit(&self, group: GroupId) -> Option<Permit> {
-        let whole = Arc::clone(&self.whole).try_acquire_owned().ok()?;
+    pub fn try_acquire(&self, group: GroupId) -> Option<Permit> {
+        let all_groups = Arc::clone(&self.all_groups).try_acquire_owned().ok()?;
         let group = Arc::clone(self.groups.get(&group)?).try_acquire_owned().ok()?;
-        Some(Permit { _whole: whole, _group: group })
+        Some(Permit { _all_groups: all_groups, _group: group })
     }
 
-    /// Whether a permit could be had now. It may be gone a moment later.
+    /// Returns whether a permit is available now. Another write may take it a moment later.
     #[must_use]
     pub fn has_room(&self, group: GroupId) -> bool {
-        let left =
-            |permits: &Arc<Semaphore>| !permits.is_closed() && permits.available_permits() > 0;
-        left(&self.whole) && self.groups.get(&group).is_some_and(left)
+        match self.groups.get(&group) {
+            Some(group) => has_permit(&self.all_groups) && has_permit(group),
+            None => false,
+        }
     }
 
-    /// Permits that are out, of all groups together and of the one that has most.
+    /// Returns the permits in use: of all groups together, and of the group that uses most.
     #[must_use]
-    pub fn under_way(&self) -> (usize, usize) {
-        let whole = (self.whole_bound as usize).saturating_sub(self.whole.available_permits());
-        let of =
-            |group: &Arc<Semaphore>| self.group_bound.saturating_sub(group.available_permits());
-        (whole, self.groups.values().map(of).max().unwrap_or(0))
+    pub fn permits_in_use(&self) -> (usize, usize) {
+        let total = (self.writes_max as usize).saturating_sub(self.all_groups.available_permits());
+        let mut fullest = 0;
+        for group in self.groups.values() {
+            let used = self.group_writes_max.saturating_sub(group.available_permits());
+            fullest = fullest.max(used);
+        }
+        (total, fullest)
     }
 
-    /// Lets nobody in any more and waits until everybody has been answered.
+    /// Stops handing out permits, and waits until every permit has come back.
     pub async fn close(&self) {
-        self.groups.values().for_each(|group| group.close());
-        // Nobody can take a permit now, so all of them come back.
-        drop(self.whole.acquire_many(self.whole_bound).await);
+        for group in self.groups.values() {
+            group.close();
+        }
+        // The groups' semaphores are closed, so no new write can hold one of these permits.
+        drop(self.all_groups.acquire_many(self.writes_max).await);
     }
+}
+
+fn has_permit(semaphore: &Semaphore) -> bool {
+    !semaphore.is_closed() && semaphore.available_permits() > 0
 }

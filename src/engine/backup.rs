@@ -1,53 +1,51 @@
-//! Another store with all that is durable at the moment, written from the published states while bookings go on. Each
-//! group stands as it did at some moment after the backup began. Reference 11.
+//! Backups: the durable states, written as a store of their own while bookings go on. Each group
+//! stands as it did at some moment after the backup began. Reference 11.1.
 
 use std::path::Path;
 
 use crate::engine::published::Published;
-use crate::engine::recovery::{directory_position, position, write_directory, write_group};
+use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::store::state;
 use crate::store::{NewGeneration, StoreError, Stream};
 
-/// Writes a store into the empty directory `to`, in the disk's pauses, and reads it back. `progress` is told how many of
-/// how many groups are written.
+/// Writes a store into the empty directory `to`, throttled, and reads it back. `progress` gets the
+/// number of groups written and the number of all groups, before each group.
 ///
 /// # Errors
-/// A directory that holds a store, a disk that refuses, or a group set aside of which there is no state to be written:
-/// then stop the server and copy the data directory.
-pub fn write(
+/// A directory that holds a store, a failed write, or a quarantined group without a state. In the
+/// last case stop the server and copy the data directory.
+pub fn write_backup(
     published: &Published,
     to: &Path,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), StoreError> {
     let mut generation = NewGeneration::create(to)?.paced();
     let groups = published.groups().count();
-    for (done, group) in published.groups().enumerate() {
-        progress(done, groups);
+    for (written, group) in published.groups().enumerate() {
+        progress(written, groups);
         let group_state = published.group_state(group).expect("a published group stays published");
-        write_group(
-            generation.begin_snapshot(Stream::Group(group), position(&group_state)),
-            &group_state,
-        )?;
+        let position = group_position(&group_state);
+        write_group(generation.snapshot(Stream::Group(group), position), &group_state)?;
     }
-    for aside in published.aside().values() {
-        let Some(base) = &aside.base else {
-            let what = format!(
-                "group {} is set aside, and there is no state of it to be written",
-                aside.group
+    for group in published.quarantined().values() {
+        let Some(last_state) = &group.last_state else {
+            let reason = format!(
+                "group {} is set aside and has no state to back up; stop the server and copy the data directory",
+                group.group
             );
-            return Err(StoreError::rejected(what));
+            return Err(StoreError::rejected(reason));
         };
-        let mut snapshot = generation.begin_snapshot(Stream::Group(aside.group), aside.position());
-        state::write_group(base, |frame| snapshot.write_frame(frame))?;
-        aside.frames()?.iter().try_for_each(|frame| snapshot.write_frame(frame))?;
+        let mut snapshot = generation.snapshot(Stream::Group(group.group), group.position());
+        state::write_group(last_state, |frame| snapshot.frame(frame))?;
+        for frame in group.pending_frames()? {
+            snapshot.frame(&frame)?;
+        }
         snapshot.finish()?;
     }
-    // Last, so that it knows every block of ids that a group written above may have used.
+    // The directory comes last, so that it knows every block of ids that a written group may use.
     let directory = published.directory();
-    write_directory(
-        generation.begin_snapshot(Stream::Directory, directory_position(&directory)),
-        &directory,
-    )?;
+    let position = directory_position(&directory);
+    write_directory(generation.snapshot(Stream::Directory, position), &directory)?;
     drop(generation.publish()?);
     Ok(())
 }

@@ -1,96 +1,111 @@
-//! All that a store holds, read and held against its promises, without changing it. Reference 8, 11.
+//! The check of a store: it reads all data and verifies every invariant, without changing the
+//! store. Reference 8, 11.1.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
-use crate::store::{RecoveryReport, StoreError, copy_store};
+use crate::store::{Report, StoreError, copy_to_read};
 
-/// What was found in a store.
+/// The findings of a check.
 #[derive(Debug)]
-pub struct Checked {
-    /// What its recovery met.
-    pub report: RecoveryReport,
-    /// Application keys, and professionals.
+pub struct StoreCheck {
+    /// The report of the store's recovery.
+    pub report: Report,
+    /// Number of application keys, and of professionals.
     pub directory: (usize, usize),
     /// Every group that has a state, by id.
-    pub groups: Vec<Counts>,
-    /// Groups that nobody is let into.
-    pub aside: Vec<QuarantinedGroup>,
+    pub groups: Vec<GroupCheck>,
+    /// Groups that are not served.
+    pub quarantined: Vec<QuarantinedGroup>,
 }
 
-/// What a group holds.
+/// The findings about one group.
 #[derive(Debug)]
-pub struct Counts {
-    /// Which.
+pub struct GroupCheck {
+    /// The group's id.
     pub group: GroupId,
-    /// How many events have made its state.
+    /// Number of events in the group's history.
     pub sequence: u64,
-    /// The first half of its state's hash, in hex.
+    /// The first half of the state's hash, in hexadecimal digits.
     pub state: String,
-    /// Calendars, deleted ones included.
+    /// Number of calendars, deleted ones included.
     pub calendars: usize,
-    /// Clients, deleted ones included.
+    /// Number of fiches, deleted ones included.
     pub fiches: usize,
-    /// Events of calendars, deleted ones included.
+    /// Number of vevents, deleted ones included.
     pub vevents: usize,
-    /// Live appointments among them.
+    /// Number of vevents that are live appointments.
     pub appointments: usize,
-    /// Promises it breaks.
+    /// Broken invariants.
     pub broken: Vec<BrokenInvariant>,
 }
 
-/// Reads the store in `data` to its end, from a copy beside it: opening a damaged database can change it.
+/// Reads the whole store in `data`, from a copy beside it: opening a damaged database can change
+/// it.
 ///
 /// # Errors
-/// The damage that a start would be refused for, a store in use, or no room for the copy.
-pub fn check(data: &Path) -> Result<Checked, StoreError> {
-    let copy = copy_store(data)?;
-    let Loaded { directory, group_states, aside, store } =
-        recovery::load(copy.path()).map_err(|error| error.with_original_path(copy.path(), data))?;
-    let groups = group_states.iter().map(counts).collect();
-    Ok(Checked {
+/// Damage that prevents a start, a store in use, or no room for the copy.
+pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
+    let copy = copy_to_read(data)?;
+    let loaded = match recovery::load(copy.path()) {
+        Ok(loaded) => loaded,
+        Err(error) => return Err(error.of_original(copy.path(), data)),
+    };
+    let Loaded { directory, group_states, quarantined, store } = loaded;
+    let mut groups = Vec::with_capacity(group_states.len());
+    for group_state in &group_states {
+        groups.push(check_group(group_state));
+    }
+    Ok(StoreCheck {
         report: *store.report(),
         directory: (directory.apikeys.len(), directory.pros.len()),
         groups,
-        aside,
+        quarantined,
     })
 }
 
-fn counts(group_state: &GroupState) -> Counts {
-    let live = |row: &&Arc<Vevent>| !row.deleted && row.appointment().is_some();
-    Counts {
+fn check_group(group_state: &GroupState) -> GroupCheck {
+    let mut appointments = 0;
+    for vevent in group_state.rows.values() {
+        if !vevent.deleted && vevent.appointment().is_some() {
+            appointments += 1;
+        }
+    }
+    GroupCheck {
         group: group_state.catalogue.group.id,
         sequence: group_state.sequence,
         state: short_hash(group_state),
         calendars: group_state.catalogue.calendars.len(),
         fiches: group_state.fiches.len(),
         vevents: group_state.rows.len(),
-        appointments: group_state.rows.values().filter(live).count(),
+        appointments,
         broken: invariants::broken(group_state),
     }
 }
 
-impl Checked {
-    /// What is wrong, a line each; empty where all is well.
+impl StoreCheck {
+    /// Returns one line for each problem; empty if the store is sound.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
-        let aside = self
-            .aside
-            .iter()
-            .map(|aside| format!("group {} is set aside: {}", aside.group, aside.why));
-        let broken = self.groups.iter().flat_map(|counts| {
-            counts.broken.iter().map(|broken| format!("group {}: {broken}", counts.group))
-        });
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         let restored = self.report.restored;
-        let snapshots = (restored > 0).then(|| {
-            format!("{restored} snapshots are damaged; the generation before stands in for them until the next one")
-        });
-        snapshots.into_iter().chain(aside).chain(broken).collect()
+        if restored > 0 {
+            problems.push(format!(
+                "{restored} snapshots are damaged; those of the previous generation replace them until the next generation"
+            ));
+        }
+        for group in &self.quarantined {
+            problems.push(format!("group {} is set aside: {}", group.group, group.reason));
+        }
+        for group in &self.groups {
+            for broken in &group.broken {
+                problems.push(format!("group {}: {broken}", group.group));
+            }
+        }
+        problems
     }
 }

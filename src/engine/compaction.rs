@@ -1,251 +1,282 @@
-//! New generations of the store while bookings go on: the journal turns, and the published states are written beside it.
-//! No actor takes part.
+//! Compaction: new generations of the store while bookings go on. The journal rotates, and the
+//! published states are written into new snapshots. No actor takes part.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
-use crate::engine::journal::WeakHandle;
+use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
-use crate::engine::recovery::{directory_position, position, write_directory, write_group};
+use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::store::state;
 use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
 
-/// How often the sizes are looked at.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long nothing is tried after a generation had to be given up.
-const REST: Duration = Duration::from_secs(600);
+/// Interval of the checks whether a new generation is due.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Delay before the next check after a generation was abandoned.
+const RETRY_DELAY: Duration = Duration::from_secs(600);
+
+/// Limits of compaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompactionLimits {
+    /// Journals of at most this size cause no compaction, however small the snapshots are.
+    pub(crate) journal_bytes: u64,
+    /// Bytes of the disk that a compaction leaves free.
+    pub(crate) reserve_bytes: u64,
+}
 
 /// Makes new generations. It runs on a thread of its own.
 #[derive(Debug)]
 pub struct Compactor {
     generations: Generations,
-    /// States that are durable; at a turn they hold all that the ended journals do.
+    /// Durable states. After a rotation they hold everything in the ended journals.
     published: Arc<Published>,
-    journal: WeakHandle,
-    /// Journals below this size are left alone, however small the snapshots.
-    journal_bytes: u64,
-    /// Bytes of the disk that are left free.
-    reserve_bytes: u64,
-    /// Whether snapshots of unchanged groups may be copied: not from a generation that turned out damaged.
-    copying: bool,
+    journal: WeakJournalHandle,
+    limits: CompactionLimits,
+    /// Whether snapshots of unchanged groups are copied as bytes. `false` after damage, until the
+    /// next generation is complete.
+    copy_unchanged: bool,
 }
 
-/// What a compaction did.
+/// Number of streams that a compaction wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionStats {
     /// Streams copied as bytes.
     pub copied: u64,
     /// Streams written from their states.
     pub written: u64,
 }
 
-/// What a look came to.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum CompactionCheck {
     /// The journals are short.
     NotDue,
     /// A new generation is current.
-    Made(Compacted),
-    /// What was to be copied is damaged: the next look copies nothing.
-    Damaged,
-    /// It cannot be seen, there is no room, or it failed: after a rest it may be otherwise.
-    GivenUp,
-    /// The journal has ended, and no more generation will be made.
-    Ended,
+    Completed(CompactionStats),
+    /// The snapshots to copy are damaged. The next check copies none.
+    SourceDamaged,
+    /// The sizes cannot be read, the disk has no room, or the compaction failed. It is retried
+    /// after a delay.
+    Postponed,
+    /// The journal has ended, and no more generations will be made.
+    JournalEnded,
 }
 
-type Attempt = Result<Option<Compacted>, StoreError>;
+/// Result of one compaction; `None` if the journal has ended.
+type CompactionResult = Result<Option<CompactionStats>, StoreError>;
 
 impl Compactor {
-    pub(super) fn new(
+    pub(crate) fn new(
         generations: Generations,
         published: Arc<Published>,
-        journal: WeakHandle,
-        (journal_bytes, reserve_bytes): (u64, u64),
+        journal: WeakJournalHandle,
+        limits: CompactionLimits,
     ) -> Self {
-        Self { generations, published, journal, journal_bytes, reserve_bytes, copying: true }
+        Self { generations, published, journal, limits, copy_unchanged: true }
     }
 
-    /// Looks every second whether a new generation is due, until `stop` is dropped or the journal has ended.
+    /// Checks every second whether a new generation is due, until `stop` is dropped or the journal
+    /// has ended.
     ///
     /// # Errors
-    /// The first write that fails: then the process has to end, as after a failed append.
+    /// The first failed write. Then the process has to end, as after a failed append.
     pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
-        let mut wait = LOOK;
-        while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = match self.look()? {
-                Look::NotDue | Look::Made(_) | Look::Damaged => LOOK,
-                Look::GivenUp => REST,
-                Look::Ended => return Ok(()),
+        let mut delay = CHECK_INTERVAL;
+        while stop.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
+            delay = match self.compact_if_due()? {
+                CompactionCheck::NotDue
+                | CompactionCheck::Completed(_)
+                | CompactionCheck::SourceDamaged => CHECK_INTERVAL,
+                CompactionCheck::Postponed => RETRY_DELAY,
+                CompactionCheck::JournalEnded => return Ok(()),
             };
         }
         Ok(())
     }
 
-    /// Looks once, and makes a new generation where one is due. What keeps it from being made is logged, and harms nobody:
-    /// the generation before stands.
+    /// Checks once, and makes a new generation if one is due. A problem that leaves the current
+    /// generation intact is logged.
     ///
     /// # Errors
     /// As [`Compactor::run`].
-    pub fn look(&mut self) -> Result<Look, StoreError> {
-        // A look that fails has harmed nothing: a machine short of files or memory may have some later.
-        match self.is_due().and_then(|due| Ok((due, due && self.has_room()?))) {
-            Ok((false, _)) => return Ok(Look::NotDue),
-            Ok((true, true)) => {}
-            Ok((true, false)) => {
+    pub fn compact_if_due(&mut self) -> Result<CompactionCheck, StoreError> {
+        // A failed check has changed nothing. It may succeed later, once files or memory are free.
+        match self.is_due() {
+            Ok(false) => return Ok(CompactionCheck::NotDue),
+            Ok(true) => {}
+            Err(error) => return Ok(postpone_after(&error)),
+        }
+        match self.has_room() {
+            Ok(true) => {}
+            Ok(false) => {
                 tracing::warn!(
                     "the journal is long, but the disk has no room for a new generation of the store"
                 );
-                return Ok(Look::GivenUp);
+                return Ok(CompactionCheck::Postponed);
             }
-            Err(error) => {
-                tracing::warn!(%error, "whether a new generation is due cannot be seen; it is looked at later");
-                return Ok(Look::GivenUp);
-            }
+            Err(error) => return Ok(postpone_after(&error)),
         }
         let began = Stopwatch::now();
-        let made = std::panic::catch_unwind(AssertUnwindSafe(|| self.compact()));
-        self.judge(made, began.elapsed())
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.compact()));
+        self.conclude(result, began.elapsed())
     }
 
-    /// What a compaction that has ended came to.
-    fn judge(
+    /// Logs the result of a compaction, and cleans up after a panic.
+    fn conclude(
         &mut self,
-        made: std::thread::Result<Attempt>,
+        result: std::thread::Result<CompactionResult>,
         took: Duration,
-    ) -> Result<Look, StoreError> {
-        match made {
-            Ok(Ok(Some(done))) => {
+    ) -> Result<CompactionCheck, StoreError> {
+        match result {
+            Ok(Ok(Some(stats))) => {
                 let seconds = took.as_secs();
+                let CompactionStats { copied, written } = stats;
                 tracing::info!(
-                    done.copied,
-                    done.written,
+                    copied,
+                    written,
                     seconds,
                     "a new generation of the store is current"
                 );
-                Ok(Look::Made(done))
+                Ok(CompactionCheck::Completed(stats))
             }
-            Ok(Ok(None)) => Ok(Look::Ended),
+            Ok(Ok(None)) => Ok(CompactionCheck::JournalEnded),
             Ok(Err(error @ StoreError::NoRoom { .. })) => {
-                tracing::warn!(%error, "a generation was given up; the one before stands, and the journal grows");
-                Ok(Look::GivenUp)
+                tracing::warn!(%error, "compaction abandoned; the current generation stays and its journal grows");
+                Ok(CompactionCheck::Postponed)
             }
             Ok(Err(error)) if is_damage(&error) => {
-                tracing::error!(%error, "a generation was given up; the one before stands, and the journal grows");
-                // Nothing of the damaged generation goes into the next.
-                Ok(if std::mem::take(&mut self.copying) { Look::Damaged } else { Look::GivenUp })
+                tracing::error!(%error, "compaction abandoned; the current generation stays and its journal grows");
+                // The next attempt copies nothing from the damaged generation.
+                if std::mem::take(&mut self.copy_unchanged) {
+                    return Ok(CompactionCheck::SourceDamaged);
+                }
+                Ok(CompactionCheck::Postponed)
             }
             Ok(Err(error)) => Err(error),
             Err(_) => {
                 tracing::error!(
-                    "a generation was given up, by a bug; the one before stands, and the journal grows"
+                    "compaction abandoned after a panic; the current generation stays and its journal grows"
                 );
                 self.generations.remove_unfinished()?;
-                Ok(Look::GivenUp)
+                Ok(CompactionCheck::Postponed)
             }
         }
     }
 
-    /// Whether the journals have outgrown half of the snapshots, and the bound.
+    /// Returns whether the journals exceed half of the snapshots, and the minimum size.
     ///
     /// # Errors
     /// A directory that cannot be read.
     pub fn is_due(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
-        Ok(sizes.journals > self.journal_bytes && sizes.journals > sizes.snapshots / 2)
+        Ok(sizes.journals > self.limits.journal_bytes && sizes.journals > sizes.snapshots / 2)
     }
 
-    /// Whether a generation of all that the current one holds leaves the reserve free.
+    /// Returns whether a generation as large as the current one leaves the reserve free.
     fn has_room(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
-        let needed = self.reserve_bytes.saturating_add(sizes.sum());
+        let needed = self.limits.reserve_bytes.saturating_add(sizes.sum());
         Ok(free_bytes(self.generations.directory())? > needed)
     }
 
-    /// Makes a new generation now; `None` where the journal has ended.
+    /// Makes a new generation now; `None` if the journal has ended.
     ///
     /// # Errors
-    /// Damage of what would be copied, or a disk that refuses or gives back something else than was written; the
-    /// generation before then stands.
-    pub fn compact(&mut self) -> Result<Option<Compacted>, StoreError> {
+    /// Damage of a snapshot to copy, a failed write, or a failed verification of what was written.
+    /// The current generation then stays.
+    pub fn compact(&mut self) -> CompactionResult {
         let next = self.generations.next_journal()?;
-        let Some(turned) = self.journal.turn(next) else { return Ok(None) };
-        let (data, reserve) = (self.generations.directory().to_owned(), self.reserve_bytes);
-        let room = || match free_bytes(&data) {
-            Ok(free) if free < reserve => Err(StoreError::NoRoom { directory: data.clone() }),
-            // Where it cannot be seen, the writes themselves say so.
+        let Some(turned) = self.journal.rotate(next) else { return Ok(None) };
+        let data = self.generations.directory().to_owned();
+        let reserve_bytes = self.limits.reserve_bytes;
+        let check_room = || match free_bytes(&data) {
+            Ok(free) if free < reserve_bytes => Err(StoreError::NoRoom { directory: data.clone() }),
+            // If the free space cannot be read, a full disk shows at the next write.
             Ok(_) | Err(_) => Ok(()),
         };
-        let mut compaction = self.generations.begin_compaction(turned)?;
-        let written = write(&mut compaction, &self.published, self.copying, &room);
-        let done = match written {
-            Ok(done) => done,
+        let mut compaction = self.generations.begin(turned)?;
+        let written =
+            write_generation(&mut compaction, &self.published, self.copy_unchanged, &check_room);
+        let stats = match written {
+            Ok(stats) => stats,
             Err(error) => {
-                compaction.discard()?;
+                compaction.give_up()?;
                 return Err(error);
             }
         };
         compaction.publish()?;
-        self.copying = true;
-        Ok(Some(done))
+        self.copy_unchanged = true;
+        Ok(Some(stats))
     }
 }
 
-/// Writes every stream, the directory first, as of now; asks before each group whether there is `room`.
-fn write(
+/// Logs that it is unknown whether a generation is due.
+fn postpone_after(error: &StoreError) -> CompactionCheck {
+    tracing::warn!(%error, "cannot check whether a new generation is due; retrying later");
+    CompactionCheck::Postponed
+}
+
+/// Writes every stream by its published state, the directory first. Calls `check_room` before each
+/// group.
+fn write_generation(
     compaction: &mut Compaction<'_>,
     published: &Published,
-    copying: bool,
-    room: &dyn Fn() -> Result<(), StoreError>,
-) -> Result<Compacted, StoreError> {
-    let mut done = Compacted::default();
+    copy_unchanged: bool,
+    check_room: &dyn Fn() -> Result<(), StoreError>,
+) -> Result<CompactionStats, StoreError> {
+    let mut stats = CompactionStats::default();
     let directory = published.directory();
-    write_directory(
-        compaction.begin_snapshot(Stream::Directory, directory_position(&directory)),
-        &directory,
-    )?;
-    done.written += 1;
+    let position = directory_position(&directory);
+    write_directory(compaction.snapshot(Stream::Directory, position), &directory)?;
+    stats.written += 1;
     for group in published.groups() {
-        room()?;
+        check_room()?;
         let group_state = published.group_state(group).expect("a published group stays published");
-        let (stream, at) = (Stream::Group(group), position(&group_state));
-        if copying && compaction.copy_snapshot(stream, at)? {
-            done.copied += 1;
+        let stream = Stream::Group(group);
+        let position = group_position(&group_state);
+        if copy_unchanged && compaction.copy(stream, position)? {
+            stats.copied += 1;
         } else {
-            write_group(compaction.begin_snapshot(stream, at), &group_state)?;
-            done.written += 1;
+            write_group(compaction.snapshot(stream, position), &group_state)?;
+            stats.written += 1;
         }
     }
-    for aside in published.aside().values() {
-        carry(compaction, aside, copying)?;
-        done.copied += 1;
+    for group in published.quarantined().values() {
+        write_quarantined(compaction, group, copy_unchanged)?;
+        stats.copied += 1;
     }
-    Ok(done)
+    Ok(stats)
 }
 
-/// Carries a group that nobody is let into on: its last state, or its snapshot as it is, and every event since.
-/// Where nothing is to be copied, only that of which there is no state is.
-fn carry(
+/// Writes a quarantined group: its last state, or its snapshot unchanged, and all later events.
+/// Without a state, its snapshot is copied even if `copy_unchanged` is false.
+fn write_quarantined(
     compaction: &mut Compaction<'_>,
-    aside: &QuarantinedGroup,
-    copying: bool,
+    group: &QuarantinedGroup,
+    copy_unchanged: bool,
 ) -> Result<(), StoreError> {
-    let (stream, at) = (Stream::Group(aside.group), aside.position());
-    if (copying || aside.base.is_none()) && compaction.copy_snapshot(stream, at)? {
+    let stream = Stream::Group(group.group);
+    let position = group.position();
+    let may_copy = copy_unchanged || group.last_state.is_none();
+    if may_copy && compaction.copy(stream, position)? {
         return Ok(());
     }
-    let frames = aside.frames()?;
-    let Some(base) = &aside.base else { return compaction.extend_snapshot(stream, at, &frames) };
-    let mut snapshot = compaction.begin_snapshot(stream, at);
-    state::write_group(base, |frame| snapshot.write_frame(frame))?;
-    frames.iter().try_for_each(|frame| snapshot.write_frame(frame))?;
+    let frames = group.pending_frames()?;
+    let Some(last_state) = &group.last_state else {
+        return compaction.extend(stream, position, &frames);
+    };
+    let mut snapshot = compaction.snapshot(stream, position);
+    state::write_group(last_state, |frame| snapshot.frame(frame))?;
+    for frame in &frames {
+        snapshot.frame(frame)?;
+    }
     snapshot.finish()
 }
 
-/// Whether what was read is wrong, and not the writing.
+/// Returns whether an error is about the data read, as opposed to a failed write.
 fn is_damage(error: &StoreError) -> bool {
     matches!(
         error,
@@ -259,11 +290,11 @@ mod tests {
     use crate::domain::identity::directory::Directory;
     use crate::engine::health::Health;
     use crate::engine::journal::Journal;
-    use crate::engine::metrics::Meters;
+    use crate::engine::metrics::EngineMetrics;
     use crate::engine::recovery;
 
     #[test]
-    fn a_compaction_that_panics_is_given_up_and_leaves_nothing_behind() {
+    fn a_compaction_that_panics_is_abandoned_and_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         drop(recovery::create(folder.path(), &Directory::default(), &[]).unwrap());
         let log = recovery::load(folder.path()).unwrap().store.into_log().unwrap();
@@ -273,17 +304,18 @@ mod tests {
             log,
             Arc::clone(&published),
             Arc::new(Health::default()),
-            Arc::new(Meters::default()),
+            Arc::new(EngineMetrics::default()),
         );
         let journal = std::thread::spawn(move || journal.run());
-        let mut compactor = Compactor::new(generations, published, handle.downgrade(), (0, 0));
+        let limits = CompactionLimits { journal_bytes: 0, reserve_bytes: 0 };
+        let mut compactor = Compactor::new(generations, published, handle.downgrade(), limits);
         let unfinished = folder.path().join("snapshots-000007");
         std::fs::create_dir(&unfinished).unwrap();
-        let bug = std::panic::catch_unwind(|| -> Attempt { panic!("a bug") });
-        assert_eq!(compactor.judge(bug, Duration::ZERO).unwrap(), Look::GivenUp);
+        let bug = std::panic::catch_unwind(|| -> CompactionResult { panic!("a bug") });
+        assert_eq!(compactor.conclude(bug, Duration::ZERO).unwrap(), CompactionCheck::Postponed);
         assert!(!unfinished.exists());
-        let made = Compacted { copied: 0, written: 1 };
-        assert_eq!(compactor.compact().unwrap(), Some(made), "the next one is made");
+        let made = CompactionStats { copied: 0, written: 1 };
+        assert_eq!(compactor.compact().unwrap(), Some(made), "the next one succeeds");
         drop(handle);
         journal.join().unwrap().unwrap();
         assert_eq!(compactor.compact().unwrap(), None);

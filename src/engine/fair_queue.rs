@@ -1,44 +1,53 @@
-//! What is due on one channel and waits for room there.
+//! The queue of one channel: due items that wait for a free attempt.
 
 use std::collections::VecDeque;
 
 use crate::domain::time::Instant;
-use crate::engine::queue::GroupItem;
+use crate::engine::queue::Matter;
 
-/// The matters of one channel: a slow gateway keeps nobody waiting but its own.
+/// The due items of one channel, so that a slow gateway delays only its own channel.
 ///
-/// Somebody sits before a screen and waits for an account link or a confirmation, while ten thousand reminders may be due at
-/// nine; and a shop that confirms all day has reminders to send too. So the two take turns.
+/// Account links and confirmations alternate with reminders. A client waits for a link while ten
+/// thousand reminders are due at nine. A shop that confirms all day still has to send reminders.
 #[derive(Debug, Default)]
-pub(super) struct FairQueue {
-    /// With when each was due.
-    awaited: VecDeque<(GroupItem, Instant)>,
-    reminders: VecDeque<(GroupItem, Instant)>,
-    /// Whether a reminder was the last to begin.
-    reminded: bool,
-    /// Attempts that have begun and not ended.
-    pub(super) under_way: usize,
+pub(crate) struct FairQueue {
+    /// Items that are not reminders, each with its due time, in order of arrival.
+    interactive: VecDeque<(Matter, Instant)>,
+    /// Reminders, each with its due time, in order of arrival.
+    reminders: VecDeque<(Matter, Instant)>,
+    /// Whether the last item started was a reminder.
+    last_was_reminder: bool,
+    /// Number of attempts in flight.
+    pub(crate) in_flight: usize,
 }
 
 impl FairQueue {
-    /// Puts a matter behind those of its sort.
-    pub(super) fn push(&mut self, matter: GroupItem, due: Instant, is_reminder: bool) {
-        let waiting = if is_reminder { &mut self.reminders } else { &mut self.awaited };
-        waiting.push_back((matter, due));
+    /// Puts an item behind the others of its sort.
+    pub(crate) fn push(&mut self, matter: Matter, due: Instant, is_reminder: bool) {
+        if is_reminder {
+            self.reminders.push_back((matter, due));
+        } else {
+            self.interactive.push_back((matter, due));
+        }
     }
 
-    /// Takes the next whose turn it is, with when it was due; it is under way from now on.
-    pub(super) fn begin(&mut self) -> Option<(GroupItem, Instant)> {
-        let reminds = self.awaited.is_empty() || !(self.reminded || self.reminders.is_empty());
-        let next = if reminds { self.reminders.pop_front() } else { self.awaited.pop_front() }?;
-        self.reminded = reminds;
-        self.under_way += 1;
+    /// Takes out the next item with its due time, and counts it as in flight.
+    pub(crate) fn start_next(&mut self) -> Option<(Matter, Instant)> {
+        let reminder_has_turn = !self.last_was_reminder && !self.reminders.is_empty();
+        let takes_reminder = self.interactive.is_empty() || reminder_has_turn;
+        let next = if takes_reminder {
+            self.reminders.pop_front()?
+        } else {
+            self.interactive.pop_front()?
+        };
+        self.last_was_reminder = takes_reminder;
+        self.in_flight += 1;
         Some(next)
     }
 
-    /// Notes that an attempt has ended.
-    pub(super) fn end(&mut self) {
-        self.under_way = self.under_way.saturating_sub(1);
+    /// Counts an attempt that has ended.
+    pub(crate) fn attempt_ended(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 }
 
@@ -48,30 +57,25 @@ mod tests {
     use crate::domain::messaging::delivery::Item;
     use crate::domain::records::ids::{GroupId, MessageId};
 
-    fn matter(id: u64) -> GroupItem {
+    fn item(id: u64) -> Matter {
         (GroupId::new(1).expect("an id"), Item::Message(MessageId::new(id).expect("an id")))
     }
 
-    /// The ids in the order in which they begin.
-    fn order(lane: &mut FairQueue) -> Vec<u64> {
-        let begun = std::iter::from_fn(|| lane.begin());
-        let id = |(matter, _): (GroupItem, Instant)| {
-            (1..100).find(|id| self::matter(*id) == matter).expect("ours")
-        };
-        begun.map(id).collect()
+    fn start_all(queue: &mut FairQueue) -> Vec<Matter> {
+        std::iter::from_fn(|| queue.start_next()).map(|(item, _)| item).collect()
     }
 
     #[test]
-    fn reminders_and_what_somebody_waits_for_take_turns() {
-        let mut lane = FairQueue::default();
-        (1..=4).for_each(|id| lane.push(matter(id), Instant(0), true));
-        (11..=12).for_each(|id| lane.push(matter(id), Instant(0), false));
-        assert_eq!(order(&mut lane), [1, 11, 2, 12, 3, 4]);
-        assert_eq!(lane.under_way, 6);
-        (21..=23).for_each(|id| lane.push(matter(id), Instant(0), false));
-        lane.push(matter(5), Instant(0), true);
-        assert_eq!(order(&mut lane), [21, 5, 22, 23], "the last to begin was a reminder");
-        (0..10).for_each(|_| lane.end());
-        assert_eq!(lane.under_way, 0);
+    fn reminders_alternate_with_other_messages() {
+        let mut queue = FairQueue::default();
+        (1..=4).for_each(|id| queue.push(item(id), Instant(0), true));
+        (11..=12).for_each(|id| queue.push(item(id), Instant(0), false));
+        assert_eq!(start_all(&mut queue), [1, 11, 2, 12, 3, 4].map(item));
+        assert_eq!(queue.in_flight, 6);
+        (21..=23).for_each(|id| queue.push(item(id), Instant(0), false));
+        queue.push(item(5), Instant(0), true);
+        assert_eq!(start_all(&mut queue), [21, 5, 22, 23].map(item), "a reminder was the last");
+        (0..10).for_each(|_| queue.attempt_ended());
+        assert_eq!(queue.in_flight, 0);
     }
 }

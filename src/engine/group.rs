@@ -1,5 +1,5 @@
-//! A group's actor: the one author of the group's history. It decides one command at a time, in the order they came,
-//! on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
+//! A group's actor: the only writer of the group's history. It decides one command at a time, in
+//! order of arrival, on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
 mod decisions;
 mod idempotency;
@@ -20,114 +20,101 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, SlotReply};
-use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::calendar::{self, CalendarMessage};
+use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
+use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
-use crate::engine::supervisor;
-use crate::engine::{Done, Envelope, Rejection};
+use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::store::codec;
-use crate::store::{JournalRecord, Stream};
+use crate::store::{Record, Stream};
 
-/// What reaches a group.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A command, to be decided in its turn.
-    Command(Envelope),
-    /// A calendar's answer to the open question.
-    SlotReply(SlotReply),
-    /// Ids to use.
-    Ids(IdKind, std::ops::Range<u64>),
-    /// The supervisor asks whether the group could stop; it has been sent so many commands.
-    AreYouIdle(u64),
+/// The resources that a group's actor starts from.
+pub(crate) struct GroupParts {
+    pub(crate) group_state: Arc<GroupState>,
+    pub(crate) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
+    pub(crate) published: Arc<Published>,
+    pub(crate) journal: JournalHandle,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) randomness: Randomness,
+    pub(crate) transport: Transport,
+    pub(crate) supervisor: Mailbox<SupervisorMessage>,
 }
 
-/// What a group's actor starts from.
-pub(super) struct Parts {
-    pub(super) group_state: Arc<GroupState>,
-    pub(super) ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
-    pub(super) published: Arc<Published>,
-    pub(super) journal: Handle,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) draws: Randomness,
-    pub(super) transport: Transport,
-    pub(super) supervisor: Mailbox<supervisor::Message>,
-}
+struct GroupActor;
 
-struct Group;
-
-/// What the actor owns.
-struct State {
+/// State of the actor.
+struct GroupActorState {
     id: GroupId,
-    /// The newest state: every command is decided on it. Never older than the published one.
+    /// The newest state, on which every command is decided. Never older than the published one.
     group_state: Arc<GroupState>,
-    /// Commands that wait for their turn.
+    /// Commands that wait to be decided, in order of arrival.
     queue: VecDeque<Envelope>,
-    /// The command that waits for a calendar's word; at most one.
+    /// The command that waits for a calendar's reply. While it is set, no other is decided.
     pending: Option<PendingCommand>,
-    /// Questions asked so far, so that a dead calendar's late word is not taken for another's.
-    questions: u64,
-    /// Commands received so far.
+    /// Number of queries sent. A reply with another number is late and is ignored.
+    queries: u64,
+    /// Number of commands received.
     received: u64,
-    /// Calendars that have been asked something.
-    calendars: BTreeMap<CalendarId, (ActorRef<calendar::Message>, Mailbox<calendar::Message>)>,
-    /// Ids that nobody has been given yet, ascending.
+    /// Actors of the calendars that have been queried.
+    calendars: BTreeMap<CalendarId, (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>)>,
+    /// Granted ids that the newest state has not used, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
-    /// Kinds for which more ids have been asked.
-    asked: Vec<IdKind>,
-    myself: Mailbox<Message>,
+    /// Kinds of ids that were requested and not granted yet.
+    requested_kinds: Vec<IdKind>,
+    own_mailbox: Mailbox<GroupMessage>,
     cell: ActorCell,
     published: Arc<Published>,
-    journal: Handle,
+    journal: JournalHandle,
     clock: Arc<dyn Clock>,
-    draws: Randomness,
+    randomness: Randomness,
     transport: Transport,
-    supervisor: Mailbox<supervisor::Message>,
+    supervisor: Mailbox<SupervisorMessage>,
 }
 
-/// A command between two questions.
+/// A command that waits for a calendar's reply.
 struct PendingCommand {
     envelope: Envelope,
-    /// The moment the command is decided at, read once.
+    /// Time of the decision, read once per command.
     now: Instant,
     decision: PendingDecision,
 }
 
-/// What is being asked about.
+/// The decision that waits for a calendar's reply.
 enum PendingDecision {
-    /// A booking, with the candidates still to be asked.
+    /// A booking, with the candidates not queried yet.
     Booking(Box<PendingBooking>),
-    /// A professional's change of the agenda.
+    /// A professional's change of a vevent.
     ManualChange(PendingManualChange),
 }
 
-impl Actor for Group {
-    type Msg = Message;
-    type State = State;
-    type Arguments = Parts;
+impl Actor for GroupActor {
+    type Msg = GroupMessage;
+    type State = GroupActorState;
+    type Arguments = GroupParts;
 
     async fn pre_start(
         &self,
-        myself: ActorRef<Message>,
-        parts: Parts,
-    ) -> Result<State, ActorProcessingErr> {
-        Ok(State {
+        myself: ActorRef<GroupMessage>,
+        parts: GroupParts,
+    ) -> Result<GroupActorState, ActorProcessingErr> {
+        Ok(GroupActorState {
             id: parts.group_state.catalogue.group.id,
             group_state: parts.group_state,
             queue: VecDeque::new(),
             pending: None,
-            questions: 0,
+            queries: 0,
             received: 0,
             calendars: BTreeMap::new(),
             ids: parts.ids,
-            asked: Vec::new(),
-            myself: parts.transport.link(myself.clone()),
+            requested_kinds: Vec::new(),
+            own_mailbox: parts.transport.link(myself.clone()),
             cell: myself.get_cell(),
             published: parts.published,
             journal: parts.journal,
             clock: parts.clock,
-            draws: parts.draws,
+            randomness: parts.randomness,
             transport: parts.transport,
             supervisor: parts.supervisor,
         })
@@ -135,29 +122,29 @@ impl Actor for Group {
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<GroupMessage>,
+        message: GroupMessage,
+        state: &mut GroupActorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Command(envelope) => state.take(envelope),
-            Message::SlotReply(reply) => state.on_reply(reply),
-            Message::Ids(kind, range) => state.stock(kind, range),
-            Message::AreYouIdle(sent) => state.say_whether_idle(sent),
+            GroupMessage::Command(envelope) => state.enqueue_command(envelope),
+            GroupMessage::SlotReply(reply) => state.on_reply(reply),
+            GroupMessage::IdsGranted(kind, range) => state.add_ids(kind, range),
+            GroupMessage::CheckIdle(sent) => state.report_if_idle(sent),
         }
         Ok(())
     }
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<GroupMessage>,
         event: SupervisionEvent,
-        state: &mut State,
+        state: &mut GroupActorState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(who, _)
             | SupervisionEvent::ActorTerminated(who, _, _) => {
-                state.calendar_died(&who);
+                state.on_calendar_died(&who);
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
@@ -165,33 +152,37 @@ impl Actor for Group {
     }
 }
 
-/// Starts a group's actor under the supervisor.
-pub(super) fn start(parts: Parts, parent: ActorCell) -> (ActorRef<Message>, Mailbox<Message>) {
+/// Starts a group's actor, supervised by the supervisor.
+pub(crate) fn start(
+    parts: GroupParts,
+    parent: ActorCell,
+) -> (ActorRef<GroupMessage>, Mailbox<GroupMessage>) {
     let transport = parts.transport.clone();
-    let (actor, _joining) = ractor::ActorRuntime::spawn_linked_instant(None, Group, parts, parent)
-        .expect("an actor without a name is always started");
+    let (actor, _joining) =
+        ractor::ActorRuntime::spawn_linked_instant(None, GroupActor, parts, parent)
+            .expect("an actor without a name is always started");
     let link = transport.link(actor.clone());
     (actor, link)
 }
 
-impl State {
-    fn take(&mut self, envelope: Envelope) {
+impl GroupActorState {
+    fn enqueue_command(&mut self, envelope: Envelope) {
         self.received += 1;
         self.queue.push_back(envelope);
         self.advance();
     }
 
-    /// Decides what waits, until a calendar has to be asked or ids have to come.
+    /// Decides waiting commands until one waits for a calendar's reply, or for ids.
     fn advance(&mut self) {
         while self.pending.is_none() {
             let Some(next) = self.queue.front() else { return };
-            if !self.has_ids(ids::needed(&next.command)) {
+            if !self.has_ids(ids::needed_kinds(&next.command)) {
                 return;
             }
             let Some(mut envelope) = self.queue.pop_front() else { return };
-            envelope.timing.begins();
+            envelope.timing.record_decision_start();
             if tokio::time::Instant::now() >= envelope.deadline {
-                envelope.answer(Err(Rejection::Expired));
+                envelope.send_answer(Err(Rejection::DecisionTimeout));
                 continue;
             }
             let now = self.clock.now();
@@ -199,7 +190,8 @@ impl State {
         }
     }
 
-    /// Makes a decided event the newest state and hands it to the journal, which answers.
+    /// Makes an event's outcome the newest state, and hands the event to the journal, which answers
+    /// the caller.
     fn commit(
         &mut self,
         envelope: Envelope,
@@ -207,68 +199,73 @@ impl State {
         (object, appointments): (u64, Vec<VeventId>),
         now: Instant,
     ) {
-        // An event that cannot be applied or written never reaches the disk: the old group_state stands.
-        let prepared = decided.map_err(Rejection::from).and_then(|(event, group_state)| {
-            let done = Done {
-                before: Arc::clone(&self.group_state),
-                group_state,
-                object,
-                appointments,
-                answer: None,
-            };
-            let (event, done) = idempotency::remember(&envelope, event, done, now)?;
-            Ok((guarded(|| codec::encode(&event))?, done))
-        });
-        let (bytes, done) = match prepared {
-            Ok(prepared) => prepared,
-            Err(rejection) => return envelope.answer(Err(rejection)),
+        // An event that cannot be applied or encoded never reaches the disk; the state stays.
+        let Ok((event, group_state)) = decided else {
+            return envelope.send_answer(Err(Rejection::InternalError));
         };
-        envelope.timing.is_decided();
-        let next = Arc::clone(&done.group_state);
+        let committed = Committed {
+            before: Arc::clone(&self.group_state),
+            group_state,
+            object,
+            appointments,
+            answer: None,
+        };
+        let (bytes, committed) = match encode_event(&envelope, event, committed, now) {
+            Ok(encoded) => encoded,
+            Err(rejection) => return envelope.send_answer(Err(rejection)),
+        };
+        envelope.timing.record_decision();
+        let next = Arc::clone(&committed.group_state);
         for (id, view) in &next.calendars {
             let changed =
                 !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
             if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(calendar::Message::UpdateView(
+                link.send(CalendarMessage::UpdateView(
                     Arc::clone(view),
                     Arc::clone(&next.catalogue),
                     now,
                 ));
             }
         }
-        let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
+        let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
-        self.spend();
-        self.journal.append(Entry {
+        self.remove_used_ids();
+        self.journal.append(JournalEntry {
             record: Some(record),
-            publish: Publish::Group(self.id, next),
-            release: Some(Release::to_caller(envelope.reply, Ok(done), envelope.permit)),
+            effect: EntryEffect::PublishGroup(self.id, next),
+            reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });
     }
 
+    /// Answers a refusal. It waits for the journal, since it may depend on a state not yet durable.
     fn refuse(&self, envelope: Envelope, refusals: Refusals) {
         self.answer_when_durable(envelope, Err(Rejection::Refused(refusals)));
     }
 
-    /// IdempotencyRecords at once where everything the decision saw is durable, else behind it in the journal.
-    fn answer_when_durable(&self, envelope: Envelope, answer: crate::engine::Answer) {
-        let durable = self
-            .published
-            .group_state(self.id)
-            .is_some_and(|group_state| group_state.sequence >= self.group_state.sequence);
-        let release = Release::to_caller(envelope.reply, answer, envelope.permit);
-        if durable {
-            release.go();
+    /// Answers at once if the newest state is durable, else after it in the journal.
+    fn answer_when_durable(&self, envelope: Envelope, answer: WriteResult) {
+        let reply = PendingReply::to_caller(envelope.reply, answer, envelope.permit);
+        if self.newest_is_durable() {
+            reply.send();
         } else {
-            self.journal.append(Entry {
+            self.journal.append(JournalEntry {
                 record: None,
-                publish: Publish::Nothing,
-                release: Some(release),
+                effect: EntryEffect::None,
+                reply: Some(reply),
             });
         }
     }
 
-    fn calendar(&mut self, id: CalendarId) -> Mailbox<calendar::Message> {
+    /// Returns whether the newest state is published, and therefore durable.
+    fn newest_is_durable(&self) -> bool {
+        match self.published.group_state(self.id) {
+            Some(published) => published.sequence >= self.group_state.sequence,
+            None => false,
+        }
+    }
+
+    /// Returns a calendar's mailbox, and starts its actor for the first query.
+    fn calendar(&mut self, id: CalendarId) -> Mailbox<CalendarMessage> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
@@ -276,51 +273,68 @@ impl State {
             self.group_state.calendars.get(&id).expect("a candidate is a calendar of the group"),
         );
         let started =
-            calendar::start(view, self.myself.clone(), &self.transport, self.cell.clone());
+            calendar::start(view, self.own_mailbox.clone(), &self.transport, self.cell.clone());
         let link = started.1.clone();
         self.calendars.insert(id, started);
         link
     }
 
-    /// A calendar that died is started anew with its next question; the command that asked it gets a 500.
-    fn calendar_died(&mut self, who: &ActorCell) {
-        let dead = self
-            .calendars
-            .iter()
-            .find(|(_, (actor, _))| actor.get_id() == who.get_id())
-            .map(|(id, _)| *id);
-        let Some(dead) = dead else { return };
+    /// Forgets a dead calendar, which restarts with its next query. The waiting command gets a 500.
+    fn on_calendar_died(&mut self, who: &ActorCell) {
+        let Some(dead) = self.find_calendar(who) else { return };
         self.calendars.remove(&dead);
-        tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died and will be started anew");
-        self.questions += 1;
+        tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died; it restarts with its next query");
+        self.queries += 1;
         if let Some(pending) = self.pending.take() {
-            pending.envelope.answer(Err(Rejection::Failed));
+            pending.envelope.send_answer(Err(Rejection::InternalError));
         }
         self.advance();
     }
 
-    fn say_whether_idle(&self, sent: u64) {
-        let durable = self
-            .published
-            .group_state(self.id)
-            .is_some_and(|group_state| group_state.sequence == self.group_state.sequence);
-        if self.received == sent && self.pending.is_none() && self.queue.is_empty() && durable {
+    fn find_calendar(&self, cell: &ActorCell) -> Option<CalendarId> {
+        for (id, (actor, _)) in &self.calendars {
+            if actor.get_id() == cell.get_id() {
+                return Some(*id);
+            }
+        }
+        None
+    }
+
+    /// Tells the supervisor that the group is idle, if it is and has received all commands sent.
+    fn report_if_idle(&self, sent: u64) {
+        if self.received == sent
+            && self.pending.is_none()
+            && self.queue.is_empty()
+            && self.newest_is_durable()
+        {
             self.supervisor
-                .send(supervisor::Message::GroupIsIdle { group: self.id, received: self.received });
+                .send(SupervisorMessage::GroupIsIdle { group: self.id, received: self.received });
         }
     }
 }
 
-/// A decision panicked: a bug, whose caller alone pays.
+/// Adds the recorded answer to an event, and encodes it.
+fn encode_event(
+    envelope: &Envelope,
+    event: Event,
+    committed: Committed,
+    now: Instant,
+) -> Result<(Vec<u8>, Committed), Rejection> {
+    let (event, committed) = idempotency::record_answer(envelope, event, committed, now)?;
+    let bytes = guarded(|| codec::encode(&event))?;
+    Ok((bytes, committed))
+}
+
+/// A decision panicked, which is a bug. Only its caller is affected.
 struct Panicked;
 
 impl From<Panicked> for Rejection {
     fn from(Panicked: Panicked) -> Self {
-        Self::Failed
+        Self::InternalError
     }
 }
 
-/// Runs a part of the core on states it cannot have changed when it panics.
+/// Runs a part of the core on immutable states, which a panic leaves unchanged.
 fn guarded<T>(decide: impl FnOnce() -> T) -> Result<T, Panicked> {
     std::panic::catch_unwind(AssertUnwindSafe(decide)).map_err(|_| Panicked)
 }

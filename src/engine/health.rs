@@ -1,121 +1,132 @@
-//! How the store fares: told by the journal's writer and by whoever looks at the disk, asked before each write.
-//! Invariant 8.
+//! Health of the store: reported by the journal's writer and the disk monitor, read before each
+//! write. Invariant 8.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant as Stopwatch;
 
-/// A batch that takes longer than this keeps new writes out.
-const SLOW: Duration = Duration::from_secs(5);
-/// A batch that takes longer than this is never coming back: the process has to end.
-const STUCK: Duration = Duration::from_secs(60);
+/// Age of the batch in progress from which new writes are rejected.
+const SLOW_BATCH: Duration = Duration::from_secs(5);
+/// Age of the batch in progress from which the disk counts as stalled and the process has to end.
+const STALLED_BATCH: Duration = Duration::from_secs(60);
 
-/// What is known of the writer and its disk.
+/// Health of the writer and its disk.
 #[derive(Debug)]
 pub struct Health {
-    /// Since when milliseconds are counted.
+    /// Origin of `batch_began_ms`.
     epoch: Stopwatch,
-    /// When the batch under way was begun, in milliseconds, at least 1; 0 while none is.
-    batch_since: AtomicU64,
-    /// Whether the disk has less room than is kept in reserve.
-    short_of_room: AtomicBool,
-    /// Whether the engine was told to end.
-    ending: AtomicBool,
-    /// Whether the supervisor is no more.
-    headless: AtomicBool,
+    /// Start of the batch in progress, in milliseconds since `epoch`, at least 1; 0 between
+    /// batches.
+    batch_began_ms: AtomicU64,
+    /// Whether the disk has less free space than the reserve.
+    disk_is_low: AtomicBool,
+    /// Whether the engine is shutting down.
+    shutting_down: AtomicBool,
+    /// Whether the supervisor has ended. An error unless `shutting_down`.
+    supervisor_ended: AtomicBool,
 }
 
-/// Why no write is taken.
+/// Reason why no write is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// The batch under way has been on its way to disk for so many seconds.
-    Slow(u64),
-    /// The disk has less room than is kept in reserve.
-    ShortOfRoom,
+pub enum WritesUnavailable {
+    /// The batch in progress has taken this many seconds.
+    SlowDisk(u64),
+    /// The disk has less free space than the reserve.
+    LowDiskSpace,
 }
 
-/// Why the process has to end, so that the next start recovers what is on disk.
+/// Reason why the process has to end, so that the next start recovers from the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fatal {
-    /// Nothing has been heard of a batch for too long.
-    #[error("a write to the disk has taken {0} seconds, and nothing can be promised any more")]
-    Stuck(u64),
-    /// Nobody hands writes to their groups any more: a bug of ours.
-    #[error("the supervisor of all groups has ended, though nobody told it to")]
-    Headless,
+pub enum FatalCondition {
+    /// The batch in progress has taken this many seconds.
+    #[error("a write to the disk has taken {0} seconds and may never complete")]
+    DiskStalled(u64),
+    /// The supervisor ended without a shutdown, so no write reaches its group: a bug.
+    #[error("the supervisor of all groups has ended without a shutdown")]
+    SupervisorEnded,
 }
 
 impl Default for Health {
     fn default() -> Self {
         Self {
             epoch: Stopwatch::now(),
-            batch_since: AtomicU64::new(0),
-            short_of_room: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
-            headless: AtomicBool::new(false),
+            batch_began_ms: AtomicU64::new(0),
+            disk_is_low: AtomicBool::new(false),
+            shutting_down: AtomicBool::new(false),
+            supervisor_ended: AtomicBool::new(false),
         }
     }
 }
 
 impl Health {
-    /// Why no write is to be taken now; `None` where all is well.
+    /// Returns why writes are rejected now; `None` if they are taken.
     #[must_use]
-    pub fn closed(&self) -> Option<Closed> {
-        if self.short_of_room.load(Ordering::Relaxed) {
-            return Some(Closed::ShortOfRoom);
+    pub fn writes_unavailable(&self) -> Option<WritesUnavailable> {
+        if self.disk_is_low.load(Ordering::Relaxed) {
+            return Some(WritesUnavailable::LowDiskSpace);
         }
         let age = self.batch_age();
-        (age >= SLOW).then_some(Closed::Slow(age.as_secs()))
+        if age >= SLOW_BATCH {
+            return Some(WritesUnavailable::SlowDisk(age.as_secs()));
+        }
+        None
     }
 
-    /// Why the process has to end; `None` where it may go on.
+    /// Returns why the process has to end; `None` if it may go on.
     #[must_use]
-    pub fn fatal(&self) -> Option<Fatal> {
-        if self.headless.load(Ordering::Relaxed) && !self.ending.load(Ordering::Relaxed) {
-            return Some(Fatal::Headless);
+    pub fn fatal_condition(&self) -> Option<FatalCondition> {
+        let supervisor_ended = self.supervisor_ended.load(Ordering::Relaxed);
+        if supervisor_ended && !self.shutting_down.load(Ordering::Relaxed) {
+            return Some(FatalCondition::SupervisorEnded);
         }
         let age = self.batch_age();
-        (age >= STUCK).then_some(Fatal::Stuck(age.as_secs()))
+        if age >= STALLED_BATCH {
+            return Some(FatalCondition::DiskStalled(age.as_secs()));
+        }
+        None
     }
 
-    /// Says whether the disk has as much room as is kept in reserve.
-    pub fn has_room(&self, enough: bool) {
-        if self.short_of_room.swap(!enough, Ordering::Relaxed) == enough {
-            if enough {
-                tracing::info!("the disk has room again: writes are taken");
-            } else {
-                tracing::error!(
-                    "the disk has less room than is kept in reserve: reads go on, writes are refused"
-                );
-            }
+    /// Records whether the disk has at least the reserve free, and logs a change.
+    pub fn set_disk_has_room(&self, has_room: bool) {
+        let was_low = self.disk_is_low.swap(!has_room, Ordering::Relaxed);
+        let had_room = !was_low;
+        if has_room == had_room {
+            return;
+        }
+        if has_room {
+            tracing::info!("the disk has free space again: writes are accepted");
+        } else {
+            tracing::error!(
+                "the disk has less free space than the reserve: writes are rejected, reads go on"
+            );
         }
     }
 
-    pub(super) fn batch_begins(&self) {
-        self.batch_since.store(self.now().max(1), Ordering::Relaxed);
+    pub(crate) fn batch_began(&self) {
+        self.batch_began_ms.store(self.now_ms().max(1), Ordering::Relaxed);
     }
 
-    pub(super) fn batch_ends(&self) {
-        self.batch_since.store(0, Ordering::Relaxed);
+    pub(crate) fn batch_ended(&self) {
+        self.batch_began_ms.store(0, Ordering::Relaxed);
     }
 
-    pub(super) fn is_ending(&self) {
-        self.ending.store(true, Ordering::Relaxed);
+    pub(crate) fn shutdown_began(&self) {
+        self.shutting_down.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn supervisor_ended(&self) {
-        self.headless.store(true, Ordering::Relaxed);
+    pub(crate) fn supervisor_ended(&self) {
+        self.supervisor_ended.store(true, Ordering::Relaxed);
     }
 
     fn batch_age(&self) -> Duration {
-        match self.batch_since.load(Ordering::Relaxed) {
+        match self.batch_began_ms.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
-            since => Duration::from_millis(self.now().saturating_sub(since)),
+            began_ms => Duration::from_millis(self.now_ms().saturating_sub(began_ms)),
         }
     }
 
-    fn now(&self) -> u64 {
+    fn now_ms(&self) -> u64 {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }

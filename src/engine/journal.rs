@@ -1,9 +1,11 @@
-//! The journal's writer: one batch at a time to disk, then out with the answers. Invariants 4 and 8.
+//! The journal's writer: it makes one batch at a time durable, then publishes its states and sends
+//! its answers. Invariants 4 and 8.
 //!
-//! The batching is a plain state machine. A server drives it from a thread of its own, a simulation from a task.
+//! The batching is a plain state machine. A server drives it on a thread, a simulation in a task.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,198 +15,219 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
-use crate::engine::metrics::Meters;
+use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
-use crate::engine::{Answer, Done};
-use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, StoreError};
+use crate::engine::write::WriteResult;
+use crate::store::{Log, NextJournal, Record, StoreError, Turned};
 
-/// Entries of one batch at most, so that one fsync never waits for an endless burst.
-const BATCH_ENTRIES: usize = 4_096;
+/// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
+const BATCH_ENTRIES_MAX: usize = 4_096;
 
-/// One thing to make durable, show and answer, in this order.
+/// One unit of work of the writer: a record to make durable, then an effect, then a reply.
 #[derive(Debug)]
-pub struct Entry {
-    /// What goes to disk; `None` for an answer that only waits for what it saw.
-    pub record: Option<JournalRecord>,
-    /// What readers see from then on.
-    pub publish: Publish,
-    /// Who is waiting.
-    pub release: Option<Release>,
+pub struct JournalEntry {
+    /// The record to write. `None` for a reply that only waits for earlier entries.
+    pub record: Option<Record>,
+    /// The effect once the record is durable.
+    pub effect: EntryEffect,
+    /// The reply to send after the effects of the whole batch.
+    pub reply: Option<PendingReply>,
 }
 
-/// What an entry makes visible.
+/// The effect of an entry once its batch is durable.
 #[derive(Debug)]
-pub enum Publish {
-    /// Nothing new.
-    Nothing,
-    /// A group's next state.
-    Group(GroupId, Arc<GroupState>),
-    /// The directory's next state.
-    Directory(Arc<Directory>),
-    /// Nothing new to readers: a second has passed, and the log's note of how far it is durable is to be synced.
-    Second,
-    /// Nothing new to readers: the log goes on in its next journal. Whoever waits is told once all that the ended
-    /// journals hold is shown.
-    Turn(NextJournal, oneshot::Sender<JournalRotation>),
+pub enum EntryEffect {
+    /// No effect.
+    None,
+    /// Publishes a group's next state.
+    PublishGroup(GroupId, Arc<GroupState>),
+    /// Publishes the directory's next state.
+    PublishDirectory(Arc<Directory>),
+    /// Syncs the log's durable watermark; sent every second.
+    SyncWatermark,
+    /// Continues the log in its next journal. The sender gets its reply when all states of the
+    /// ended journals are published.
+    RotateJournal(NextJournal, oneshot::Sender<Turned>),
 }
 
-/// An answer on its way out.
+/// A reply that waits for a batch to be durable.
 #[derive(Debug)]
-pub enum Release {
-    /// To a caller; the permit comes back with it.
+pub enum PendingReply {
+    /// The answer to a write; its permit comes back with it.
     Caller {
-        /// Where the caller waits.
-        reply: oneshot::Sender<Answer>,
-        /// What it is told.
-        answer: Box<Answer>,
-        /// Its right to be under way.
+        /// Port of the waiting caller.
+        reply: oneshot::Sender<WriteResult>,
+        /// The answer.
+        answer: Box<WriteResult>,
+        /// The permit of the write.
         permit: Permit,
     },
-    /// To the operator: whether who is let in has changed.
+    /// The answer to the operator about a change of keys or professionals.
     Operator(oneshot::Sender<Result<(), AccessRefusal>>, Result<(), AccessRefusal>),
-    /// To an actor that waits until all it sent before has been answered.
-    Fence(oneshot::Sender<()>),
+    /// A signal to an actor that waits until all its earlier entries are processed.
+    Barrier(oneshot::Sender<()>),
 }
 
-impl Release {
-    pub(super) fn to_caller(
-        reply: oneshot::Sender<Answer>,
-        answer: Result<Done, crate::engine::Rejection>,
+impl PendingReply {
+    /// Creates the reply to a write.
+    pub(crate) fn to_caller(
+        reply: oneshot::Sender<WriteResult>,
+        answer: WriteResult,
         permit: Permit,
     ) -> Self {
         Self::Caller { reply, answer: Box::new(answer), permit }
     }
 
-    /// Tells whoever waits. A caller that has gone away is no matter.
-    pub fn go(self) {
+    /// Sends the reply. It is dropped if the receiver has gone away.
+    pub fn send(self) {
         match self {
             Self::Caller { reply, answer, permit } => {
                 drop(permit);
                 drop(reply.send(*answer));
             }
             Self::Operator(reply, answer) => drop(reply.send(answer)),
-            Self::Fence(waiting) => drop(waiting.send(())),
+            Self::Barrier(waiting) => drop(waiting.send(())),
         }
     }
 }
 
-/// The way to the journal.
+/// The sending side of the journal's queue. The journal ends when all handles are dropped.
 #[derive(Clone, Debug)]
-pub struct Handle(mpsc::UnboundedSender<Entry>);
+pub struct JournalHandle(mpsc::UnboundedSender<JournalEntry>);
 
-impl Handle {
-    /// Appends an entry; entries are made durable in the order they were appended. What is appended to a journal that
-    /// has ended is dropped: its process is ending too.
-    pub fn append(&self, entry: Entry) {
+impl JournalHandle {
+    /// Appends an entry; entries become durable in the order of the calls. An entry for a journal
+    /// that has ended is dropped: its process is ending too.
+    pub fn append(&self, entry: JournalEntry) {
         drop(self.0.send(entry));
     }
 
-    /// The way to the journal for somebody who does not keep it from ending.
-    pub(super) fn downgrade(&self) -> WeakHandle {
-        WeakHandle(self.0.downgrade())
+    /// Returns a handle that does not keep the journal from ending.
+    pub(crate) fn downgrade(&self) -> WeakJournalHandle {
+        WeakJournalHandle(self.0.downgrade())
     }
 }
 
-/// The way to a journal that may have ended.
+/// A handle to a journal that may have ended.
 #[derive(Clone, Debug)]
-pub(super) struct WeakHandle(mpsc::WeakUnboundedSender<Entry>);
+pub(crate) struct WeakJournalHandle(mpsc::WeakUnboundedSender<JournalEntry>);
 
-impl WeakHandle {
-    /// Has the log go on in its next journal, and waits until all that the ended ones hold is shown; `None` where the
-    /// journal has ended. Not for tasks: it blocks its thread.
-    pub(super) fn turn(&self, next: NextJournal) -> Option<JournalRotation> {
-        let (told, turned) = oneshot::channel();
-        let entry = Entry { record: None, publish: Publish::Turn(next, told), release: None };
-        Handle(self.0.upgrade()?).append(entry);
+impl WeakJournalHandle {
+    /// Continues the log in its next journal, and waits until all states of the ended journals are
+    /// published. `None` if the journal has ended. It blocks its thread: never call it in a task.
+    pub(crate) fn rotate(&self, next: NextJournal) -> Option<Turned> {
+        let journal = JournalHandle(self.0.upgrade()?);
+        let (reply, turned) = oneshot::channel();
+        journal.append(JournalEntry {
+            record: None,
+            effect: EntryEffect::RotateJournal(next, reply),
+            reply: None,
+        });
+        // A strong handle held while waiting would keep the journal from ending.
+        drop(journal);
         turned.blocking_recv().ok()
     }
 }
 
-/// The writer's state.
+/// The log and the published states, which only the journal changes.
 #[derive(Debug)]
-pub struct Writer<L> {
-    /// Where records become durable.
+pub struct JournalWriter<L> {
+    /// The log that makes records durable.
     log: L,
-    /// What readers see.
+    /// The states that readers use; never newer than the log.
     published: Arc<Published>,
 }
 
-impl<L: Log> Writer<L> {
-    /// Makes a batch of entries durable with one append, shows each group's newest group_state, and releases the answers in
-    /// order.
+impl<L: Log> JournalWriter<L> {
+    /// Makes a batch durable with one append, publishes each group's newest state, and sends the
+    /// replies in order.
     ///
     /// # Errors
-    /// When the log failed: then nothing of the batch has been shown or answered, and nothing may be ever after.
-    pub fn commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), StoreError> {
-        let records: Vec<JournalRecord> =
-            batch.iter_mut().filter_map(|entry| entry.record.take()).collect();
+    /// A failed log. Then nothing of the batch is published or answered, and nothing may be ever
+    /// after.
+    pub fn commit(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
+        let mut records = Vec::with_capacity(batch.len());
+        for entry in &mut *batch {
+            records.extend(entry.record.take());
+        }
         if !records.is_empty() {
             self.log.append(&records)?;
         }
-        let mut turns = Vec::new();
-        // Later entries overwrite earlier ones, so each group ends at its newest group_state; all are shown before anyone is
-        // answered.
+        let mut rotations = Vec::new();
+        // Later states replace earlier ones, so each group ends at its newest. All are published
+        // before the first reply, so that a caller reads its own write.
         for entry in &mut *batch {
-            match std::mem::replace(&mut entry.publish, Publish::Nothing) {
-                Publish::Nothing => {}
-                Publish::Group(group, group_state) => self.published.show(group, group_state),
-                Publish::Directory(directory) => self.published.show_directory(directory),
-                Publish::Second => self.log.sync_watermark()?,
-                Publish::Turn(next, waiting) => turns.push((self.log.rotate(next)?, waiting)),
+            match std::mem::replace(&mut entry.effect, EntryEffect::None) {
+                EntryEffect::None => {}
+                EntryEffect::PublishGroup(group, group_state) => {
+                    self.published.publish_group(group, group_state);
+                }
+                EntryEffect::PublishDirectory(directory) => {
+                    self.published.publish_directory(directory);
+                }
+                EntryEffect::SyncWatermark => self.log.sync_mark()?,
+                EntryEffect::RotateJournal(next, reply) => {
+                    rotations.push((self.log.turn(next)?, reply));
+                }
             }
         }
-        for (turned, waiting) in turns {
-            // Nobody waits any more where the server goes down.
-            drop(waiting.send(turned));
+        for (turned, reply) in rotations {
+            // The compactor no longer waits during shutdown.
+            drop(reply.send(turned));
         }
-        batch.drain(..).filter_map(|entry| entry.release).for_each(Release::go);
+        for entry in batch.drain(..) {
+            if let Some(reply) = entry.reply {
+                reply.send();
+            }
+        }
         Ok(())
     }
 }
 
-/// Why the journal ended before its time: nothing more may be answered.
+/// Reason why the journal ended early. Nothing more may be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The writer panicked: a bug of ours.
+    /// The writer panicked, which is a bug.
     #[error("the journal's writer panicked; what it was writing may or may not be on disk")]
     Panicked,
 }
 
-/// A journal that nothing drives yet.
+/// A journal that is not driven yet.
 #[derive(Debug)]
 pub struct Journal<L> {
-    writer: Writer<L>,
-    /// Told of each batch's beginning and end.
+    writer: JournalWriter<L>,
+    /// Notified of each batch's beginning and end.
     health: Arc<Health>,
-    meters: Arc<Meters>,
-    entries: mpsc::UnboundedReceiver<Entry>,
+    metrics: Arc<EngineMetrics>,
+    entries: mpsc::UnboundedReceiver<JournalEntry>,
 }
 
 impl<L: Log> Journal<L> {
-    /// A journal over a log, and the way to it.
+    /// Creates a journal over a log, and its handle.
     pub fn new(
         log: L,
         published: Arc<Published>,
         health: Arc<Health>,
-        meters: Arc<Meters>,
-    ) -> (Self, Handle) {
+        metrics: Arc<EngineMetrics>,
+    ) -> (Self, JournalHandle) {
         let (sender, entries) = mpsc::unbounded_channel();
-        (Self { writer: Writer { log, published }, health, meters, entries }, Handle(sender))
+        let writer = JournalWriter { log, published };
+        (Self { writer, health, metrics, entries }, JournalHandle(sender))
     }
 
-    /// Drives it on the calling thread until every handle is gone, then closes the log. What waits while one batch is
-    /// on its way to disk is the next batch.
+    /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
+    /// The entries that arrive while a batch is written form the next batch.
     ///
     /// # Errors
-    /// The first failed append, after which nothing more may be answered: end the process.
+    /// The first failed append. Nothing more may be answered: end the process.
     pub fn run(mut self) -> Result<(), JournalError> {
         let mut batch = Vec::new();
-        while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES) > 0 {
-            if let Err(error) = self.guarded_commit(&mut batch) {
-                // Whoever waits must not be told anything, not even by being dropped.
+        while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
+            if let Err(error) = self.commit_guarded(&mut batch) {
+                // A dropped reply port would tell its caller that nothing was done.
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
@@ -212,19 +235,16 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    /// Drives it as a task, taking some of the runtime's time for each batch.
+    /// Drives the journal in a task; each batch takes `batch_time` of the runtime's time.
     ///
     /// # Errors
     /// As [`Journal::run`].
-    pub async fn run_simulated(
-        mut self,
-        batch_time: std::time::Duration,
-    ) -> Result<(), JournalError> {
+    pub async fn run_simulated(mut self, batch_time: Duration) -> Result<(), JournalError> {
         let mut batch = Vec::new();
-        while self.entries.recv_many(&mut batch, BATCH_ENTRIES).await > 0 {
-            self.health.batch_begins();
+        while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
+            self.health.batch_began();
             tokio::time::sleep(batch_time).await;
-            if let Err(error) = self.guarded_commit(&mut batch) {
+            if let Err(error) = self.commit_guarded(&mut batch) {
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
@@ -232,12 +252,16 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    fn guarded_commit(&mut self, batch: &mut Vec<Entry>) -> Result<(), JournalError> {
-        let (began, entries) = (tokio::time::Instant::now(), batch.len());
-        self.health.batch_begins();
+    fn commit_guarded(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {
+        let began = tokio::time::Instant::now();
+        let entries = batch.len();
+        self.health.batch_began();
         let committed = std::panic::catch_unwind(AssertUnwindSafe(|| self.writer.commit(batch)));
-        self.health.batch_ends();
-        self.meters.batch(entries, began);
-        Ok(committed.map_err(|_| JournalError::Panicked)??)
+        self.health.batch_ended();
+        self.metrics.record_batch(entries, began);
+        match committed {
+            Ok(committed) => Ok(committed?),
+            Err(_) => Err(JournalError::Panicked),
+        }
     }
 }

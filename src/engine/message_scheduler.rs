@@ -1,311 +1,296 @@
-//! The timer: knows what is due when, wakes for the next of it, and has it sent. Reference 7.
+//! The message scheduler: it knows which messages are due when, and starts their attempts.
+//! Reference 7.1 and 7.2.
 //!
-//! It owns no state that matters. What is due follows from the published group_states: those of the next four days stand in its
-//! queue, made again each hour and kept right by every commit. A restart begins with the same group_states, so with the same queue:
-//! that of the server, and that of the timer alone, should a bug end it.
-//! It reads the clock at every waking, and wakes now and then for nothing, since the clock of a machine may be set.
+//! It owns no data. Its queue holds the due times of the next four days, derived from the
+//! published states: rebuilt every hour, and updated by every commit. After a restart of the
+//! server, or of the scheduler alone after a bug, the same states give the same queue.
+//!
+//! The machine's clock may be set at any time. The scheduler therefore wakes at intervals, and
+//! reads the clock at every wake-up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use imbl::ordmap::DiffItem;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::domain::messaging::delivery::Item;
-use crate::domain::messaging::outbox::{Channel, Message as OutgoingMessage, Progress};
-use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::messaging::outbox::{Channel, Message, Progress};
+use crate::domain::messaging::planning::Planned;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
-use crate::engine::Engine;
+use crate::engine::due_reminders::{Panicked, changed_vevents, find_due_reminders, reminder_due};
 use crate::engine::fair_queue::FairQueue;
+use crate::engine::handle::Engine;
 use crate::engine::mailbox::{Mailbox, Transport};
-use crate::engine::message_sender::{MessageSender, attempt};
-use crate::engine::queue::{GroupItem, Queue};
+use crate::engine::message_sender::{MessageSender, attempt_delivery};
+use crate::engine::messages::SchedulerMessage;
+use crate::engine::queue::{Matter, Queue};
 
-/// How far ahead the queue reaches, in seconds.
+/// Time that the queue covers after a rebuild, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;
-/// How often the queue is made again.
-const REFILL: Duration = Duration::from_secs(3_600);
-/// An attempt that could not even be claimed is tried again after so many seconds.
-const AGAIN_SECONDS: i64 = 2;
-/// How long a timer that ended by a bug rests before the next takes its place: doubled with each that did not live long.
-const REST: Duration = Duration::from_millis(100);
-const REST_MAX: Duration = Duration::from_secs(60);
+/// Interval of the rebuilds of the queue.
+const REBUILD_INTERVAL: Duration = Duration::from_secs(3_600);
+/// Delay before an item is retried whose claim or outcome could not be recorded, in seconds.
+const UNRECORDED_RETRY_SECONDS: i64 = 2;
+/// Delay before a scheduler that a bug has ended is replaced. It doubles with each early end.
+const RESTART_DELAY: Duration = Duration::from_millis(100);
+/// Maximum of the restart delay. A scheduler that has run longer resets the delay.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// What reaches the timer.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A group stands differently, durably.
-    Committed { before: Arc<GroupState>, after: Arc<GroupState> },
-    /// Something may be due.
-    Wake,
-    /// Time to look at everything anew.
-    Refill,
-    /// What a group has to be sent, by one of its states, up to a moment.
-    Looked { group_state: Arc<GroupState>, until: Instant, found: Vec<Planned> },
-    /// An attempt has ended, whatever came of it.
-    Ended(GroupId, Item, Channel),
-    /// Begin nothing more; answer when nothing is under way.
-    Stop(oneshot::Sender<()>),
-}
-
-/// What the timer starts from.
+/// The resources that the scheduler starts from.
 #[derive(Clone)]
-pub(super) struct Parts {
-    pub(super) engine: Engine,
-    pub(super) sender: Arc<MessageSender>,
-    pub(super) transport: Transport,
-    /// How long it sleeps at most before it reads the clock again.
-    pub(super) doze: Duration,
-    /// Attempts of one channel under way at most.
-    pub(super) lane: usize,
-    /// Nothing begins any more.
-    pub(super) stopped: Arc<AtomicBool>,
+pub(crate) struct SchedulerParts {
+    pub(crate) engine: Engine,
+    pub(crate) sender: Arc<MessageSender>,
+    pub(crate) transport: Transport,
+    /// Maximum time between two readings of the clock.
+    pub(crate) poll_interval_max: Duration,
+    /// Maximum number of attempts in flight of each channel.
+    pub(crate) concurrent_attempts_max: usize,
+    /// Whether no more attempts may start. Shared by a scheduler and its replacements.
+    pub(crate) stopped: Arc<AtomicBool>,
 }
 
-/// Held by a timer and by every attempt that it has begun: the next begins when all of them are gone.
-type Alive = mpsc::Sender<Infallible>;
+/// Held by a scheduler and by its attempts. A replacement starts when all copies are dropped.
+type LivenessToken = mpsc::Sender<Infallible>;
 
-struct Timer;
+struct MessageScheduler;
 
-/// What the actor owns.
-struct State {
-    parts: Parts,
-    alive: Alive,
-    myself: Mailbox<Message>,
-    /// What is due before the horizon. Holds none that is ready or under way.
+/// State of the scheduler.
+struct SchedulerState {
+    parts: SchedulerParts,
+    liveness: LivenessToken,
+    own_mailbox: Mailbox<SchedulerMessage>,
+    /// Items due before `horizon`. It holds none that is in `started`.
     queue: Queue,
-    /// What is due and waits for its lane, with what is in it.
-    lanes: BTreeMap<Channel, FairQueue>,
-    /// What waits in a lane or is under way.
-    taken: BTreeSet<GroupItem>,
-    /// Up to when the queue knows what is due, and when that was looked up.
+    /// Due items that wait for a free attempt, by channel.
+    channels: BTreeMap<Channel, FairQueue>,
+    /// Items that wait in `channels` or have an attempt in flight.
+    started: BTreeSet<Matter>,
+    /// The queue knows every item that is due before this time.
     horizon: Instant,
-    looked_at: Instant,
-    /// The sleep until the next waking, and for what it was set.
+    /// Time of the last rebuild.
+    rebuilt_at: Instant,
+    /// The sleeping task that sends the next `Wake`, with the due time it is set for.
     alarm: Option<(JoinHandle<()>, Option<Instant>)>,
-    /// Who waits for the end of what is under way.
-    stopping: Option<oneshot::Sender<()>>,
+    /// Port of the caller that waits until no attempt is in flight.
+    stop_reply: Option<oneshot::Sender<()>>,
 }
 
-impl Actor for Timer {
-    type Msg = Message;
-    type State = State;
-    type Arguments = (Parts, Alive);
+impl Actor for MessageScheduler {
+    type Msg = SchedulerMessage;
+    type State = SchedulerState;
+    type Arguments = (SchedulerParts, LivenessToken);
 
     async fn pre_start(
         &self,
-        me: ActorRef<Message>,
-        (parts, alive): (Parts, Alive),
-    ) -> Result<State, ActorProcessingErr> {
-        let myself = parts.transport.link(me.clone());
-        me.send_interval(REFILL, || Message::Refill);
+        own_ref: ActorRef<SchedulerMessage>,
+        (parts, liveness): (SchedulerParts, LivenessToken),
+    ) -> Result<SchedulerState, ActorProcessingErr> {
+        let own_mailbox = parts.transport.link(own_ref.clone());
+        own_ref.send_interval(REBUILD_INTERVAL, || SchedulerMessage::Rebuild);
         let now = parts.engine.clock().now();
-        let mut state = State {
+        let mut state = SchedulerState {
             parts,
-            alive,
-            myself,
+            liveness,
+            own_mailbox,
             queue: Queue::default(),
-            lanes: Channel::ALL.map(|channel| (channel, FairQueue::default())).into(),
-            taken: BTreeSet::new(),
+            channels: Channel::ALL.map(|channel| (channel, FairQueue::default())).into(),
+            started: BTreeSet::new(),
             horizon: now,
-            looked_at: now,
+            rebuilt_at: now,
             alarm: None,
-            stopping: None,
+            stop_reply: None,
         };
-        state.refill();
+        state.rebuild();
         Ok(state)
     }
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<SchedulerMessage>,
+        message: SchedulerMessage,
+        state: &mut SchedulerState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Committed { before, after } => state.follow(&before, &after),
-            Message::Wake => {
-                // Whoever woke us sleeps no more, even where it has not ended yet.
-                state.alarm = None;
-                state.wake();
+            SchedulerMessage::GroupChanged { before, after } => state.update_group(&before, &after),
+            SchedulerMessage::Wake => state.wake(),
+            SchedulerMessage::Rebuild => state.rebuild(),
+            SchedulerMessage::GroupScanned { group_state, until, found } => {
+                state.replace_group(&group_state, until, &found);
             }
-            Message::Refill => state.refill(),
-            Message::Looked { group_state, until, found } => {
-                state.take_over(&group_state, until, &found)
+            SchedulerMessage::AttemptEnded(group, item, channel) => {
+                state.on_attempt_ended((group, item), channel);
             }
-            Message::Ended(group, item, channel) => state.ended((group, item), channel),
-            Message::Stop(answer) => {
-                state.parts.stopped.store(true, Ordering::Relaxed);
-                state.stopping = Some(answer);
-            }
+            SchedulerMessage::Stop(reply) => state.stop(reply),
         }
-        state.begin();
+        state.start_attempts();
         state.set_alarm();
         Ok(())
     }
 }
 
-/// A timer until it ends, and what it leaves.
-struct Running {
+/// A running scheduler.
+struct RunningScheduler {
     joining: JoinHandle<()>,
-    /// Closed once the timer and all that it has begun have ended.
-    gone: mpsc::Receiver<Infallible>,
+    /// Closed when the scheduler and all its attempts have ended.
+    liveness: mpsc::Receiver<Infallible>,
 }
 
-/// Starts the timer, and another in its place whenever a bug ends it.
-pub(super) async fn start(parts: Parts) {
-    let running = spawn(&parts).await;
-    tokio::spawn(keep(parts, running));
+/// Starts the scheduler, and replaces it whenever a bug ends it.
+pub(crate) async fn start(parts: SchedulerParts) {
+    let running = spawn_scheduler(&parts).await;
+    tokio::spawn(restart_on_failure(parts, running));
 }
 
-/// A timer that is told of every change from now on; `None` where a bug ended it before it began.
-async fn spawn(parts: &Parts) -> Option<Running> {
-    let (alive, gone) = mpsc::channel(1);
-    let (actor, joining) = Actor::spawn(None, Timer, (parts.clone(), alive)).await.ok()?;
-    let timer = parts.transport.link(actor);
-    parts.engine.published().tell(timer.clone());
-    // What was committed before anybody was told is found by looking anew.
-    timer.send(Message::Refill);
-    Some(Running { joining, gone })
+/// Starts one scheduler and publishes its mailbox; `None` if a bug ends it at its start.
+async fn spawn_scheduler(parts: &SchedulerParts) -> Option<RunningScheduler> {
+    let (token, liveness) = mpsc::channel(1);
+    let spawned = Actor::spawn(None, MessageScheduler, (parts.clone(), token)).await;
+    let (actor, joining) = spawned.ok()?;
+    let mailbox = parts.transport.link(actor);
+    parts.engine.published().set_scheduler(mailbox.clone());
+    // Commits before `set_scheduler` were not notified; a rebuild finds them.
+    mailbox.send(SchedulerMessage::Rebuild);
+    Some(RunningScheduler { joining, liveness })
 }
 
-/// Waits for the end of a timer, which comes by a bug alone, and starts another: bookings go on, and so does the sender.
-async fn keep(parts: Parts, mut running: Option<Running>) {
-    let mut rest = REST;
+/// Waits for the end of a scheduler, which only a bug causes, and starts another. Bookings and
+/// attempts in flight go on meanwhile.
+async fn restart_on_failure(parts: SchedulerParts, mut running: Option<RunningScheduler>) {
+    let mut delay = RESTART_DELAY;
     loop {
-        let begun = tokio::time::Instant::now();
-        let gone = match running {
-            None => None,
-            Some(Running { joining, gone }) => {
-                drop(joining.await);
-                Some(gone)
-            }
-        };
-        tracing::error!("a bug: the timer of messages has ended, and is started anew");
-        parts.sender.meters.timer_ended();
-        if let Some(mut gone) = gone {
-            // What it has begun goes on: nobody is to attempt the same beside it.
-            while gone.recv().await.is_some() {}
+        let began = tokio::time::Instant::now();
+        let mut liveness = None;
+        if let Some(scheduler) = running {
+            drop(scheduler.joining.await);
+            liveness = Some(scheduler.liveness);
         }
-        if begun.elapsed() > REST_MAX {
-            rest = REST;
+        tracing::error!("the message scheduler ended by a bug and is restarted");
+        parts.sender.metrics.record_scheduler_failure();
+        // A replacement could attempt the same messages as the attempts still in flight.
+        if let Some(mut liveness) = liveness {
+            while liveness.recv().await.is_some() {}
         }
-        tokio::time::sleep(rest).await;
-        rest = (rest * 2).min(REST_MAX);
-        running = spawn(&parts).await;
+        if began.elapsed() > RESTART_DELAY_MAX {
+            delay = RESTART_DELAY;
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(RESTART_DELAY_MAX);
+        running = spawn_scheduler(&parts).await;
     }
 }
 
-impl State {
-    /// Looks at every group anew, one after another, beside the actor.
-    fn refill(&mut self) {
-        let now = self.parts.engine.clock().now();
-        self.looked_at = now;
+/// Building the queue.
+impl SchedulerState {
+    /// Scans every group anew, in a task of its own.
+    fn rebuild(&mut self) {
+        let now = self.now();
+        self.rebuilt_at = now;
         self.horizon = now.plus_seconds(HORIZON_SECONDS);
-        let groups: Vec<GroupId> = self.parts.engine.published().groups().collect();
-        self.look_at(groups, now);
+        let groups = self.parts.engine.published().groups().collect();
+        self.spawn_scan(groups, now);
     }
 
-    fn look_at(&self, groups: Vec<GroupId>, now: Instant) {
-        let (engine, myself, until) =
-            (self.parts.engine.clone(), self.myself.clone(), self.horizon);
+    /// Scans groups in a task, which sends one `GroupScanned` for each.
+    fn spawn_scan(&self, groups: Vec<GroupId>, now: Instant) {
+        let engine = self.parts.engine.clone();
+        let own_mailbox = self.own_mailbox.clone();
+        let until = self.horizon;
         tokio::spawn(async move {
-            for group_state in
-                groups.into_iter().filter_map(|group| engine.published().group_state(group))
-            {
-                match due_in(&group_state, now, until).await {
-                    Some(found) => myself.send(Message::Looked { group_state, until, found }),
-                    None => {
-                        tracing::error!(group = %group_state.catalogue.group.id, "reminders cannot be planned")
+            for group in groups {
+                let Some(group_state) = engine.published().group_state(group) else { continue };
+                match find_due_reminders(&group_state, now, until).await {
+                    Ok(found) => {
+                        let scanned = SchedulerMessage::GroupScanned { group_state, until, found };
+                        own_mailbox.send(scanned);
+                    }
+                    // A bug in one group must not silence the others.
+                    Err(Panicked) => {
+                        tracing::error!(%group, "planning the reminders of a group panicked");
                     }
                 }
             }
         });
     }
 
-    /// Puts what was found in a state in place of what the queue held of its group, then follows what has changed since.
-    fn take_over(&mut self, group_state: &Arc<GroupState>, until: Instant, found: &[Planned]) {
-        let group = group_state.catalogue.group.id;
+    /// Replaces a group's items in the queue by those of a scanned state, then applies the changes
+    /// since that state.
+    fn replace_group(&mut self, scanned: &Arc<GroupState>, until: Instant, found: &[Planned]) {
         if until < self.horizon {
+            // A later rebuild scans the group again, up to its own horizon.
             return;
         }
-        let reminders = found.iter().map(|it| (Item::Reminder(it.appointment, it.channel), it.due));
-        let messages = group_state.outbox.open().filter_map(|message| {
-            Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?))
-        });
-        let wanted = |(item, due): &(Item, Instant)| {
-            *due < self.horizon && !self.taken.contains(&(group, *item))
-        };
-        let matters = reminders.chain(messages).filter(wanted).collect();
-        self.queue.replace(group, matters);
-        let newest = self.parts.engine.published().group_state(group);
-        if let Some(newest) = newest.filter(|newest| !Arc::ptr_eq(newest, group_state)) {
-            self.follow(group_state, &newest);
+        let group = scanned.catalogue.group.id;
+        let mut items = Vec::new();
+        for reminder in found {
+            items.push((Item::Reminder(reminder.appointment, reminder.channel), reminder.due));
+        }
+        for message in scanned.outbox.open() {
+            if let Some(due) = self.due_time(group, message, INSTANT_MIN) {
+                items.push((Item::Message(message.id), due));
+            }
+        }
+        items.retain(|(item, due)| self.belongs_in_queue((group, *item), *due));
+        self.queue.replace(group, items);
+        let Some(newest) = self.parts.engine.published().group_state(group) else { return };
+        if !Arc::ptr_eq(&newest, scanned) {
+            self.update_group(scanned, &newest);
         }
     }
 
-    /// Follows a group from one state to a later one.
-    fn follow(&mut self, before: &GroupState, after: &Arc<GroupState>) {
-        let (was, is) = (&before.catalogue.group, &after.catalogue.group);
-        let rescheduled = was.mail_since != is.mail_since || was.sms_since != is.sms_since;
-        if rescheduled {
-            // Every due time has moved: too much for a turn of this actor.
-            self.look_at(vec![is.id], self.parts.engine.clock().now());
+    /// Updates the queue by the changes between two states of a group.
+    fn update_group(&mut self, before: &GroupState, after: &Arc<GroupState>) {
+        let old = &before.catalogue.group;
+        let new = &after.catalogue.group;
+        if old.mail_since != new.mail_since || old.sms_since != new.sms_since {
+            // Every due time has changed: too much work for one turn of this actor.
+            self.spawn_scan(vec![new.id], self.now());
         }
-        let zone = after.catalogue.zone();
-        let rows = before.rows.diff(&after.rows).filter_map(changed_key).copied();
-        let fiches = before.fiches.diff(&after.fiches).filter_map(changed_key).copied();
-        let theirs =
-            fiches.flat_map(|client| after.appointments_of(client).iter().map(|taken| taken.id));
-        let touched: BTreeSet<_> = rows.chain(theirs).collect();
-        for row in touched.iter().filter_map(|id| after.rows.get(id)) {
+        let group = new.id;
+        for vevent in changed_vevents(before, after) {
             for channel in [Channel::Mail, Channel::Sms] {
-                let due = planning::unclaimed(after, zone, row, channel);
-                self.plan((is.id, Item::Reminder(row.id, channel)), due);
+                let due = reminder_due(after, vevent, channel);
+                self.plan((group, Item::Reminder(vevent, channel)), due);
             }
         }
         for message in after.outbox.changed_since(&before.outbox) {
             if let Some((channel, standing)) = message.reminder() {
-                let row = after.rows.get(&standing.id);
-                let due = row.and_then(|row| planning::unclaimed(after, zone, row, channel));
-                self.plan((is.id, Item::Reminder(standing.id, channel)), due);
+                let due = reminder_due(after, standing.id, channel);
+                self.plan((group, Item::Reminder(standing.id, channel)), due);
             }
-            // A claim that is news is that of an attempt under way.
+            // A new claim belongs to an attempt in flight.
             if !matches!(message.progress, Progress::Claimed { .. }) {
-                self.plan_message(is.id, message, INSTANT_MIN);
+                self.plan_message(group, message, INSTANT_MIN);
             }
         }
     }
 
-    /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
-    fn is_under_way(&self, group: GroupId, message: &OutgoingMessage) -> bool {
-        let reminder =
-            message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
-        let items = [Some(Item::Message(message.id)), reminder];
-        items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
-    }
-
-    /// When a message is due, but not before `earliest`. What is claimed and not under way was left so by a server that
-    /// ended; a time more than a day ahead was set by a clock that was ahead.
-    fn due_of(
-        &self,
-        group: GroupId,
-        message: &OutgoingMessage,
-        earliest: Instant,
-    ) -> Option<Instant> {
-        let far = self.parts.engine.clock().now().plus_seconds(DAY);
+    /// Returns the due time of a message, at least `earliest`; `None` if it is settled or has an
+    /// attempt in flight.
+    fn due_time(&self, group: GroupId, message: &Message, earliest: Instant) -> Option<Instant> {
         match &message.progress {
-            Progress::Waiting { not_before, .. } if *not_before > far => Some(earliest),
-            Progress::Waiting { not_before, .. } => Some(earliest.max(*not_before)),
-            Progress::Claimed { .. } => (!self.is_under_way(group, message)).then_some(earliest),
+            Progress::Waiting { not_before, .. } => {
+                // A retry is at most a day away, so a later time came from a clock set ahead.
+                let latest = self.now().plus_seconds(DAY);
+                if *not_before > latest {
+                    return Some(earliest);
+                }
+                Some(earliest.max(*not_before))
+            }
+            Progress::Claimed { .. } => {
+                // A claim without an attempt in flight was left by a server that ended.
+                if self.has_attempt(group, message) {
+                    return None;
+                }
+                Some(earliest)
+            }
             Progress::Sent { .. }
             | Progress::Kept { .. }
             | Progress::Failed { .. }
@@ -314,35 +299,60 @@ impl State {
         }
     }
 
-    /// Puts a message where it is due.
-    fn plan_message(&mut self, group: GroupId, message: &OutgoingMessage, earliest: Instant) {
-        let due = self.due_of(group, message, earliest);
+    /// Returns whether an attempt is in flight for a message: under its own id, or under the
+    /// reminder that became the message.
+    fn has_attempt(&self, group: GroupId, message: &Message) -> bool {
+        if self.started.contains(&(group, Item::Message(message.id))) {
+            return true;
+        }
+        match message.reminder() {
+            Some((channel, standing)) => {
+                self.started.contains(&(group, Item::Reminder(standing.id, channel)))
+            }
+            None => false,
+        }
+    }
+
+    fn plan_message(&mut self, group: GroupId, message: &Message, earliest: Instant) {
+        let due = self.due_time(group, message, earliest);
         self.plan((group, Item::Message(message.id)), due);
     }
 
-    /// Puts a matter where it is due, or nowhere.
-    fn plan(&mut self, matter: GroupItem, due: Option<Instant>) {
-        let due = due.filter(|due| *due < self.horizon && !self.taken.contains(&matter));
-        self.queue.plan(matter, due);
+    /// Puts an item into the queue at its due time, or removes it.
+    fn plan(&mut self, matter: Matter, due: Option<Instant>) {
+        match due {
+            Some(due) if self.belongs_in_queue(matter, due) => self.queue.plan(matter, Some(due)),
+            Some(_) | None => self.queue.plan(matter, None),
+        }
     }
 
-    /// Takes what is due out of the queue. A clock that has been set far makes the queue anew.
+    fn belongs_in_queue(&self, matter: Matter, due: Instant) -> bool {
+        due < self.horizon && !self.started.contains(&matter)
+    }
+}
+
+/// Starting and ending attempts.
+impl SchedulerState {
+    /// Moves due items from the queue to their channels, and rebuilds the queue if the clock was
+    /// set far.
     fn wake(&mut self) {
-        let now = self.parts.engine.clock().now();
-        if now.plus_seconds(HOUR) < self.looked_at
-            || self.horizon < now.plus_seconds(HORIZON_SECONDS / 2)
-        {
-            self.refill();
+        // The sleeping task that sent this message is done, even if it has not ended yet.
+        self.alarm = None;
+        let now = self.now();
+        let was_set_back = now.plus_seconds(HOUR) < self.rebuilt_at;
+        let was_set_ahead = self.horizon < now.plus_seconds(HORIZON_SECONDS / 2);
+        if was_set_back || was_set_ahead {
+            self.rebuild();
         }
         while let Some((due, matter)) = self.queue.take(now) {
-            let Some((channel, is_reminder)) = self.sort(matter) else { continue };
-            self.taken.insert(matter);
-            self.lanes.entry(channel).or_default().push(matter, due, is_reminder);
+            let Some((channel, is_reminder)) = self.classify(matter) else { continue };
+            self.started.insert(matter);
+            self.channels.entry(channel).or_default().push(matter, due, is_reminder);
         }
     }
 
-    /// By what a matter goes, and whether it is a reminder; `None` where it is no more.
-    fn sort(&self, (group, item): GroupItem) -> Option<(Channel, bool)> {
+    /// Returns an item's channel, and whether it is a reminder; `None` if it no longer exists.
+    fn classify(&self, (group, item): Matter) -> Option<(Channel, bool)> {
         match item {
             Item::Reminder(_, channel) => Some((channel, true)),
             Item::Message(id) => {
@@ -353,141 +363,142 @@ impl State {
         }
     }
 
-    /// Begins as many attempts as the lanes have room for.
-    fn begin(&mut self) {
+    /// Starts as many attempts as each channel may have in flight.
+    fn start_attempts(&mut self) {
         let stopped = self.parts.stopped.load(Ordering::Relaxed);
-        for (channel, lane) in &mut self.lanes {
-            while !stopped && lane.under_way < self.parts.lane {
-                let Some(((group, item), due)) = lane.begin() else { break };
-                let (engine, sender) = (self.parts.engine.clone(), Arc::clone(&self.parts.sender));
-                sender.meters.begins(*channel, lateness(&engine, due));
-                let (myself, alive, channel) = (self.myself.clone(), self.alive.clone(), *channel);
-                let ending = Ending {
-                    myself,
-                    sender: Arc::clone(&sender),
-                    _alive: alive,
-                    group,
-                    item,
-                    channel,
-                };
-                tokio::spawn(async move {
-                    attempt(&engine, &sender, group, item, channel).await;
-                    drop(ending);
-                });
+        let mut in_flight = 0;
+        for channel in Channel::ALL {
+            while !stopped && let Some((matter, due)) = self.next_attempt(channel) {
+                self.spawn_attempt(matter, channel, due);
             }
+            in_flight += self.channels.entry(channel).or_default().in_flight;
         }
-        if self.lanes.values().all(|lane| lane.under_way == 0)
-            && let Some(waiting) = self.stopping.take()
+        if in_flight == 0
+            && let Some(reply) = self.stop_reply.take()
         {
-            // Whoever asked may have lost patience.
-            let _ = waiting.send(());
+            // The caller may have stopped waiting.
+            let _ = reply.send(());
         }
     }
 
-    fn ended(&mut self, matter: GroupItem, channel: Channel) {
-        self.taken.remove(&matter);
-        if let Some(lane) = self.lanes.get_mut(&channel) {
-            lane.end();
+    /// Takes a channel's next item; `None` if none waits or the channel is at its limit.
+    fn next_attempt(&mut self, channel: Channel) -> Option<(Matter, Instant)> {
+        let channel_queue = self.channels.get_mut(&channel)?;
+        if channel_queue.in_flight >= self.parts.concurrent_attempts_max {
+            return None;
+        }
+        channel_queue.start_next()
+    }
+
+    fn spawn_attempt(&self, (group, item): Matter, channel: Channel, due: Instant) {
+        let engine = self.parts.engine.clone();
+        let sender = Arc::clone(&self.parts.sender);
+        sender.metrics.record_attempt_start(channel, lateness(&engine, due));
+        let guard = AttemptGuard {
+            scheduler: self.own_mailbox.clone(),
+            sender: Arc::clone(&sender),
+            _liveness: self.liveness.clone(),
+            group,
+            item,
+            channel,
+        };
+        tokio::spawn(async move {
+            attempt_delivery(&engine, &sender, group, item, channel).await;
+            drop(guard);
+        });
+    }
+
+    /// Frees the attempt, and plans the item again if it is still open.
+    fn on_attempt_ended(&mut self, matter: Matter, channel: Channel) {
+        self.started.remove(&matter);
+        if let Some(channel_queue) = self.channels.get_mut(&channel) {
+            channel_queue.attempt_ended();
         }
         let (group, item) = matter;
         let Some(group_state) = self.parts.engine.published().group_state(group) else { return };
-        let soon = self.parts.engine.clock().now().plus_seconds(AGAIN_SECONDS);
+        // An item that is still due could not be claimed, or its outcome not be recorded. The delay
+        // keeps it from being retried in a busy loop.
+        let earliest = self.now().plus_seconds(UNRECORDED_RETRY_SECONDS);
         match item {
             Item::Message(id) => {
                 if let Some(message) = group_state.outbox.message(id) {
-                    // What is still due could not be claimed, or its result not be kept: not at once again.
-                    self.plan_message(group, message, soon);
+                    self.plan_message(group, message, earliest);
                 }
             }
             Item::Reminder(id, channel) => {
-                let zone = group_state.catalogue.zone();
-                let due = group_state
-                    .rows
-                    .get(&id)
-                    .and_then(|row| planning::unclaimed(&group_state, zone, row, channel));
-                self.plan(matter, due.map(|due| due.max(soon)));
+                let due = reminder_due(&group_state, id, channel);
+                self.plan(matter, due.map(|due| due.max(earliest)));
                 if let Some(message) = group_state.outbox.open_reminder(id, channel) {
-                    // What is still due could not be claimed, or its result not be kept: not at once again.
-                    self.plan_message(group, message, soon);
+                    self.plan_message(group, message, earliest);
                 }
             }
         }
     }
 
-    /// Sleeps until the next is due, or for a doze.
+    fn stop(&mut self, reply: oneshot::Sender<()>) {
+        self.parts.stopped.store(true, Ordering::Relaxed);
+        self.stop_reply = Some(reply);
+    }
+
+    /// Sets the alarm to the first due time, at most one poll interval away.
     fn set_alarm(&mut self) {
-        let next = self.queue.next();
+        let next_due = self.queue.next();
         match self.alarm.take() {
-            Some((alarm, set_for)) if set_for == next && !alarm.is_finished() => {
+            Some((alarm, set_for)) if set_for == next_due && !alarm.is_finished() => {
                 self.alarm = Some((alarm, set_for));
                 return;
             }
             Some((alarm, _)) => alarm.abort(),
             None => {}
         }
-        let clock = self.parts.engine.clock();
-        let until = next.map(|due| due.seconds_since(clock.now()));
-        let sleep = match until.map(u64::try_from) {
-            None => self.parts.doze,
-            Some(Err(_)) => Duration::ZERO,
-            Some(Ok(seconds)) => Duration::from_secs(seconds)
-                .saturating_sub(clock.second_gone())
-                .min(self.parts.doze),
-        };
-        let myself = self.myself.clone();
+        let sleep = self.time_until(next_due);
+        let own_mailbox = self.own_mailbox.clone();
         let alarm = tokio::spawn(async move {
             tokio::time::sleep(sleep).await;
-            myself.send(Message::Wake);
+            own_mailbox.send(SchedulerMessage::Wake);
         });
-        self.alarm = Some((alarm, next));
+        self.alarm = Some((alarm, next_due));
+    }
+
+    /// Returns the time until an item is due, at most one poll interval; zero if it is overdue.
+    fn time_until(&self, due: Option<Instant>) -> Duration {
+        let Some(due) = due else { return self.parts.poll_interval_max };
+        let clock = self.parts.engine.clock();
+        let Ok(seconds) = u64::try_from(due.seconds_since(clock.now())) else {
+            return Duration::ZERO;
+        };
+        let until_due = Duration::from_secs(seconds).saturating_sub(clock.subsecond());
+        until_due.min(self.parts.poll_interval_max)
+    }
+
+    fn now(&self) -> Instant {
+        self.parts.engine.clock().now()
     }
 }
 
-/// What is due in a group, calendar by calendar, so that nobody waits long for this thread; `None` after a bug, which is
-/// not to silence other groups.
-async fn due_in(
-    group_state: &Arc<GroupState>,
-    now: Instant,
-    until: Instant,
-) -> Option<Vec<Planned>> {
-    let mut found = Vec::new();
-    for view in group_state.calendars.values() {
-        let look =
-            AssertUnwindSafe(|| found.extend(planning::due_of(group_state, view, now, until)));
-        std::panic::catch_unwind(look).ok()?;
-        tokio::task::yield_now().await;
-    }
-    Some(found)
-}
-
-/// How long ago something was due; `None` of what was due at once.
+/// Returns the time since an item was due; `None` for one that was due at once.
 fn lateness(engine: &Engine, due: Instant) -> Option<Duration> {
-    let clock = engine.clock();
-    let seconds = (due > INSTANT_MIN).then(|| clock.now().seconds_since(due))?;
-    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)) + clock.second_gone())
-}
-
-/// The key of what a map has that another had not, or had differently.
-fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
-    match change {
-        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(key),
-        DiffItem::Remove(..) => None,
+    if due <= INSTANT_MIN {
+        return None;
     }
+    let clock = engine.clock();
+    let seconds = u64::try_from(clock.now().seconds_since(due)).unwrap_or(0);
+    Some(Duration::from_secs(seconds) + clock.subsecond())
 }
 
-/// Tells the timer that an attempt has ended, even where it panicked.
-struct Ending {
-    myself: Mailbox<Message>,
+/// Reports the end of an attempt to the scheduler when dropped, so also after a panic.
+struct AttemptGuard {
+    scheduler: Mailbox<SchedulerMessage>,
     sender: Arc<MessageSender>,
-    _alive: Alive,
+    _liveness: LivenessToken,
     group: GroupId,
     item: Item,
     channel: Channel,
 }
 
-impl Drop for Ending {
+impl Drop for AttemptGuard {
     fn drop(&mut self) {
-        self.sender.meters.ends(self.channel);
-        self.myself.send(Message::Ended(self.group, self.item, self.channel));
+        self.sender.metrics.record_attempt_end(self.channel);
+        self.scheduler.send(SchedulerMessage::AttemptEnded(self.group, self.item, self.channel));
     }
 }

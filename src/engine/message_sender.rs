@@ -1,4 +1,5 @@
-//! One attempt at one message: claimed, looked at once more, made, and its result put into the history. Reference 7.
+//! One attempt to send a message: claim it, check it against the newest state, send it, and record
+//! the outcome in the history. Reference 7.2.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,85 +8,90 @@ use crate::domain::messaging::delivery::{self, Deliver, Item, Outcome};
 use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
-use crate::engine::metrics;
+use crate::engine::handle::Engine;
+use crate::engine::metrics::MessageMetrics;
 use crate::engine::randomness::Randomness;
-use crate::engine::{Done, Engine, Rejection};
-use crate::notify::Carriers;
+use crate::engine::write::{Committed, Rejection};
+use crate::notify::Gateways;
 
-/// Between two tries to put a result into the history.
-const BREATH: Duration = Duration::from_millis(200);
-/// How often that is tried: two minutes, in which an overloaded server has answered somebody.
-const TRIES_MAX: usize = 600;
+/// Delay between two tries to record an outcome.
+const RECORD_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Maximum number of tries to record an outcome on an overloaded server: two minutes of retries.
+const RECORD_TRIES_MAX: usize = 600;
 
-/// What attempts are made with.
-pub(super) struct MessageSender {
-    /// Who carries messages.
-    pub(super) carriers: Arc<Carriers>,
-    /// Most messages to one recipient within 24 hours.
-    pub(super) daily_max: usize,
-    /// Chance, for when to try again.
-    pub(super) draws: Mutex<Randomness>,
-    pub(super) meters: metrics::MessageMetrics,
+/// The resources of attempts.
+pub(crate) struct MessageSender {
+    pub(crate) gateways: Arc<Gateways>,
+    /// Maximum number of messages to one recipient within 24 hours.
+    pub(crate) daily_max: usize,
+    /// Source of randomness for the delay of retries.
+    pub(crate) randomness: Mutex<Randomness>,
+    pub(crate) metrics: MessageMetrics,
 }
 
 impl MessageSender {
-    /// Counts what a step has settled, and says what it settled without an attempt.
-    fn notes(&self, group: GroupId, done: &Done, attempted: bool) {
-        let settled = done
-            .group_state
-            .outbox
-            .changed_since(&done.before.outbox)
-            .filter(|message| !message.is_open());
-        for message in settled {
-            self.meters.settled(message);
+    /// Counts the messages that a step settled, and logs those settled without an attempt.
+    fn record_settled(&self, group: GroupId, committed: &Committed, attempted: bool) {
+        for message in committed.group_state.outbox.changed_since(&committed.before.outbox) {
+            if message.is_open() {
+                continue;
+            }
+            self.metrics.record_settled(message);
             if !attempted {
-                tracing::info!(%group, message = %message.id, came_to = ?message.progress, "a message is not sent");
+                tracing::info!(%group, message = %message.id, state = ?message.progress, "a message is not sent");
             }
         }
     }
 }
 
-/// Makes an attempt, if the newest state still wants one. What cannot be claimed now is left to the next waking.
-pub(super) async fn attempt(
+/// Makes one attempt if the newest state still wants one. An item that cannot be claimed now is
+/// left to the scheduler.
+pub(crate) async fn attempt_delivery(
     engine: &Engine,
     sender: &MessageSender,
     group: GroupId,
     item: Item,
     channel: Channel,
 ) {
-    let carried = sender.carriers.carry_by(channel);
+    let carried = sender.gateways.is_configured(channel);
     let claim = Deliver::LoginAttempt { item, daily_max: sender.daily_max, carried };
-    let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
-    sender.notes(group, &done, false);
-    let Some(message) = delivery::subject(&done.group_state, item) else { return };
+    let Ok(claimed) = engine.write(group, Command::Deliver(claim)).await else { return };
+    sender.record_settled(group, &claimed, false);
+    let Some(message) = delivery::subject(&claimed.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
-    let outcome = make(engine, sender, group, message).await;
+    let outcome = send_claimed(engine, sender, group, message).await;
     if !matches!(outcome, Outcome::Taken) {
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
     let settle = Deliver::Settle { id: message.id, attempt, outcome };
+    record_outcome(engine, sender, group, &settle).await;
+}
+
+/// Records an outcome, with retries while the server is overloaded or its disk takes no writes.
+async fn record_outcome(engine: &Engine, sender: &MessageSender, group: GroupId, settle: &Deliver) {
     let mut tries = 0;
-    while tries < TRIES_MAX {
+    while tries < RECORD_TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
-            // As long as no write is taken at all, nobody could attempt it again either.
-            Err(Rejection::Closed(_)) => tokio::time::sleep(BREATH).await,
-            Err(Rejection::Overloaded | Rejection::Expired) => {
+            // No limit of tries: while no write is taken, no other attempt can be claimed either.
+            Err(Rejection::WritesUnavailable(_)) => tokio::time::sleep(RECORD_RETRY_DELAY).await,
+            Err(Rejection::Overloaded | Rejection::DecisionTimeout) => {
                 tries += 1;
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(RECORD_RETRY_DELAY).await;
             }
-            Ok(done) => return sender.notes(group, &done, true),
+            Ok(committed) => return sender.record_settled(group, &committed, true),
             Err(
                 Rejection::Refused(_)
-                | Rejection::Conflict
-                | Rejection::NoGroup
-                | Rejection::Failed,
+                | Rejection::IdempotencyConflict
+                | Rejection::GroupNotFound
+                | Rejection::InternalError,
             ) => return,
         }
     }
 }
 
-/// Looks at the newest state, which may have changed while the claim became durable, and hands the message over.
-async fn make(
+/// Checks a claimed message against the newest state, and hands it to its gateway. The state may
+/// have changed while the claim became durable.
+async fn send_claimed(
     engine: &Engine,
     sender: &MessageSender,
     group: GroupId,
@@ -96,15 +102,15 @@ async fn make(
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
-    if let Some(why) = delivery::unwanted(&group_state, message, now) {
-        return Outcome::Unwanted(why);
+    if let Some(reason) = delivery::unwanted(&group_state, message, now) {
+        return Outcome::Unwanted(reason);
     }
     if let Some(reason) = delivery::postponed(&group_state, message, now) {
         return Outcome::Deferred { reason, draw: 0 };
     }
-    match sender.carriers.carry(&group_state, message, now).await {
+    match sender.gateways.send_message(&group_state, message, now).await {
         Outcome::Deferred { reason, .. } => {
-            let draw = sender.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
+            let draw = sender.randomness.lock().unwrap_or_else(PoisonError::into_inner).number();
             Outcome::Deferred { reason, draw }
         }
         outcome @ (Outcome::Taken | Outcome::Refused(_) | Outcome::Unwanted(_)) => outcome,

@@ -1,4 +1,4 @@
-//! What the engine measures for whoever operates it: how long writes wait and take, and what a batch holds.
+//! Metrics of the engine: latency of writes, batches of the journal, messages. Reference 11.4.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,196 +10,204 @@ use tokio::time::Instant as Stopwatch;
 use crate::domain::messaging::outbox::{Channel, Kind, Message, Progress};
 use crate::domain::state::command::Command;
 
-/// Where figures go; nowhere by default.
+/// Metrics of one engine. The default discards every value.
 #[derive(Clone, Debug)]
-pub struct Meters {
-    /// Of bookings.
-    bookings: Write,
-    /// Of every other write.
-    others: Write,
-    /// Entries of a batch of the journal: events, and answers that only wait for what they saw.
+pub struct EngineMetrics {
+    /// Latency of bookings.
+    bookings: WriteMetrics,
+    /// Latency of every other write.
+    others: WriteMetrics,
+    /// Number of entries of a batch: records, and replies that only wait for earlier entries.
     batch_entries: Histogram,
     /// Seconds from a batch's first byte to the end of its sync.
     batch_seconds: Histogram,
-    /// Of messages.
-    pub(super) post: MessageMetrics,
+    /// Metrics of messages.
+    pub(crate) messages: MessageMetrics,
 }
 
-/// What is measured of messages.
+/// Metrics of messages.
 #[derive(Clone, Debug)]
-pub(super) struct MessageMetrics {
-    /// Messages by what they are and what became of them.
+pub(crate) struct MessageMetrics {
+    /// Messages by kind and final state.
     settled: BTreeMap<(Kind, &'static str), Counter>,
-    lanes: BTreeMap<Channel, Lane>,
-    /// Timers that a bug has ended.
-    timers_ended: Counter,
+    channels: BTreeMap<Channel, ChannelMetrics>,
+    /// Number of message schedulers that a bug has ended.
+    scheduler_failures: Counter,
 }
 
-/// Of one channel.
+/// Metrics of one channel.
 #[derive(Clone, Debug)]
-struct Lane {
-    /// Attempts under way.
-    under_way: Gauge,
-    /// From when something is due to the beginning of its attempt.
+struct ChannelMetrics {
+    /// Attempts in flight.
+    in_flight: Gauge,
+    /// Seconds from the due time of a message to the start of its attempt.
     lateness: Histogram,
 }
 
-/// Seconds of the parts of a write.
+/// Latency of the phases of a write, in seconds.
 #[derive(Clone, Debug)]
-struct Write {
-    /// From its permit to its turn.
+struct WriteMetrics {
+    /// From the permit to the start of the decision.
     queue: Histogram,
-    /// From its turn to its event, questions to calendars included.
+    /// From the start of the decision to the event, queries to calendars included.
     decide: Histogram,
-    /// From its permit to its answer, when it is durable and visible.
-    whole: Histogram,
+    /// From the permit to the durable and visible answer.
+    total: Histogram,
 }
 
-impl Default for Meters {
-    fn default() -> Self {
-        let noop = Histogram::noop;
-        let write = || Write { queue: noop(), decide: noop(), whole: noop() };
-        let post = MessageMetrics {
-            settled: BTreeMap::new(),
-            lanes: BTreeMap::new(),
-            timers_ended: Counter::noop(),
+impl WriteMetrics {
+    fn noop() -> Self {
+        Self { queue: Histogram::noop(), decide: Histogram::noop(), total: Histogram::noop() }
+    }
+
+    fn from_recorder(recorder: &dyn Recorder, kind: &'static str) -> Self {
+        let histogram = |name: &'static str, help: &'static str| {
+            register_seconds(recorder, name, help, vec![Label::new("kind", kind)])
         };
         Self {
-            bookings: write(),
-            others: write(),
-            batch_entries: noop(),
-            batch_seconds: noop(),
-            post,
+            queue: histogram(
+                "slotbook_write_queue_seconds",
+                "From a write's permit to the start of its decision.",
+            ),
+            decide: histogram(
+                "slotbook_write_decide_seconds",
+                "From the start of a write's decision to its event.",
+            ),
+            total: histogram(
+                "slotbook_write_seconds",
+                "From a write's permit to its durable answer.",
+            ),
         }
     }
 }
 
-impl Meters {
-    /// Figures that a recorder keeps.
-    #[must_use]
-    pub fn of(recorder: &dyn Recorder) -> Self {
-        let histogram = |name: &'static str, about: &'static str, labels: Vec<Label>| {
-            recorder.describe_histogram(KeyName::from(name), Some(Unit::Seconds), about.into());
-            recorder.register_histogram(
-                &Key::from_parts(name, labels),
-                &Metadata::new(module_path!(), Level::INFO, Some(module_path!())),
-            )
-        };
-        let write = |kind: &'static str| {
-            let kind = || vec![Label::new("kind", kind)];
-            Write {
-                queue: histogram(
-                    "slotbook_write_queue_seconds",
-                    "From a write's permit to its turn.",
-                    kind(),
-                ),
-                decide: histogram(
-                    "slotbook_write_decide_seconds",
-                    "From a write's turn to its event.",
-                    kind(),
-                ),
-                whole: histogram(
-                    "slotbook_write_seconds",
-                    "From a write's permit to its durable answer.",
-                    kind(),
-                ),
-            }
-        };
+impl Default for EngineMetrics {
+    fn default() -> Self {
         Self {
-            bookings: write("booking"),
-            others: write("other"),
-            batch_entries: histogram(
+            bookings: WriteMetrics::noop(),
+            others: WriteMetrics::noop(),
+            batch_entries: Histogram::noop(),
+            batch_seconds: Histogram::noop(),
+            messages: MessageMetrics {
+                settled: BTreeMap::new(),
+                channels: BTreeMap::new(),
+                scheduler_failures: Counter::noop(),
+            },
+        }
+    }
+}
+
+impl EngineMetrics {
+    /// Creates metrics that a recorder keeps.
+    #[must_use]
+    pub fn from_recorder(recorder: &dyn Recorder) -> Self {
+        Self {
+            bookings: WriteMetrics::from_recorder(recorder, "booking"),
+            others: WriteMetrics::from_recorder(recorder, "other"),
+            batch_entries: register_seconds(
+                recorder,
                 "slotbook_batch_entries",
                 "Entries of a batch of the journal.",
                 Vec::new(),
             ),
-            batch_seconds: histogram(
+            batch_seconds: register_seconds(
+                recorder,
                 "slotbook_fsync_seconds",
                 "Writing and syncing a batch of the journal.",
                 Vec::new(),
             ),
-            post: MessageMetrics::of(recorder),
+            messages: MessageMetrics::from_recorder(recorder),
         }
     }
 
-    fn write(&self, is_booking: bool) -> &Write {
+    fn write(&self, is_booking: bool) -> &WriteMetrics {
         if is_booking { &self.bookings } else { &self.others }
     }
 
-    /// Notes a batch that is durable.
-    pub(super) fn batch(&self, entries: usize, since: Stopwatch) {
+    /// Records a batch that is durable.
+    pub(crate) fn record_batch(&self, entries: usize, began: Stopwatch) {
         self.batch_entries.record(f64::from(u32::try_from(entries).unwrap_or(u32::MAX)));
-        self.batch_seconds.record(since.elapsed());
+        self.batch_seconds.record(began.elapsed());
     }
 }
 
-/// What can become of a message.
-const ENDS: [&str; 5] = ["sent", "kept", "failed", "missed", "suppressed"];
+fn metadata() -> Metadata<'static> {
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()))
+}
+
+fn register_seconds(
+    recorder: &dyn Recorder,
+    name: &'static str,
+    help: &'static str,
+    labels: Vec<Label>,
+) -> Histogram {
+    recorder.describe_histogram(KeyName::from(name), Some(Unit::Seconds), help.into());
+    recorder.register_histogram(&Key::from_parts(name, labels), &metadata())
+}
+
+/// Final states of a message, as metric labels.
+const FINAL_STATES: [&str; 5] = ["sent", "kept", "failed", "missed", "suppressed"];
 
 impl MessageMetrics {
-    fn of(recorder: &dyn Recorder) -> Self {
-        const UNDER_WAY: &str = "slotbook_messages_under_way";
+    fn from_recorder(recorder: &dyn Recorder) -> Self {
+        const IN_FLIGHT: &str = "slotbook_messages_under_way";
         const LATENESS: &str = "slotbook_message_lateness_seconds";
-        const ENDED: &str = "slotbook_timers_ended_total";
+        const FAILURES: &str = "slotbook_timers_ended_total";
         const SETTLED: &str = "slotbook_messages_total";
-        let here = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-        recorder.describe_gauge(
-            UNDER_WAY.into(),
-            None,
-            "Attempts to send a message under way.".into(),
-        );
-        let late = "From when a message is due to the beginning of its attempt.";
-        recorder.describe_histogram(LATENESS.into(), Some(Unit::Seconds), late.into());
-        recorder.describe_counter(
-            ENDED.into(),
-            None,
-            "Timers of messages that a bug has ended.".into(),
-        );
-        recorder.describe_counter(
-            SETTLED.into(),
-            None,
-            "Messages that nothing more is to be done about.".into(),
-        );
-        let lane = |channel: Channel| {
-            let labels = || vec![Label::new("channel", channel.name())];
-            let under_way = recorder.register_gauge(&Key::from_parts(UNDER_WAY, labels()), &here);
-            let lateness = recorder.register_histogram(&Key::from_parts(LATENESS, labels()), &here);
-            (channel, Lane { under_way, lateness })
-        };
-        let settled = |kind: Kind, state: &'static str| {
-            let channel = kind.channel().name();
-            let labels = [("channel", channel), ("kind", kind.name()), ("state", state)];
-            let labels = labels.map(|(name, value)| Label::new(name, value)).to_vec();
-            ((kind, state), recorder.register_counter(&Key::from_parts(SETTLED, labels), &here))
-        };
+        let in_flight_help = "Attempts to send a message in flight.";
+        recorder.describe_gauge(IN_FLIGHT.into(), None, in_flight_help.into());
+        let failures_help = "Message schedulers that a bug has ended.";
+        recorder.describe_counter(FAILURES.into(), None, failures_help.into());
+        let settled_help = "Messages that have reached a final state.";
+        recorder.describe_counter(SETTLED.into(), None, settled_help.into());
+        let mut channels = BTreeMap::new();
+        for channel in Channel::ALL {
+            let labels = vec![Label::new("channel", channel.name())];
+            let lateness_help = "From when a message is due to the start of its attempt.";
+            let channel_metrics = ChannelMetrics {
+                in_flight: recorder
+                    .register_gauge(&Key::from_parts(IN_FLIGHT, labels.clone()), &metadata()),
+                lateness: register_seconds(recorder, LATENESS, lateness_help, labels),
+            };
+            channels.insert(channel, channel_metrics);
+        }
+        let mut settled = BTreeMap::new();
+        for kind in Kind::ALL {
+            for state in FINAL_STATES {
+                let labels = vec![
+                    Label::new("channel", kind.channel().name()),
+                    Label::new("kind", kind.name()),
+                    Label::new("state", state),
+                ];
+                let key = Key::from_parts(SETTLED, labels);
+                settled.insert((kind, state), recorder.register_counter(&key, &metadata()));
+            }
+        }
         Self {
-            settled: Kind::ALL
-                .into_iter()
-                .flat_map(|kind| ENDS.map(|state| settled(kind, state)))
-                .collect(),
-            lanes: Channel::ALL.map(lane).into(),
-            timers_ended: recorder.register_counter(&Key::from_name(ENDED), &here),
+            settled,
+            channels,
+            scheduler_failures: recorder.register_counter(&Key::from_name(FAILURES), &metadata()),
         }
     }
 
-    /// Notes an attempt that begins, and how late, where it had its time.
-    pub(super) fn begins(&self, channel: Channel, lateness: Option<Duration>) {
-        let Some(lane) = self.lanes.get(&channel) else { return };
-        lane.under_way.increment(1.0);
+    /// Records the start of an attempt, and its lateness if the message had a due time.
+    pub(crate) fn record_attempt_start(&self, channel: Channel, lateness: Option<Duration>) {
+        let Some(channel_metrics) = self.channels.get(&channel) else { return };
+        channel_metrics.in_flight.increment(1.0);
         if let Some(lateness) = lateness {
-            lane.lateness.record(lateness);
+            channel_metrics.lateness.record(lateness);
         }
     }
 
-    /// Notes the end of an attempt.
-    pub(super) fn ends(&self, channel: Channel) {
-        if let Some(lane) = self.lanes.get(&channel) {
-            lane.under_way.decrement(1.0);
+    /// Records the end of an attempt.
+    pub(crate) fn record_attempt_end(&self, channel: Channel) {
+        if let Some(channel_metrics) = self.channels.get(&channel) {
+            channel_metrics.in_flight.decrement(1.0);
         }
     }
 
-    /// Notes what became of a message; nothing where it is still open.
-    pub(super) fn settled(&self, message: &Message) {
+    /// Counts a message by its final state; does nothing while it is open.
+    pub(crate) fn record_settled(&self, message: &Message) {
         let state = match &message.progress {
             Progress::Waiting { .. } | Progress::Claimed { .. } => return,
             Progress::Sent { .. } => "sent",
@@ -213,44 +221,45 @@ impl MessageMetrics {
         }
     }
 
-    /// Notes a timer that a bug has ended.
-    pub(super) fn timer_ended(&self) {
-        self.timers_ended.increment(1);
+    /// Counts a scheduler that a bug has ended.
+    pub(crate) fn record_scheduler_failure(&self) {
+        self.scheduler_failures.increment(1);
     }
 }
 
-/// What is measured of one write on its way.
+/// Measures the phases of one write.
 #[derive(Clone, Debug)]
-pub(super) struct Timing {
-    meters: Arc<Meters>,
+pub(crate) struct WriteTiming {
+    metrics: Arc<EngineMetrics>,
     is_booking: bool,
-    /// When it got its permit.
-    sent: Stopwatch,
-    /// When its turn came.
-    begun: Stopwatch,
+    /// Time of the permit.
+    admitted: Stopwatch,
+    /// Start of the decision; `admitted` until then.
+    decision_began: Stopwatch,
 }
 
-impl Timing {
-    /// Of a write that has got its permit now.
-    pub(super) fn new(meters: &Arc<Meters>, command: &Command) -> Self {
-        let sent = Stopwatch::now();
+impl WriteTiming {
+    /// Starts to measure a write that gets its permit now.
+    pub(crate) fn new(metrics: &Arc<EngineMetrics>, command: &Command) -> Self {
+        let admitted = Stopwatch::now();
         let is_booking = matches!(command, Command::BookAppointment(_));
-        Self { meters: Arc::clone(meters), is_booking, sent, begun: sent }
+        Self { metrics: Arc::clone(metrics), is_booking, admitted, decision_began: admitted }
     }
 
-    /// Its turn has come.
-    pub(super) fn begins(&mut self) {
-        self.begun = Stopwatch::now();
-        self.meters.write(self.is_booking).queue.record(self.begun.duration_since(self.sent));
+    /// Records that the decision begins.
+    pub(crate) fn record_decision_start(&mut self) {
+        self.decision_began = Stopwatch::now();
+        let queued = self.decision_began.duration_since(self.admitted);
+        self.metrics.write(self.is_booking).queue.record(queued);
     }
 
-    /// Its event is made.
-    pub(super) fn is_decided(&self) {
-        self.meters.write(self.is_booking).decide.record(self.begun.elapsed());
+    /// Records that the event is decided.
+    pub(crate) fn record_decision(&self) {
+        self.metrics.write(self.is_booking).decide.record(self.decision_began.elapsed());
     }
 
-    /// It is answered.
-    pub(super) fn is_answered(&self) {
-        self.meters.write(self.is_booking).whole.record(self.sent.elapsed());
+    /// Records that the write is answered.
+    pub(crate) fn record_answer(&self) {
+        self.metrics.write(self.is_booking).total.record(self.admitted.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! What is still to be sent, counted for whoever operates the server.
+//! Counts of the messages still to be sent. Reference 11.4.
 
 use std::collections::BTreeMap;
 
@@ -6,50 +6,51 @@ use crate::domain::messaging::outbox::{Channel, Kind, Progress};
 use crate::domain::messaging::planning;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::engine::Engine;
+use crate::engine::handle::Engine;
 
-/// What is still to be sent, in all groups.
+/// Counts of the messages still to be sent, in all groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboxStats {
-    /// Messages that wait, and reminders that will be messages.
+    /// Number of waiting messages and of planned reminders, by kind.
     pub planned: BTreeMap<Kind, u64>,
-    /// Since when the oldest waits whose time has come. Text messages wait by night.
+    /// Time since which the oldest due message waits, by channel. Text messages wait by night.
     pub oldest: BTreeMap<Channel, Instant>,
 }
 
 impl Engine {
-    /// What is still to be sent within so many seconds. Looks at every group's appointments of that time: not for a thread
-    /// that serves connections.
+    /// Counts the messages to be sent within this many seconds. It scans every group's
+    /// appointments of that time: do not call it on a thread that serves connections.
     #[must_use]
-    pub fn unsent(&self, within_seconds: i64) -> OutboxStats {
+    pub fn outbox_stats(&self, within_seconds: i64) -> OutboxStats {
         let now = self.clock().now();
-        let mut unsent = OutboxStats::default();
-        for group_state in
-            self.published().groups().filter_map(|group| self.published().group_state(group))
-        {
-            unsent.add(&group_state, now, now.plus_seconds(within_seconds));
+        let until = now.plus_seconds(within_seconds);
+        let mut stats = OutboxStats::default();
+        for group in self.published().groups() {
+            if let Some(group_state) = self.published().group_state(group) {
+                stats.add_group(&group_state, now, until);
+            }
         }
-        unsent
+        stats
     }
 }
 
 impl OutboxStats {
-    fn add(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
-        for planned in planning::due_before(group_state, now, until) {
-            *self.planned.entry(Kind::of_reminder(planned.channel)).or_default() += 1;
-            if planned.due <= now {
-                self.waits(planned.channel, planned.due);
+    fn add_group(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
+        for reminder in planning::due_before(group_state, now, until) {
+            *self.planned.entry(Kind::of_reminder(reminder.channel)).or_default() += 1;
+            if reminder.due <= now {
+                self.add_waiting(reminder.channel, reminder.due);
             }
         }
         for message in group_state.outbox.open() {
             if matches!(message.progress, Progress::Waiting { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }
-            self.waits(message.channel(), message.created_at);
+            self.add_waiting(message.channel(), message.created_at);
         }
     }
 
-    fn waits(&mut self, channel: Channel, since: Instant) {
+    fn add_waiting(&mut self, channel: Channel, since: Instant) {
         let oldest = self.oldest.entry(channel).or_insert(since);
         *oldest = since.min(*oldest);
     }

@@ -1,4 +1,5 @@
-//! What readers see: nothing that is not durable, and everything that has been answered. Invariants 4 and 5.
+//! The states that readers use: only durable ones, and every one that has been answered.
+//! Invariants 4 and 5.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,84 +10,90 @@ use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::mailbox::Mailbox;
-use crate::engine::message_scheduler;
+use crate::engine::messages::SchedulerMessage;
 use crate::engine::quarantine::QuarantinedGroup;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
 #[derive(Debug)]
 pub struct Published {
-    /// Keys, professionals, blocks of ids.
+    /// Keys, professionals and blocks of ids.
     directory: ArcSwap<Directory>,
-    /// Every group of the store that has a state.
+    /// Every group that is served. The set of groups never changes while the engine runs.
     groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
-    /// Who is told of every change, once a timer runs.
-    timer: ArcSwapOption<Mailbox<message_scheduler::Message>>,
-    /// Groups that nobody is let into.
-    aside: BTreeMap<GroupId, QuarantinedGroup>,
+    /// The message scheduler, which is notified of every change; empty until it runs.
+    scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
+    /// Groups that are not served.
+    quarantined: BTreeMap<GroupId, QuarantinedGroup>,
 }
 
 impl Published {
-    /// Publishes what was recovered.
+    /// Publishes the recovered states.
     #[must_use]
     pub fn new(
         directory: Directory,
         group_states: impl IntoIterator<Item = GroupState>,
-        aside: impl IntoIterator<Item = QuarantinedGroup>,
+        quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
-        let slot = |group_state: GroupState| {
-            (group_state.catalogue.group.id, ArcSwap::from_pointee(group_state))
-        };
+        let mut groups = BTreeMap::new();
+        for group_state in group_states {
+            groups.insert(group_state.catalogue.group.id, ArcSwap::from_pointee(group_state));
+        }
+        let mut quarantined_by_id = BTreeMap::new();
+        for group in quarantined {
+            quarantined_by_id.insert(group.group, group);
+        }
         Self {
             directory: ArcSwap::from_pointee(directory),
-            groups: group_states.into_iter().map(slot).collect(),
-            timer: ArcSwapOption::empty(),
-            aside: aside.into_iter().map(|aside| (aside.group, aside)).collect(),
+            groups,
+            scheduler: ArcSwapOption::empty(),
+            quarantined: quarantined_by_id,
         }
     }
 
-    /// The directory as of now.
+    /// Returns the current directory.
     #[must_use]
     pub fn directory(&self) -> Arc<Directory> {
         self.directory.load_full()
     }
 
-    /// A group's state as of now, or `None` where there is no such group.
+    /// Returns a group's current state. `None` for a group that is unknown or quarantined.
     #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
         self.groups.get(&group).map(ArcSwap::load_full)
     }
 
-    /// Groups that nobody is let into, by id.
+    /// Returns the groups that are not served, by id.
     #[must_use]
-    pub fn aside(&self) -> &BTreeMap<GroupId, QuarantinedGroup> {
-        &self.aside
+    pub fn quarantined(&self) -> &BTreeMap<GroupId, QuarantinedGroup> {
+        &self.quarantined
     }
 
-    /// The id of every group that has a state, ascending.
+    /// Returns the ids of all served groups, ascending.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
         self.groups.keys().copied()
     }
 
-    pub(super) fn show(&self, group: GroupId, group_state: Arc<GroupState>) {
-        if let Some(slot) = self.groups.get(&group) {
-            let before = slot.swap(Arc::clone(&group_state));
-            if let Some(timer) = self.timer.load().as_ref() {
-                timer.send(message_scheduler::Message::Committed { before, after: group_state });
-            }
+    /// Publishes a group's next state and notifies the scheduler.
+    pub(crate) fn publish_group(&self, group: GroupId, group_state: Arc<GroupState>) {
+        let Some(current) = self.groups.get(&group) else { return };
+        let before = current.swap(Arc::clone(&group_state));
+        if let Some(scheduler) = self.scheduler.load().as_ref() {
+            scheduler.send(SchedulerMessage::GroupChanged { before, after: group_state });
         }
     }
 
-    /// Has a timer told of every change from now on, and no other any more.
-    pub(super) fn tell(&self, timer: Mailbox<message_scheduler::Message>) {
-        self.timer.store(Some(Arc::new(timer)));
-    }
-
-    /// The timer that runs.
-    pub(super) fn timer(&self) -> Option<Arc<Mailbox<message_scheduler::Message>>> {
-        self.timer.load_full()
-    }
-
-    pub(super) fn show_directory(&self, directory: Arc<Directory>) {
+    /// Publishes the directory's next state.
+    pub(crate) fn publish_directory(&self, directory: Arc<Directory>) {
         self.directory.store(directory);
+    }
+
+    /// Notifies this scheduler of every change from now on, instead of the one before.
+    pub(crate) fn set_scheduler(&self, scheduler: Mailbox<SchedulerMessage>) {
+        self.scheduler.store(Some(Arc::new(scheduler)));
+    }
+
+    /// Returns the current scheduler; `None` before the first one runs.
+    pub(crate) fn scheduler(&self) -> Option<Arc<Mailbox<SchedulerMessage>>> {
+        self.scheduler.load_full()
     }
 }

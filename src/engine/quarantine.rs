@@ -1,43 +1,45 @@
-//! Groups set aside: their history holds what this release cannot carry out. Nobody is let in, and nothing of them is
-//! lost: every new generation carries them on. Invariant 9.
+//! Quarantined groups: their history holds an event that this release cannot apply. They are not
+//! served, and every new generation keeps their data. Invariant 9.
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
-use crate::store::state::{self, QuarantinedEvent};
-use crate::store::{JournalRecord, Position, StoreError};
+use crate::store::state::{self, Waiting};
+use crate::store::{Position, Record, StoreError};
 
-/// A group that nobody is let into.
+/// A group that is not served.
 #[derive(Clone, Debug)]
 pub struct QuarantinedGroup {
-    /// Which.
+    /// The group's id.
     pub group: GroupId,
-    /// What could not be carried out.
-    pub why: String,
-    /// The last state that could be made; `None` where the snapshot itself makes none.
-    pub base: Option<GroupState>,
-    /// Where the group's snapshot stands, as the store has it.
+    /// The event or snapshot that failed, with the panic's message.
+    pub reason: String,
+    /// The last state that could be built; `None` if the snapshot itself gives none.
+    pub last_state: Option<GroupState>,
+    /// Position of the group's snapshot in the store.
     pub snapshot: Position,
-    /// The events after `base`, or after the snapshot where there is no base.
-    pub waiting: Vec<QuarantinedEvent>,
+    /// The events after `last_state`, or after the snapshot if there is no state, in order.
+    pub pending_events: Vec<Waiting>,
 }
 
 impl QuarantinedGroup {
-    /// Puts an event behind those that wait.
-    pub(super) fn push(&mut self, record: JournalRecord) {
-        let JournalRecord { sequence, format, bytes, .. } = record;
-        self.waiting.push(QuarantinedEvent { sequence, format, bytes });
+    /// Appends an event to the pending ones.
+    pub(crate) fn push_event(&mut self, record: Record) {
+        let Record { sequence, format, bytes, .. } = record;
+        self.pending_events.push(Waiting { sequence, format, bytes });
     }
 
-    /// Where the group's history ends.
-    pub(super) fn position(&self) -> Position {
-        let sequence = self.waiting.last().map_or(self.snapshot.sequence, |last| last.sequence);
-        Position { sequence, ..self.snapshot }
+    /// Returns the position of the end of the group's history.
+    pub(crate) fn position(&self) -> Position {
+        match self.pending_events.last() {
+            Some(last) => Position { sequence: last.sequence, ..self.snapshot },
+            None => self.snapshot,
+        }
     }
 
-    /// The frames to stand behind those of the state before them.
-    pub(super) fn frames(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+    /// Returns the pending events as frames, to be written behind those of the state.
+    pub(crate) fn pending_frames(&self) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut frames = Vec::new();
-        state::write_quarantined(&self.waiting, |frame| {
+        state::write_waiting(&self.pending_events, |frame| {
             frames.push(frame.to_vec());
             Ok::<_, StoreError>(())
         })?;

@@ -1,4 +1,5 @@
-//! What is due when: the timer's memory of the next days. It holds no truth, since all of it follows from published group_states.
+//! The scheduler's queue: items by due time. It is a cache, since it follows from the published
+//! states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,69 +7,83 @@ use crate::domain::messaging::delivery::Item;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
-/// Something that may be due, of one group.
-pub type GroupItem = (GroupId, Item);
+/// An item of a group that has a due time.
+pub type Matter = (GroupId, Item);
 
-/// What changes at once is more than this part of what is there: then all is put in order anew, which packs it closely.
-const MUCH: usize = 8;
+/// A replacement of more than one part in this many rebuilds the queue, which packs it closely.
+const REBUILD_FRACTION: usize = 8;
 
-/// Matters by when they are due, each once.
+/// Items by due time, each once.
 #[derive(Debug, Default)]
 pub struct Queue {
-    by_due: BTreeSet<(Instant, GroupItem)>,
-    /// When each matter is due: the same, by matter.
-    places: BTreeMap<GroupItem, Instant>,
+    by_due: BTreeSet<(Instant, Matter)>,
+    /// The due time of each item: the same pairs as in `by_due`.
+    due_times: BTreeMap<Matter, Instant>,
 }
 
 impl Queue {
-    /// Puts a matter where it is due, or nowhere.
-    pub fn plan(&mut self, matter: GroupItem, due: Option<Instant>) {
-        if let Some(old) = self.places.remove(&matter) {
+    /// Puts an item at its due time, or removes it.
+    pub fn plan(&mut self, matter: Matter, due: Option<Instant>) {
+        if let Some(old) = self.due_times.remove(&matter) {
             self.by_due.remove(&(old, matter));
         }
         if let Some(due) = due {
             self.by_due.insert((due, matter));
-            self.places.insert(matter, due);
+            self.due_times.insert(matter, due);
         }
     }
 
-    /// Puts these matters of a group in place of all that it has. Of a matter that is named twice, the last time counts.
+    /// Replaces all items of a group. Of an item given twice, the last due time counts.
     pub fn replace(&mut self, group: GroupId, matters: Vec<(Item, Instant)>) {
-        // No id is below the first message's.
-        let all = self.places.range((group, Item::FIRST)..).take_while(|((of, _), _)| *of == group);
-        let old: Vec<GroupItem> = all.map(|(matter, _)| *matter).collect();
-        let matters = matters.into_iter().map(|(item, due)| ((group, item), due));
-        if old.len() + matters.len() < self.len() / MUCH {
-            old.into_iter().for_each(|matter| self.plan(matter, None));
-            matters.for_each(|(matter, due)| self.plan(matter, Some(due)));
-        } else {
-            let others =
-                std::mem::take(&mut self.places).into_iter().filter(|((of, _), _)| *of != group);
-            self.places = others.chain(matters).collect();
-            self.by_due = self.places.iter().map(|(matter, due)| (*due, *matter)).collect();
+        let mut old = Vec::new();
+        // `Item::FIRST` is the smallest item.
+        for (matter, _) in self.due_times.range((group, Item::FIRST)..) {
+            if matter.0 != group {
+                break;
+            }
+            old.push(*matter);
         }
+        if old.len() + matters.len() < self.len() / REBUILD_FRACTION {
+            for matter in old {
+                self.plan(matter, None);
+            }
+            for (item, due) in matters {
+                self.plan((group, item), Some(due));
+            }
+            return;
+        }
+        // Collecting into new maps packs their nodes closely.
+        let others =
+            std::mem::take(&mut self.due_times).into_iter().filter(|(matter, _)| matter.0 != group);
+        let replaced = matters.into_iter().map(|(item, due)| ((group, item), due));
+        self.due_times = others.chain(replaced).collect();
+        self.by_due = self.due_times.iter().map(|(matter, due)| (*due, *matter)).collect();
     }
 
-    /// When the first is due.
+    /// Returns the first due time; `None` if the queue is empty.
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
-        self.by_due.first().map(|(due, _)| *due)
+        let (due, _) = self.by_due.first()?;
+        Some(*due)
     }
 
-    /// Takes out the first, where it is due by `now`.
-    pub fn take(&mut self, now: Instant) -> Option<(Instant, GroupItem)> {
-        let (due, matter) = self.by_due.first().copied().filter(|(due, _)| *due <= now)?;
+    /// Takes out the first item if it is due by `now`, with its due time.
+    pub fn take(&mut self, now: Instant) -> Option<(Instant, Matter)> {
+        let (due, matter) = self.by_due.first().copied()?;
+        if due > now {
+            return None;
+        }
         self.plan(matter, None);
         Some((due, matter))
     }
 
-    /// How many there are.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_due.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_due.is_empty()
@@ -109,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_plain_list_would(steps in proptest::collection::vec(a_step(), 0..60)) {
+        fn the_queue_agrees_with_a_plain_list(steps in proptest::collection::vec(a_step(), 0..60)) {
             let mut queue = Queue::default();
             let mut list: BTreeMap<(u64, u64), i64> = BTreeMap::new();
             for step in steps {

@@ -1,4 +1,4 @@
-//! Everything that chance decides, from one seeded source.
+//! The source of randomness: secrets, the order of candidates, delays of retries.
 
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -10,56 +10,63 @@ use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Key;
 use crate::domain::state::command::LinkDraws;
 
-/// A source of draws.
+/// A seeded cryptographic random number generator.
 #[derive(Debug)]
 pub struct Randomness(StdRng);
 
 impl Randomness {
-    /// The source of a seed: the same seed, the same draws.
+    /// Creates a generator; the same seed gives the same values.
     #[must_use]
     pub fn seeded(seed: [u8; 32]) -> Self {
         Self(StdRng::from_seed(seed))
     }
 
-    /// A source nobody can guess.
+    /// Creates a generator with a seed from the operating system.
+    ///
+    /// # Panics
+    /// If the operating system provides no randomness.
     #[must_use]
     pub fn from_os() -> Self {
         Self(StdRng::try_from_rng(&mut rand::rngs::SysRng).expect("the OS has randomness"))
     }
 
-    /// A source for somebody else, independent of what is drawn here later.
+    /// Creates a generator whose values are independent of those drawn here later.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::seeded(self.bytes())
     }
 
-    /// 32 random bytes.
+    /// Returns 32 random bytes.
     pub fn bytes(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// The token of a link of a group: the group's id, and 256 random bits as hexadecimal digits.
+    /// Returns a new token for an account link, with its hash: the group's id, and 256 random bits
+    /// as hexadecimal digits. Reference 7.4.
     pub fn link(&mut self, group: GroupId) -> LinkDraws {
-        let secret: String = self.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = Text::new(&format!("{group}-{secret}"))
-            .expect("at most 20 digits and 65 characters more");
+        let mut token = format!("{group}-");
+        for byte in self.bytes() {
+            token.push_str(&format!("{byte:02x}"));
+        }
+        let token = Text::new(&token).expect("at most 20 digits and 65 characters more");
         LinkDraws { hash: Sha256::digest(token.as_str()).into(), token }
     }
 
-    /// A random number, any as likely as any other.
+    /// Returns a random number, uniform over all values.
     pub fn number(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// The secret of an appointment: 20 letters and digits, each as likely as any other.
+    /// Returns a new key of an appointment: 20 letters and digits, each uniform. Reference 6.5.
     pub fn key(&mut self) -> Key {
         const ALPHABET: &[u8; 62] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let text: String = (0..Key::LENGTH)
-            .map(|_| char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]))
-            .collect();
+        let mut text = String::with_capacity(Key::LENGTH);
+        for _ in 0..Key::LENGTH {
+            text.push(char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]));
+        }
         Key::new(&text).expect("20 letters and digits are a key")
     }
 }

@@ -1,6 +1,8 @@
-//! The supervisor: routes writes to group actors, starts and stops them, and is the one author of the directory.
+//! The supervisor: it routes writes to group actors, starts and stops them, and is the only writer
+//! of the directory.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,129 +13,110 @@ use crate::clock::Clock;
 use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
 use crate::domain::records::ids::GroupId;
-use crate::engine::group;
+use crate::engine::group::{self, GroupParts};
 use crate::engine::health::Health;
-use crate::engine::journal::{Entry, Handle, Publish, Release};
+use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
+use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
-use crate::engine::{Envelope, Rejection};
+use crate::engine::write::{Envelope, Rejection};
 use crate::store::codec;
-use crate::store::{JournalRecord, Stream};
+use crate::store::{Record, Stream};
 
-/// How often groups are asked whether they could stop.
-const IDLE_SWEEP: Duration = Duration::from_secs(600);
+/// Interval of the search for idle groups. An idle group stops after one to two intervals.
+const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(600);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What reaches the supervisor.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A write, to be handed to its group.
-    Write { group: GroupId, envelope: Envelope },
-    /// A group runs low on ids.
-    NeedIds { group: GroupId, kind: IdKind },
-    /// A group has nothing to do, and had received so many commands when it said so.
-    GroupIsIdle { group: GroupId, received: u64 },
-    /// The journal has answered all that a dead group's actor had sent it.
-    Settled(GroupId),
-    /// A second has passed.
-    Second,
-    /// The operator changes who is let in.
-    ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
-    /// Time to look for idle groups.
-    Sweep,
-    /// All is answered: end.
-    ShutDown,
-}
-
-/// What the supervisor starts from.
-pub(super) struct Parts {
-    pub(super) published: Arc<Published>,
-    pub(super) directory: Arc<Directory>,
-    pub(super) journal: Handle,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) draws: Randomness,
-    pub(super) transport: Transport,
-    pub(super) health: Arc<Health>,
+/// The resources that the supervisor starts from.
+pub(crate) struct SupervisorParts {
+    pub(crate) published: Arc<Published>,
+    /// The newest directory, durable or not.
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) journal: JournalHandle,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) randomness: Randomness,
+    pub(crate) transport: Transport,
+    pub(crate) health: Arc<Health>,
 }
 
 struct Supervisor;
 
-/// What the actor owns.
-struct State {
-    parts: Parts,
-    /// Groups that are not merely at rest.
-    seats: BTreeMap<GroupId, Seat>,
-    myself: Mailbox<Message>,
-    me: ActorRef<Message>,
+/// State of the supervisor.
+struct SupervisorState {
+    parts: SupervisorParts,
+    /// Status of every group that has an actor or whose actor died. A group without an entry is
+    /// idle, and its published state is its newest.
+    groups: BTreeMap<GroupId, GroupStatus>,
+    /// Mailbox given to groups and tasks.
+    own_mailbox: Mailbox<SupervisorMessage>,
+    own_ref: ActorRef<SupervisorMessage>,
 }
 
-/// What stands behind a group's name.
-enum Seat {
-    /// An actor, and how many commands it has been sent.
+/// Status of a group that is not idle.
+enum GroupStatus {
+    /// The group has an actor.
     Running {
-        actor: ActorRef<group::Message>,
-        link: Mailbox<group::Message>,
+        actor: ActorRef<GroupMessage>,
+        mailbox: Mailbox<GroupMessage>,
+        /// Number of commands sent to the actor.
         sent: u64,
+        /// Value of `sent` at the last sweep.
         sent_at_sweep: u64,
     },
-    /// The actor died; nobody is let in until the journal has answered all that it had sent.
-    Settling,
+    /// The actor died. Writes are rejected until the journal has processed all its entries.
+    Draining,
 }
 
 impl Actor for Supervisor {
-    type Msg = Message;
-    type State = State;
-    type Arguments = Parts;
+    type Msg = SupervisorMessage;
+    type State = SupervisorState;
+    type Arguments = SupervisorParts;
 
     async fn pre_start(
         &self,
-        me: ActorRef<Message>,
-        parts: Parts,
-    ) -> Result<State, ActorProcessingErr> {
-        let myself = parts.transport.link(me.clone());
-        me.send_interval(IDLE_SWEEP, || Message::Sweep);
-        me.send_interval(SECOND, || Message::Second);
-        Ok(State { parts, seats: BTreeMap::new(), myself, me })
+        own_ref: ActorRef<SupervisorMessage>,
+        parts: SupervisorParts,
+    ) -> Result<SupervisorState, ActorProcessingErr> {
+        let own_mailbox = parts.transport.link(own_ref.clone());
+        own_ref.send_interval(IDLE_SWEEP_INTERVAL, || SupervisorMessage::SweepIdleGroups);
+        own_ref.send_interval(SECOND, || SupervisorMessage::SecondElapsed);
+        Ok(SupervisorState { parts, groups: BTreeMap::new(), own_mailbox, own_ref })
     }
 
     async fn handle(
         &self,
-        _: ActorRef<Message>,
-        message: Message,
-        state: &mut State,
+        _: ActorRef<SupervisorMessage>,
+        message: SupervisorMessage,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Write { group, envelope } => state.route(group, envelope),
-            Message::NeedIds { group, kind } => state.grant_ids(group, kind),
-            Message::GroupIsIdle { group, received } => state.rest(group, received),
-            Message::Settled(group) => state.settled(group),
-            Message::Second => {
-                state.parts.journal.append(Entry {
-                    record: None,
-                    publish: Publish::Second,
-                    release: None,
-                });
+            SupervisorMessage::Write { group, envelope } => state.route_write(group, envelope),
+            SupervisorMessage::RequestIds { group, kind } => state.grant_ids(group, kind),
+            SupervisorMessage::GroupIsIdle { group, received } => {
+                state.stop_idle_group(group, received);
             }
-            Message::ChangeAccess { change, reply } => state.change_access(&change, reply),
-            Message::Sweep => state.sweep(),
-            Message::ShutDown => state.shut_down(),
+            SupervisorMessage::GroupDrained(group) => state.allow_restart(group),
+            SupervisorMessage::SecondElapsed => state.sync_watermark(),
+            SupervisorMessage::ChangeAccess { change, reply } => {
+                state.change_access(&change, reply);
+            }
+            SupervisorMessage::SweepIdleGroups => state.sweep_idle_groups(),
+            SupervisorMessage::ShutDown => state.shut_down(),
         }
         Ok(())
     }
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<SupervisorMessage>,
         event: SupervisionEvent,
-        state: &mut State,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match event {
-            SupervisionEvent::ActorFailed(who, _)
-            | SupervisionEvent::ActorTerminated(who, _, _) => {
-                state.group_died(&who);
-            }
+            SupervisionEvent::ActorFailed(actor, _)
+            | SupervisionEvent::ActorTerminated(actor, _, _) => state.on_group_died(&actor),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
         Ok(())
@@ -141,81 +124,89 @@ impl Actor for Supervisor {
 }
 
 /// Starts the supervisor.
-pub(super) async fn start(parts: Parts) -> Mailbox<Message> {
-    let (transport, health) = (parts.transport.clone(), Arc::clone(&parts.health));
+pub(crate) async fn start(parts: SupervisorParts) -> Mailbox<SupervisorMessage> {
+    let transport = parts.transport.clone();
+    let health = Arc::clone(&parts.health);
     let (actor, joining) = Actor::spawn(None, Supervisor, parts)
         .await
         .expect("an actor without a name is always started");
     tokio::spawn(async move {
-        // However it ends: only whether it was told to matters.
+        // Health knows whether a shutdown was requested, so the way it ended does not matter.
         drop(joining.await);
         health.supervisor_ended();
     });
     transport.link(actor)
 }
 
-impl State {
-    fn route(&mut self, group: GroupId, envelope: Envelope) {
-        if !self.seats.contains_key(&group) {
-            let Some(seat) = self.seat(group) else {
-                return envelope.answer(Err(Rejection::NoGroup));
+impl SupervisorState {
+    /// Hands a write to its group's actor, which is started if the group is idle.
+    fn route_write(&mut self, group: GroupId, envelope: Envelope) {
+        if !self.groups.contains_key(&group) {
+            let Some(status) = self.start_group(group) else {
+                return envelope.send_answer(Err(Rejection::GroupNotFound));
             };
-            self.seats.insert(group, seat);
+            self.groups.insert(group, status);
         }
-        match self.seats.get_mut(&group) {
-            Some(Seat::Running { link, sent, .. }) => {
+        match self.groups.get_mut(&group) {
+            Some(GroupStatus::Running { mailbox, sent, .. }) => {
                 *sent += 1;
-                link.send(group::Message::Command(envelope));
+                mailbox.send(GroupMessage::Command(envelope));
             }
-            Some(Seat::Settling) | None => envelope.answer(Err(Rejection::Overloaded)),
+            Some(GroupStatus::Draining) | None => envelope.send_answer(Err(Rejection::Overloaded)),
         }
     }
 
-    /// Starts a group's actor from the published group_state, which is the newest: nobody else writes the group.
-    fn seat(&mut self, group: GroupId) -> Option<Seat> {
+    /// Starts a group's actor. The published state is the newest, since only the actor writes the
+    /// group and none is running.
+    fn start_group(&mut self, group: GroupId) -> Option<GroupStatus> {
         let parts = &mut self.parts;
         let group_state = parts.published.group_state(group)?;
-        let unused = |kind| -> VecDeque<_> {
-            parts.directory.unused(kind, group, group_state.spent(kind)).collect()
-        };
-        let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
-        let (actor, link) = group::start(
-            group::Parts {
+        let mut ids = BTreeMap::new();
+        for kind in IdKind::ALL {
+            let unused = parts.directory.unused(kind, group, group_state.spent(kind));
+            ids.insert(kind, unused.collect::<VecDeque<_>>());
+        }
+        let (actor, mailbox) = group::start(
+            GroupParts {
                 group_state,
                 ids,
                 published: Arc::clone(&parts.published),
                 journal: parts.journal.clone(),
                 clock: Arc::clone(&parts.clock),
-                draws: parts.draws.fork(),
+                randomness: parts.randomness.fork(),
                 transport: parts.transport.clone(),
-                supervisor: self.myself.clone(),
+                supervisor: self.own_mailbox.clone(),
             },
-            self.me.get_cell(),
+            self.own_ref.get_cell(),
         );
-        Some(Seat::Running { actor, link, sent: 0, sent_at_sweep: 0 })
+        Some(GroupStatus::Running { actor, mailbox, sent: 0, sent_at_sweep: 0 })
     }
 
-    /// Grants a block. The group may use it at once: what it writes with it comes later in the same journal.
+    /// Grants a block of ids. The group may use it at once, since its events come later in the same
+    /// journal.
     fn grant_ids(&mut self, group: GroupId, kind: IdKind) {
         let block = self.parts.directory.next_block(kind);
         let event = self.parts.directory.grant(kind, group);
         let next = self.parts.directory.apply(&event);
-        self.happen(&event, next, None);
-        if let Some(Seat::Running { link, .. }) = self.seats.get(&group) {
-            link.send(group::Message::Ids(kind, (block * BLOCK).max(1)..(block + 1) * BLOCK));
+        self.commit_directory(&event, next, None);
+        if let Some(GroupStatus::Running { mailbox, .. }) = self.groups.get(&group) {
+            // 0 is no id.
+            let ids = (block * BLOCK).max(1)..(block + 1) * BLOCK;
+            mailbox.send(GroupMessage::IdsGranted(kind, ids));
         }
     }
 
-    /// Decides what the operator wants, and answers when it is durable. A panic is a bug of ours: whoever waits sees the
-    /// reply port close.
+    /// Decides the operator's change, and answers when the outcome is durable. After a panic, which
+    /// is a bug, the reply port is dropped.
     fn change_access(
         &mut self,
         change: &ChangeAccess,
         reply: oneshot::Sender<Result<(), AccessRefusal>>,
     ) {
         let groups = self.parts.published.groups().collect();
-        let (directory, now) = (Arc::clone(&self.parts.directory), self.parts.clock.now());
-        let decided = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let directory = Arc::clone(&self.parts.directory);
+        let now = self.parts.clock.now();
+        let decided = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let event = access::decide(&directory, &groups, change, now)?;
             let next = directory.apply(&event);
             Ok::<_, AccessRefusal>((event, next))
@@ -223,80 +214,111 @@ impl State {
         match decided {
             Err(_) => {}
             Ok(Ok((event, next))) => {
-                self.happen(&event, next, Some(Release::Operator(reply, Ok(()))))
+                let reply = PendingReply::Operator(reply, Ok(()));
+                self.commit_directory(&event, next, Some(reply));
             }
             Ok(Err(refusal)) => {
-                // What it saw may not be durable yet.
-                let release = Some(Release::Operator(reply, Err(refusal)));
-                self.parts.journal.append(Entry {
+                // The refusal may depend on a change that is not durable yet.
+                self.parts.journal.append(JournalEntry {
                     record: None,
-                    publish: Publish::Nothing,
-                    release,
+                    effect: EntryEffect::None,
+                    reply: Some(PendingReply::Operator(reply, Err(refusal))),
                 });
             }
         }
     }
 
-    /// Makes an event of the directory its newest state, and hands it to the journal.
-    fn happen(&mut self, event: &DirectoryEvent, next: Directory, release: Option<Release>) {
+    /// Makes an event's outcome the newest directory, and hands the event to the journal.
+    fn commit_directory(
+        &mut self,
+        event: &DirectoryEvent,
+        next: Directory,
+        reply: Option<PendingReply>,
+    ) {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
-        let record =
-            Some(JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event)));
-        self.parts.journal.append(Entry { record, publish: Publish::Directory(next), release });
+        let record = Record::new(Stream::Directory, 0, next.sequence, codec::encode(event));
+        self.parts.journal.append(JournalEntry {
+            record: Some(record),
+            effect: EntryEffect::PublishDirectory(next),
+            reply,
+        });
     }
 
-    fn sweep(&mut self) {
-        for seat in self.seats.values_mut() {
-            if let Seat::Running { link, sent, sent_at_sweep, .. } = seat {
-                if sent == sent_at_sweep {
-                    link.send(group::Message::AreYouIdle(*sent));
-                }
-                *sent_at_sweep = *sent;
+    fn sync_watermark(&self) {
+        self.parts.journal.append(JournalEntry {
+            record: None,
+            effect: EntryEffect::SyncWatermark,
+            reply: None,
+        });
+    }
+
+    /// Asks every group without a command since the last sweep whether it is idle.
+    fn sweep_idle_groups(&mut self) {
+        for status in self.groups.values_mut() {
+            let GroupStatus::Running { mailbox, sent, sent_at_sweep, .. } = status else {
+                continue;
+            };
+            if sent == sent_at_sweep {
+                mailbox.send(GroupMessage::CheckIdle(*sent));
             }
+            *sent_at_sweep = *sent;
         }
     }
 
-    /// Stops a group that has nothing to do, unless a command is on its way to it.
-    fn rest(&mut self, group: GroupId, received: u64) {
-        if let Some(Seat::Running { actor, sent, .. }) = self.seats.get(&group)
+    /// Stops an idle group, unless a command is on its way to it.
+    fn stop_idle_group(&mut self, group: GroupId, received: u64) {
+        if let Some(GroupStatus::Running { actor, sent, .. }) = self.groups.get(&group)
             && *sent == received
         {
             actor.stop(None);
-            self.seats.remove(&group);
+            self.groups.remove(&group);
         }
     }
 
-    fn group_died(&mut self, who: &ActorCell) {
-        let is_it = |seat: &Seat| matches!(seat, Seat::Running { actor, .. } if actor.get_id() == who.get_id());
-        let dead = self.seats.iter().find(|(_, seat)| is_it(seat)).map(|(id, _)| *id);
-        let Some(group) = dead else { return };
-        tracing::error!(%group, "a group's actor died; it starts anew once all it had written is durable");
-        self.seats.insert(group, Seat::Settling);
-        let (answered, settled) = oneshot::channel();
-        let release = Some(Release::Fence(answered));
-        self.parts.journal.append(Entry { record: None, publish: Publish::Nothing, release });
-        let myself = self.myself.clone();
+    fn on_group_died(&mut self, dead: &ActorCell) {
+        let Some(group) = self.find_group(dead) else { return };
+        tracing::error!(%group, "a group's actor died; it restarts when its entries are durable");
+        self.groups.insert(group, GroupStatus::Draining);
+        let (barrier, drained) = oneshot::channel();
+        self.parts.journal.append(JournalEntry {
+            record: None,
+            effect: EntryEffect::None,
+            reply: Some(PendingReply::Barrier(barrier)),
+        });
+        let own_mailbox = self.own_mailbox.clone();
         tokio::spawn(async move {
-            if settled.await.is_ok() {
-                myself.send(Message::Settled(group));
+            if drained.await.is_ok() {
+                own_mailbox.send(SupervisorMessage::GroupDrained(group));
             }
         });
     }
 
-    fn settled(&mut self, group: GroupId) {
-        if let Some(Seat::Settling) = self.seats.get(&group) {
-            self.seats.remove(&group);
+    fn find_group(&self, cell: &ActorCell) -> Option<GroupId> {
+        for (group, status) in &self.groups {
+            if let GroupStatus::Running { actor, .. } = status
+                && actor.get_id() == cell.get_id()
+            {
+                return Some(*group);
+            }
+        }
+        None
+    }
+
+    /// Lets the next write start the actor of a drained group.
+    fn allow_restart(&mut self, group: GroupId) {
+        if let Some(GroupStatus::Draining) = self.groups.get(&group) {
+            self.groups.remove(&group);
         }
     }
 
-    /// Ends the groups, then itself; with the last handle the journal ends too.
+    /// Stops the groups, then itself. The journal ends with their handles.
     fn shut_down(&mut self) {
-        for seat in std::mem::take(&mut self.seats).into_values() {
-            if let Seat::Running { actor, .. } = seat {
+        for status in std::mem::take(&mut self.groups).into_values() {
+            if let GroupStatus::Running { actor, .. } = status {
                 actor.stop(None);
             }
         }
-        self.me.stop(None);
+        self.own_ref.stop(None);
     }
 }

@@ -1,47 +1,55 @@
-//! What groups need from time to time though nobody asks for it: deleted events are removed once they have been kept for
-//! as long as they are to be.
+//! Periodic upkeep of groups: deleted vevents are removed after their retention. Reference 6.9.
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::upkeep;
 use crate::domain::time::DAY;
-use crate::engine::{Engine, Rejection};
+use crate::engine::handle::Engine;
+use crate::engine::write::Rejection;
 
 impl Engine {
-    /// Removes, group by group and step by step, events that were deleted more than so many days ago; how many. What a
-    /// group refuses for want of room waits for the next time.
+    /// Removes the vevents that were deleted more than `keep_days` days ago, and returns their
+    /// number. A group that rejects a step for want of capacity is left to the next call.
     pub async fn remove_deleted(&self, keep_days: u32) -> usize {
         let mut removed = 0;
         let groups: Vec<GroupId> = self.published().groups().collect();
         for group in groups {
-            // A step is bounded, and each removes something: the number of steps is that of the events.
-            while let Some(gone) = self.remove_some(group, keep_days).await {
-                removed += gone;
+            // A step is bounded and removes at least one vevent, so the loop ends.
+            while let Some(step) = self.remove_deleted_step(group, keep_days).await {
+                removed += step;
             }
         }
         removed
     }
 
-    /// One step in one group; `None` where nothing is left to be removed now.
-    async fn remove_some(&self, group: GroupId, keep_days: u32) -> Option<usize> {
+    /// Makes one step in one group, and returns the number of vevents removed. `None` if the group
+    /// has none to remove now, or rejects the step.
+    async fn remove_deleted_step(&self, group: GroupId, keep_days: u32) -> Option<usize> {
         let before = self.clock().now().plus_seconds(-i64::from(keep_days) * DAY);
         let group_state = self.published().group_state(group)?;
-        let looking =
+        let scan =
             tokio::task::spawn_blocking(move || upkeep::deleted_before(&group_state, before));
-        let ids = looking.await.ok().filter(|ids| !ids.is_empty())?;
+        let ids = scan.await.ok()?;
+        if ids.is_empty() {
+            return None;
+        }
         let step = ids.len();
         match self.write(group, Command::RemoveDeleted { ids, before }).await {
             Ok(_) => Some(step),
             Err(
                 Rejection::Refused(_)
-                | Rejection::Conflict
-                | Rejection::NoGroup
-                | Rejection::Failed,
+                | Rejection::IdempotencyConflict
+                | Rejection::GroupNotFound
+                | Rejection::InternalError,
             ) => {
-                tracing::error!(%group, "deleted events could not be removed");
+                tracing::error!(%group, "deleted vevents could not be removed");
                 None
             }
-            Err(Rejection::Overloaded | Rejection::Closed(_) | Rejection::Expired) => None,
+            Err(
+                Rejection::Overloaded
+                | Rejection::WritesUnavailable(_)
+                | Rejection::DecisionTimeout,
+            ) => None,
         }
     }
 }

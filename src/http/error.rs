@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
-use crate::engine::health::Closed;
+use crate::engine::health::WritesUnavailable;
 use crate::http::metrics::Codes;
 use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
@@ -73,10 +73,10 @@ impl ApiError {
     }
 
     /// The store takes no writes; nothing was done.
-    fn closed(closed: Closed) -> Self {
+    fn closed(closed: WritesUnavailable) -> Self {
         let why = match closed {
-            Closed::Slow(_) => "the disk is slow",
-            Closed::ShortOfRoom => "the disk is nearly full",
+            WritesUnavailable::SlowDisk(_) => "the disk is slow",
+            WritesUnavailable::LowDiskSpace => "the disk is nearly full",
         };
         let failure = Self::new(
             Problem::ServiceUnavailable,
@@ -143,11 +143,11 @@ impl ApiError {
     pub(crate) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
             Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
-            Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
-            Rejection::Closed(closed) => Self::closed(closed),
-            Rejection::Conflict => Self::conflict(),
-            Rejection::NoGroup => Self::no_result(),
-            Rejection::Failed => Self::ours(),
+            Rejection::Overloaded | Rejection::DecisionTimeout => Self::overloaded(),
+            Rejection::WritesUnavailable(closed) => Self::closed(closed),
+            Rejection::IdempotencyConflict => Self::conflict(),
+            Rejection::GroupNotFound => Self::no_result(),
+            Rejection::InternalError => Self::ours(),
         }
     }
 

@@ -5,7 +5,7 @@ use axum::response::Response;
 use serde_json::json;
 
 use crate::engine::Engine;
-use crate::engine::health::Closed;
+use crate::engine::health::WritesUnavailable;
 use crate::http::pipeline;
 
 /// GET /healthz.
@@ -22,19 +22,22 @@ pub(crate) fn recovering() -> Response {
 /// GET /readyz: recovered, since [`recovering`] answers before, and accepting writes. Groups set aside are named; the others
 /// live on.
 pub(crate) fn ready(engine: &Engine) -> Response {
-    let (status, mut state) = match engine.health().closed() {
+    let (status, mut state) = match engine.health().writes_unavailable() {
         None => (StatusCode::OK, json!({"status": "ready"})),
         Some(closed) => {
             let reason = match closed {
-                Closed::Slow(seconds) => {
+                WritesUnavailable::SlowDisk(seconds) => {
                     format!("a write has been on its way to the disk for {seconds} seconds")
                 }
-                Closed::ShortOfRoom => "the disk has less room than is kept in reserve".to_owned(),
+                WritesUnavailable::LowDiskSpace => {
+                    "the disk has less room than is kept in reserve".to_owned()
+                }
             };
             (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))
         }
     };
-    let aside: Vec<u64> = engine.published().aside().keys().map(|group| group.number()).collect();
+    let aside: Vec<u64> =
+        engine.published().quarantined().keys().map(|group| group.number()).collect();
     if !aside.is_empty() {
         state["groups_set_aside"] = json!(aside);
     }

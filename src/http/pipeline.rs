@@ -21,7 +21,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
-use crate::engine::{Done, Once};
+use crate::engine::{Committed, IdempotentRequest};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::docs;
@@ -122,7 +122,7 @@ impl GroupCall {
     ///
     /// # Errors
     /// What refuses it, in words for the caller.
-    pub(crate) async fn write(&self, command: Command) -> Result<Done, ApiError> {
+    pub(crate) async fn write(&self, command: Command) -> Result<Committed, ApiError> {
         let answer = self.server.engine.write(self.state.catalogue.group.id, command).await;
         answer.map_err(|rejection| ApiError::of_rejection(rejection, self.zone(), self.audience()))
     }
@@ -134,9 +134,9 @@ impl GroupCall {
     pub(crate) async fn make(
         &self,
         command: Command,
-        render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
+        render: impl Fn(&Committed) -> Map<String, Value> + Send + Sync + 'static,
     ) -> Outcome {
-        let render = move |done: &Done| Value::Object(render(done)).to_string().into_bytes();
+        let render = move |done: &Committed| Value::Object(render(done)).to_string().into_bytes();
         make(&self.server, &self.state, command, self.once.clone()?, self.audience(), render).await
     }
 
@@ -178,12 +178,15 @@ pub(crate) async fn make(
     command: Command,
     key: Option<Key>,
     audience: Audience,
-    render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
+    render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
 ) -> Outcome {
     let render = Arc::new(render);
-    let once =
-        key.map(|Key { scope, body }| Once { scope, body, render: Arc::clone(&render) as _ });
-    let answer = server.engine.write_once(state.catalogue.group.id, command, once).await;
+    let once = key.map(|Key { scope, body }| IdempotentRequest {
+        scope,
+        body,
+        render: Arc::clone(&render) as _,
+    });
+    let answer = server.engine.write_idempotent(state.catalogue.group.id, command, once).await;
     let done = answer
         .map_err(|rejection| ApiError::of_rejection(rejection, state.catalogue.zone(), audience))?;
     let bytes = done.answer.as_ref().map_or_else(|| render(&done), |kept| kept.to_vec());
@@ -328,7 +331,7 @@ pub(crate) fn visible(
     published: &Published,
 ) -> Result<Arc<GroupState>, ApiError> {
     let group = group.filter(|group| identity.sees(*group));
-    let aside = group.is_some_and(|group| published.aside().contains_key(&group));
+    let aside = group.is_some_and(|group| published.quarantined().contains_key(&group));
     group
         .and_then(|group| published.group_state(group))
         .ok_or_else(|| if aside { ApiError::set_aside() } else { ApiError::no_result() })

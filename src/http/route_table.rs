@@ -35,7 +35,7 @@ use crate::http::metrics::Meters;
 use crate::http::pipeline;
 use crate::http::resources::accounts::ASKED_MAX;
 use crate::http::resources::mail_links;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::wire::errors::Problem;
 
 /// A line of the table.
@@ -307,7 +307,7 @@ pub struct Server {
     /// Where long computations go.
     pub(crate) computing: Computing,
     /// What messages say, for those who may read them.
-    pub(crate) carriers: Arc<Carriers>,
+    pub(crate) gateways: Arc<Gateways>,
     /// Who is believed about where requests come from.
     proxies: TrustedProxies,
     /// Where figures go.
@@ -324,17 +324,17 @@ impl Server {
             guesses: EnumerationLimit::default(),
             links_asked: SlidingWindow::new(ASKED_MAX.0, ASKED_MAX.1),
             computing: Computing::new(cores),
-            carriers: Arc::new(Carriers::nobody("")),
+            gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
             meters: Arc::default(),
         }
     }
 
-    /// The same, where messages say what these carriers make them say.
+    /// The same, where messages say what these gateways make them say.
     #[must_use]
-    pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
-        self.authenticator.public_url.clone_from(&carriers.public_url);
-        self.carriers = carriers;
+    pub fn with_gateways(mut self, gateways: Arc<Gateways>) -> Self {
+        self.authenticator.public_url.clone_from(&gateways.public_url);
+        self.gateways = gateways;
         self
     }
 

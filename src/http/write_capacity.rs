@@ -26,7 +26,9 @@ pub(crate) fn let_in<'h>(
     else {
         return Ok(body);
     };
-    let Some(rejection) = engine.turns_away(state.catalogue.group.id) else { return Ok(body) };
+    let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) else {
+        return Ok(body);
+    };
     if row.makes() && is_answered_before(asked.headers, identity, state, asked.now) {
         return Ok(body);
     }

@@ -1,23 +1,24 @@
-//! The calendar part of a mail: one event under a stable UID, whose SEQUENCE grows with every message. RFC 5545, 5546.
+//! The calendar part of a mail: one event with a stable UID, whose SEQUENCE grows with every
+//! message. Reference 7.3; RFC 5545 and 5546.
 
 use icalendar::{Calendar, Component as _, Event, EventLike as _, EventStatus, Property};
 
 use crate::domain::time::Instant;
 use crate::domain::time::zone;
 
-/// What the receiving calendar is to do.
+/// The iTIP method: the action of the receiving calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
-    /// Hold the time.
+pub(crate) enum ItipMethod {
+    /// Adds or updates the event.
     Request,
-    /// Let it go.
+    /// Removes the event.
     Cancel,
 }
 
-impl Method {
-    /// Its name.
+impl ItipMethod {
+    /// Returns the method's name in iCalendar.
     #[must_use]
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Request => "REQUEST",
             Self::Cancel => "CANCEL",
@@ -25,48 +26,51 @@ impl Method {
     }
 }
 
-/// An appointment as a calendar holds it.
-pub(super) struct Entry<'a> {
-    /// The same for all messages about it.
-    pub(super) uid: String,
-    /// Later messages have higher ones.
-    pub(super) sequence: u64,
-    /// When the message was caused.
-    pub(super) stamp: Instant,
-    pub(super) start: Instant,
-    pub(super) end: Instant,
-    pub(super) summary: &'a str,
-    pub(super) location: &'a str,
-    pub(super) description: &'a str,
-    /// The address that stands for the group.
-    pub(super) organizer: &'a str,
-    pub(super) attendee: &'a str,
+/// An appointment as an iCalendar event.
+pub(crate) struct CalendarEvent<'a> {
+    /// Unique id; the same for all messages about the appointment.
+    pub(crate) uid: String,
+    /// Revision; greater in later messages.
+    pub(crate) sequence: u64,
+    /// Time at which the message was caused.
+    pub(crate) stamp: Instant,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    pub(crate) summary: &'a str,
+    pub(crate) location: &'a str,
+    pub(crate) description: &'a str,
+    /// Mail address of the group.
+    pub(crate) organizer: &'a str,
+    pub(crate) attendee: &'a str,
 }
 
-/// The bytes of the `.ics`.
-pub(super) fn ics(method: Method, entry: &Entry<'_>) -> String {
-    let mut event = Event::with_uid(&entry.uid);
-    event.add_property("SEQUENCE", entry.sequence.to_string());
-    event.add_property("DTSTAMP", utc(entry.stamp));
-    event.add_property("DTSTART", utc(entry.start));
-    event.add_property("DTEND", utc(entry.end));
-    event.summary(entry.summary);
-    if !entry.location.is_empty() {
-        event.location(entry.location);
+/// Renders an event as an iCalendar object.
+pub(crate) fn render_ics(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> String {
+    let mut event = Event::with_uid(&calendar_event.uid);
+    event.add_property("SEQUENCE", calendar_event.sequence.to_string());
+    event.add_property("DTSTAMP", format_utc(calendar_event.stamp));
+    event.add_property("DTSTART", format_utc(calendar_event.start));
+    event.add_property("DTEND", format_utc(calendar_event.end));
+    event.summary(calendar_event.summary);
+    if !calendar_event.location.is_empty() {
+        event.location(calendar_event.location);
     }
-    if !entry.description.is_empty() {
-        event.description(entry.description);
+    if !calendar_event.description.is_empty() {
+        event.description(calendar_event.description);
     }
-    event.append_property(Property::new("ORGANIZER", format!("mailto:{}", entry.organizer)));
-    let mut attendee = Property::new("ATTENDEE", format!("mailto:{}", entry.attendee));
+    event.append_property(Property::new(
+        "ORGANIZER",
+        format!("mailto:{}", calendar_event.organizer),
+    ));
+    let mut attendee = Property::new("ATTENDEE", format!("mailto:{}", calendar_event.attendee));
     attendee
         .add_parameter("ROLE", "REQ-PARTICIPANT")
         .add_parameter("PARTSTAT", "ACCEPTED")
         .add_parameter("RSVP", "FALSE");
     event.append_property(attendee);
     event.status(match method {
-        Method::Request => EventStatus::Confirmed,
-        Method::Cancel => EventStatus::Cancelled,
+        ItipMethod::Request => EventStatus::Confirmed,
+        ItipMethod::Cancel => EventStatus::Cancelled,
     });
     let mut calendar = Calendar::empty();
     calendar.append_property(("VERSION", "2.0"));
@@ -77,8 +81,8 @@ pub(super) fn ics(method: Method, entry: &Entry<'_>) -> String {
     calendar.to_string()
 }
 
-/// `20260303T100000Z`.
-fn utc(moment: Instant) -> String {
+/// Formats a UTC time, like `20260303T100000Z`.
+fn format_utc(moment: Instant) -> String {
     let civil = zone::utc_of(moment);
     let (year, month, day) = civil.day().ymd();
     let second = civil.second_of_day();

@@ -1,28 +1,36 @@
-//! Text messages in the alphabet of the telephone network, of which 160 characters fit in one. Reference 7.
+//! Text messages in the GSM 03.38 alphabet, of which 160 characters fit in one message.
+//! Reference 7.5.
 
-/// Characters of one message in the GSM alphabet.
-const GSM_MAX: usize = 160;
-/// Characters of one message in any other.
-const OTHER_MAX: usize = 70;
+/// Maximum length of a message in the GSM alphabet, in septets.
+const GSM_SEPTETS_MAX: usize = 160;
+/// Maximum length of a message with any other character, in UTF-16 code units.
+const UTF16_UNITS_MAX: usize = 70;
 
 /// The basic alphabet of GSM 03.38, without control characters.
 const BASIC: &str = "@£$¥èéùìòÇØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà\n";
-/// Characters that take two places.
+/// The extension table of GSM 03.38; each character takes two septets.
 const EXTENDED: &str = "^{}\\[~]|€";
 
-/// A text that fits one message: `before`, as much of `name` as there is room for, `after`. Letters that the alphabet lacks
-/// lose their accents; where a letter remains that it does not have at all, 70 characters fit.
+/// Returns `before`, `name` and `after` as one text that fits one message; `name` is cut to fit.
+///
+/// Accented letters outside the GSM alphabet lose their accent. If another character remains
+/// outside it, the text is limited to 70 characters instead of 160.
 #[must_use]
-pub(super) fn fitted(before: &str, name: &str, after: &str) -> String {
-    let [before, name, after] = [before, name, after].map(plain);
-    let all = format!("{before}{name}{after}");
-    let (length, max) =
-        if is_gsm(&all) { (places as fn(&str) -> usize, GSM_MAX) } else { (units as _, OTHER_MAX) };
-    let room = max.saturating_sub(length(&before) + length(&after));
+pub(crate) fn fit_message(before: &str, name: &str, after: &str) -> String {
+    let before = transliterate(before);
+    let name = transliterate(name);
+    let after = transliterate(after);
+    let encoding = if [&before, &name, &after].iter().all(|text| is_gsm(text)) {
+        Encoding::Gsm
+    } else {
+        Encoding::Utf16
+    };
+    let fixed = encoding.measure(&before) + encoding.measure(&after);
+    let room = encoding.length_max().saturating_sub(fixed);
     let mut kept = String::new();
     for c in name.chars() {
         kept.push(c);
-        if length(&kept) > room {
+        if encoding.measure(&kept) > room {
             kept.pop();
             break;
         }
@@ -30,23 +38,45 @@ pub(super) fn fitted(before: &str, name: &str, after: &str) -> String {
     format!("{before}{}{after}", kept.trim_end())
 }
 
+/// Encoding of a text message.
+#[derive(Clone, Copy)]
+enum Encoding {
+    Gsm,
+    Utf16,
+}
+
+impl Encoding {
+    const fn length_max(self) -> usize {
+        match self {
+            Self::Gsm => GSM_SEPTETS_MAX,
+            Self::Utf16 => UTF16_UNITS_MAX,
+        }
+    }
+
+    /// Returns the length of a text, in septets or in UTF-16 code units.
+    fn measure(self, text: &str) -> usize {
+        match self {
+            Self::Gsm => {
+                let mut septets = 0;
+                for c in text.chars() {
+                    septets += if EXTENDED.contains(c) { 2 } else { 1 };
+                }
+                septets
+            }
+            Self::Utf16 => text.encode_utf16().count(),
+        }
+    }
+}
+
 fn is_gsm(text: &str) -> bool {
     text.chars().all(|c| BASIC.contains(c) || EXTENDED.contains(c))
 }
 
-fn places(text: &str) -> usize {
-    text.chars().map(|c| if EXTENDED.contains(c) { 2 } else { 1 }).sum()
-}
-
-fn units(text: &str) -> usize {
-    text.encode_utf16().count()
-}
-
-/// Letters that the alphabet lacks, by what stands for them.
-fn plain(text: &str) -> String {
+/// Replaces letters and punctuation outside the GSM alphabet by similar characters within it.
+fn transliterate(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {
-        let stand_in = match c {
+        let replacement = match c {
             'á' | 'â' | 'ã' | 'ā' | 'ą' => "a",
             'Á' | 'À' | 'Â' | 'Ã' => "A",
             'ç' | 'ć' | 'č' => "c",
@@ -80,7 +110,7 @@ fn plain(text: &str) -> String {
                 continue;
             }
         };
-        plain.push_str(stand_in);
+        plain.push_str(replacement);
     }
     plain
 }
@@ -90,25 +120,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_is_cut_so_that_160_characters_are_enough() {
-        let text = fitted("Rappel : ", &"Clinique œil ".repeat(30), " le 03/03 11:00");
+    fn a_long_name_is_cut_so_that_the_text_has_160_characters() {
+        let text = fit_message("Rappel : ", &"Clinique œil ".repeat(30), " le 03/03 11:00");
         assert_eq!(text.chars().count(), 160);
         assert!(text.ends_with(" le 03/03 11:00") && is_gsm(&text), "{text}");
     }
 
     #[test]
-    fn accents_of_french_stay_or_go() {
+    fn french_accents_outside_the_alphabet_are_dropped() {
         assert_eq!(
-            fitted("", "Crêperie d’Août à Noël, ça été", ""),
+            fit_message("", "Crêperie d’Août à Noël, ça été", ""),
             "Creperie d'Aout à Noel, ca été"
         );
-        assert_eq!(fitted("a", "", "€"), "a€");
+        assert_eq!(fit_message("a", "", "€"), "a€");
     }
 
     #[test]
-    fn another_alphabet_is_kept_and_cut_at_70() {
-        let text = fitted("", &"東京".repeat(60), " 11:00");
-        assert_eq!(units(&text), 70);
+    fn a_text_in_another_alphabet_is_cut_at_70_characters() {
+        let text = fit_message("", &"東京".repeat(60), " 11:00");
+        assert_eq!(Encoding::Utf16.measure(&text), 70);
         assert!(text.ends_with(" 11:00"));
     }
 }

@@ -1,8 +1,9 @@
-//! The links in mails: `PUBLIC_URL/m/<token>`, without an apikey. Reference 7.
+//! Links in mails: `PUBLIC_URL/m/<token>`, used without an apikey. Reference 7.4.
 //!
-//! A link that cancels an appointment is made of its secret, and one that ends reminders of a proof that only the server can
-//! make: an appointment's secret is also known to whoever booked it in the client's name. So nothing has to be kept for
-//! either; their parts are joined by dots. A token without dots is that of an account.
+//! A token carries its own proof, so nothing is stored for a link. The link that cancels an
+//! appointment carries the appointment's key. The link that ends reminders carries a MAC by the
+//! server's secret, since an application that booked in the client's name knows the key too.
+//! The parts of these tokens are joined by dots. A token without dots belongs to an account.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -13,123 +14,139 @@ use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Key;
 
-/// Bytes of a proof: nobody guesses 128 bits.
-const PROOF_BYTES: usize = 16;
+/// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
+const MAC_BYTES: usize = 16;
 
-/// What a link leads to.
+/// Maximum length of an account's token.
+const ACCOUNT_TOKEN_LENGTH_MAX: usize = 128;
+
+/// A parsed token of a link. Its proof is not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// Cancels an appointment under its calendar's lead time.
-    Cancel(Holder),
-    /// Its client wants no more e-mail reminders.
-    Unsubscribe(Subscriber),
-    /// An account's token, as it was given out.
+pub enum MailLink {
+    /// Cancels an appointment, subject to its calendar's lead time.
+    Cancel(CancelLink),
+    /// Ends e-mail reminders to a client.
+    Unsubscribe(UnsubscribeLink),
+    /// An account's token, unchanged.
     Account(String),
 }
 
-/// An appointment, and the proof of having been written to about it.
+/// The token of a cancellation link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// Its group.
+pub struct CancelLink {
+    /// The appointment's group.
     pub group: GroupId,
-    /// Which.
+    /// The appointment.
     pub appointment: VeventId,
-    /// Its secret.
+    /// The appointment's key, not verified.
     pub key: String,
 }
 
-/// A client, and the proof of having been written to.
+/// The token of an unsubscribe link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subscriber {
-    /// Its group.
+pub struct UnsubscribeLink {
+    /// The client's group.
     pub group: GroupId,
-    /// Which.
+    /// The client.
     pub client: FicheId,
-    /// In hexadecimal digits, if it is one: made of the address that was written to.
-    proof: String,
+    /// The MAC in hexadecimal digits, not verified. It covers the client's mail address.
+    mac: String,
 }
 
-impl Subscriber {
-    /// Whether it was this client, at the address it has now, to whom the server has mailed the link.
+impl UnsubscribeLink {
+    /// Returns whether the server mailed the link to this client's current address.
     #[must_use]
-    pub fn is(&self, client: &Fiche, seal: &LinkSecret) -> bool {
-        let proves = |proof: [u8; PROOF_BYTES]| {
-            mac(seal, self.group, client).verify_truncated_left(&proof).is_ok()
-        };
-        self.client == client.id && bytes_of(&self.proof).is_some_and(proves)
+    pub fn verify(&self, client: &Fiche, secret: &LinkSecret) -> bool {
+        if self.client != client.id {
+            return false;
+        }
+        let Some(mac) = parse_mac(&self.mac) else { return false };
+        unsubscribe_mac(secret, self.group, client).verify_truncated_left(&mac).is_ok()
     }
 }
 
-/// What a client's proof is made of. The address is part of it, so that who had it before has no say any more.
-fn mac(seal: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
-    let mut mac = Hmac::new_from_slice(seal.bits()).expect("any length makes a key");
+/// Returns the MAC of a client's unsubscribe link. It covers the mail address, so that a link
+/// mailed to a former address no longer works.
+fn unsubscribe_mac(secret: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
+    let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
     let address = client.email.as_ref().map(Email::folded).unwrap_or_default();
     mac.update(format!("unsubscribe.{group}.{}.{address}", client.id).as_bytes());
     mac
 }
 
-/// The link that cancels an appointment.
+/// Returns the URL that cancels an appointment.
 #[must_use]
-pub fn cancel(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
+pub fn cancel_url(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
     format!("{public_url}/m/c.{group}.{appointment}.{}", key.as_str())
 }
 
-/// The link that ends e-mail reminders to a client.
+/// Returns the URL that ends e-mail reminders to a client.
 #[must_use]
-pub fn unsubscribe(public_url: &str, seal: &LinkSecret, group: GroupId, client: &Fiche) -> String {
-    let proof = mac(seal, group, client).finalize().into_bytes();
-    let proof: String = proof.iter().take(PROOF_BYTES).map(|byte| format!("{byte:02x}")).collect();
-    format!("{public_url}/m/u.{group}.{}.{proof}", client.id)
+pub fn unsubscribe_url(
+    public_url: &str,
+    secret: &LinkSecret,
+    group: GroupId,
+    client: &Fiche,
+) -> String {
+    let mac = unsubscribe_mac(secret, group, client).finalize().into_bytes();
+    let mut url = format!("{public_url}/m/u.{group}.{}.", client.id);
+    for byte in &mac[..MAC_BYTES] {
+        url.push_str(&format!("{byte:02x}"));
+    }
+    url
 }
 
-/// The link of an account's token.
+/// Returns the URL of an account's token.
 #[must_use]
-pub fn account(public_url: &str, token: &str) -> String {
+pub fn account_url(public_url: &str, token: &str) -> String {
     format!("{public_url}/m/{token}")
 }
 
-/// What a token means; `None` where it can mean nothing.
+/// Parses a link's token; `None` if it is malformed. Proofs are not verified.
 ///
 /// ```
-/// use slotbook::notify::links::{Link, parse};
-/// assert!(matches!(parse("c.4.90.abcdefghijklmnopqrst"), Some(Link::Cancel(_))));
-/// assert_eq!(parse("abc-_9"), Some(Link::Account("abc-_9".into())));
+/// use slotbook::notify::links::{MailLink, parse};
+/// assert!(matches!(parse("c.4.90.abcdefghijklmnopqrst"), Some(MailLink::Cancel(_))));
+/// assert_eq!(parse("abc-_9"), Some(MailLink::Account("abc-_9".into())));
 /// assert_eq!(parse("c.4.x.abc"), None);
 /// ```
 #[must_use]
-pub fn parse(token: &str) -> Option<Link> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !token.is_empty() && token.len() <= 128 && token.chars().all(is_plain) {
-        return Some(Link::Account(token.to_owned()));
+pub fn parse(token: &str) -> Option<MailLink> {
+    if is_account_token(token) {
+        return Some(MailLink::Account(token.to_owned()));
     }
     let parts: Vec<&str> = token.split('.').collect();
-    let [what, group, id, proof] = parts[..] else { return None };
+    let [action, group, id, proof] = parts[..] else { return None };
     let group = GroupId::new(group.parse().ok()?)?;
-    match what {
+    match action {
         "c" => {
             let appointment = VeventId::new(id.parse().ok()?)?;
-            Some(Link::Cancel(Holder {
-                group,
-                appointment,
-                key: Key::new(proof)?.as_str().to_owned(),
-            }))
+            let key = Key::new(proof)?.as_str().to_owned();
+            Some(MailLink::Cancel(CancelLink { group, appointment, key }))
         }
         "u" => {
             let client = FicheId::new(id.parse().ok()?)?;
-            Some(Link::Unsubscribe(Subscriber { group, client, proof: proof.to_owned() }))
+            Some(MailLink::Unsubscribe(UnsubscribeLink { group, client, mac: proof.to_owned() }))
         }
         _ => None,
     }
 }
 
-/// The bytes of a proof's hexadecimal digits.
-fn bytes_of(proof: &str) -> Option<[u8; PROOF_BYTES]> {
-    if proof.len() != 2 * PROOF_BYTES || !proof.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+fn is_account_token(token: &str) -> bool {
+    if token.is_empty() || token.len() > ACCOUNT_TOKEN_LENGTH_MAX {
+        return false;
+    }
+    token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+/// Parses the hexadecimal digits of a MAC.
+fn parse_mac(digits: &str) -> Option<[u8; MAC_BYTES]> {
+    if digits.len() != 2 * MAC_BYTES || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let mut bytes = [0; PROOF_BYTES];
+    let mut bytes = [0; MAC_BYTES];
     for (nth, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&proof[2 * nth..2 * nth + 2], 16).ok()?;
+        *byte = u8::from_str_radix(&digits[2 * nth..2 * nth + 2], 16).ok()?;
     }
     Some(bytes)
 }
@@ -140,29 +157,32 @@ mod tests {
     use crate::domain::time::Instant;
 
     #[test]
-    fn only_the_server_can_make_the_link_that_ends_reminders_and_only_for_the_address_that_is() {
-        let (seal, group) = (LinkSecret::new([7; 32]), GroupId::new(4).expect("an id"));
+    fn only_the_server_can_create_an_unsubscribe_link_and_only_for_the_current_address() {
+        let (secret, group) = (LinkSecret::new([7; 32]), GroupId::new(4).expect("an id"));
         let mut client = Fiche::new(FicheId::new(9).expect("an id"), Instant(0));
         client.email = Some(Email::new("ada@example.org").expect("an address"));
-        let link = unsubscribe("https://x", &seal, group, &client);
-        let proven = |token: &str, client: &Fiche, seal: &LinkSecret| matches!(parse(token), Some(Link::Unsubscribe(subscriber)) if subscriber.is(client, seal));
+        let link = unsubscribe_url("https://x", &secret, group, &client);
+        let verifies = |token: &str, client: &Fiche, secret: &LinkSecret| match parse(token) {
+            Some(MailLink::Unsubscribe(link)) => link.verify(client, secret),
+            Some(MailLink::Cancel(_) | MailLink::Account(_)) | None => false,
+        };
         let token = link.strip_prefix("https://x/m/").expect("a link");
-        assert!(proven(token, &client, &seal));
-        assert!(!proven(token, &client, &LinkSecret::new([8; 32])), "another store's");
-        assert!(!proven(&token.replacen("u.4.", "u.5.", 1), &client, &seal), "another group's");
+        assert!(verifies(token, &client, &secret));
+        assert!(!verifies(token, &client, &LinkSecret::new([8; 32])), "another store's");
+        assert!(!verifies(&token.replacen("u.4.", "u.5.", 1), &client, &secret), "another group's");
         let other = Fiche { id: FicheId::new(10).expect("an id"), ..client.clone() };
         assert!(
-            !proven(token, &other, &seal)
-                && !proven(&token.replacen(".9.", ".10.", 1), &other, &seal)
+            !verifies(token, &other, &secret)
+                && !verifies(&token.replacen(".9.", ".10.", 1), &other, &secret)
         );
         let moved = Fiche {
             email: Some(Email::new("bob@example.org").expect("an address")),
             ..client.clone()
         };
-        assert!(!proven(token, &moved, &seal), "another address");
-        for no_proof in ["abcdefghijklmnopqrst", "+fabcdefabcdefabcdefabcdefabcdef", ""] {
-            assert!(parse(&format!("u.4.9.{no_proof}")).is_some(), "it says whose page it is");
-            assert!(!proven(&format!("u.4.9.{no_proof}"), &client, &seal), "{no_proof}");
+        assert!(!verifies(token, &moved, &secret), "another address");
+        for malformed in ["abcdefghijklmnopqrst", "+fabcdefabcdefabcdefabcdefabcdef", ""] {
+            assert!(parse(&format!("u.4.9.{malformed}")).is_some(), "it names the page to show");
+            assert!(!verifies(&format!("u.4.9.{malformed}"), &client, &secret), "{malformed}");
         }
     }
 }

@@ -1,131 +1,138 @@
-//! Messages on their way out: made from the newest state, handed to an SMTP server or an SMS gateway. Reference 7.
+//! Notifications: messages are rendered from the newest state, and handed to an SMTP server or an
+//! SMS gateway. Reference 7.
 
 mod calendar;
 mod gsm;
+mod language;
 pub mod links;
+mod mail_appointment;
+mod mail_kind;
+mod outcome;
 mod outgoing_message;
 mod page;
 mod render;
 pub mod sms;
 pub mod smtp;
-mod words;
 
-pub use self::page::{Page, page, when};
+pub use self::page::{LinkPage, format_page_time, render_page};
 
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::messaging::outbox::{Channel, Content, Message};
-use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
+use crate::notify::outcome::{deferred, refused};
+use crate::notify::outgoing_message::OutgoingMessage;
+use crate::notify::render::MailSettings;
 
-/// Who carries messages, and what they say of this server.
-pub struct Carriers {
-    /// The SMTP server, where one is configured.
-    pub mail: Option<smtp::Smtp>,
-    /// The SMS gateway, where one is configured.
-    pub sms: Option<sms::Gateway>,
-    /// What links in messages begin with, without a `/` at the end.
+/// The configured gateways, and the settings that every mail uses.
+pub struct Gateways {
+    /// The SMTP server; `None` if none is configured.
+    pub mail: Option<smtp::SmtpClient>,
+    /// The SMS gateway; `None` if none is configured.
+    pub sms: Option<sms::SmsGateway>,
+    /// Public URL of the server, without a final `/`. Every link in a message begins with it.
     pub public_url: String,
-    /// What proves that a link was mailed; without one no mail offers to end such mails.
-    pub seal: Option<LinkSecret>,
+    /// Secret that authenticates the unsubscribe links; without it no mail has such a link.
+    pub link_secret: Option<LinkSecret>,
 }
 
-/// What every mail says of its server.
-#[derive(Clone, Copy)]
-struct Frame<'a> {
-    /// What its links begin with.
-    public_url: &'a str,
-    /// The address that it comes from.
-    from: &'a str,
-    /// What proves its links.
-    seal: Option<&'a LinkSecret>,
-}
-
-/// What a message says, for somebody to read.
+/// A message as its recipient reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// The subject of a mail; empty of a text message.
+pub struct MessagePreview {
+    /// The subject of a mail; empty for a text message.
     pub subject: String,
     /// The plain text.
     pub text: String,
 }
 
-impl Carriers {
-    /// Nobody: messages are kept to be read.
+impl Gateways {
+    /// Creates a configuration without gateways: messages are kept, not sent.
     #[must_use]
-    pub fn nobody(public_url: &str) -> Self {
+    pub fn unconfigured(public_url: &str) -> Self {
         Self {
             mail: None,
             sms: None,
             public_url: public_url.trim_end_matches('/').to_owned(),
-            seal: None,
+            link_secret: None,
         }
     }
 
-    /// What every mail says of this server.
-    fn frame(&self) -> Frame<'_> {
-        Frame {
+    fn mail_settings(&self) -> MailSettings<'_> {
+        let from_address = match &self.mail {
+            Some(smtp) => smtp.from_address(),
+            None => "slotbook@localhost",
+        };
+        MailSettings {
             public_url: &self.public_url,
-            from: self.mail.as_ref().map_or("nobody@localhost", smtp::Smtp::address),
-            seal: self.seal.as_ref(),
+            from_address,
+            link_secret: self.link_secret.as_ref(),
         }
     }
 
-    /// Whether anybody carries messages of a channel.
+    /// Returns whether a channel has a gateway.
     #[must_use]
-    pub fn carry_by(&self, channel: Channel) -> bool {
+    pub fn is_configured(&self, channel: Channel) -> bool {
         match channel {
             Channel::Mail => self.mail.is_some(),
             Channel::Sms => self.sms.is_some(),
         }
     }
 
-    /// Sends a test message to an address, or else to a number.
-    pub async fn test(&self, to: &str, now: Instant) -> Outcome {
+    /// Sends a test message: a mail if `to` contains `@`, else a text message.
+    pub async fn send_test_message(&self, to: &str, now: Instant) -> Outcome {
         const TEXT: &str = "This is a test message of slotbook.";
-        let identity = format!("slotbook-test-{}", now.0);
-        match (to.contains('@'), &self.mail, &self.sms) {
-            (true, Some(smtp), _) => {
-                smtp.send(&outgoing_message::OutgoingMessage::test(to, TEXT), &identity, now).await
-            }
-            (false, _, Some(gateway)) => gateway.send(to, "", TEXT, &identity).await,
-            (true, None, _) => refused("no SMTP server is configured: give --smtp-host"),
-            (false, _, None) => refused("no SMS gateway is configured: give --sms-url"),
+        let message_id = format!("slotbook-test-{}", now.0);
+        if to.contains('@') {
+            let Some(smtp) = &self.mail else {
+                return refused("no SMTP server is configured: give --smtp-host");
+            };
+            return smtp.send(&OutgoingMessage::plain(to, TEXT), &message_id, now).await;
         }
+        let Some(gateway) = &self.sms else {
+            return refused("no SMS gateway is configured: give --sms-url");
+        };
+        gateway.send(to, "", TEXT, &message_id).await
     }
 
-    /// Makes one attempt at a message that has been claimed. Ends in bounded time.
-    pub async fn carry(&self, state: &GroupState, message: &Message, now: Instant) -> Outcome {
-        let group = state.catalogue.group.id;
+    /// Makes one attempt at a claimed message. It ends within the gateway's timeout.
+    pub async fn send_message(
+        &self,
+        state: &GroupState,
+        message: &Message,
+        now: Instant,
+    ) -> Outcome {
+        let id = message_id(state, message);
         match (message.channel(), &self.mail, &self.sms) {
-            (Channel::Mail, Some(smtp), _) => match render::letter(state, message, self.frame()) {
-                Some(letter) => smtp.send(&letter, &identity(state, message), now).await,
-                None => gone(),
-            },
-            (Channel::Sms, _, Some(gateway)) => match render::short(state, message) {
-                Some(text) => {
-                    let sender = state.catalogue.group.sms_sender_name.as_str().trim();
-                    gateway
-                        .send(message.recipient.as_str(), sender, &text, &identity(state, message))
-                        .await
-                }
-                None => gone(),
-            },
+            (Channel::Mail, Some(smtp), _) => {
+                let Some(mail) = render::render_mail(state, message, self.mail_settings()) else {
+                    return object_removed();
+                };
+                smtp.send(&mail, &id, now).await
+            }
+            (Channel::Sms, _, Some(gateway)) => {
+                let Some(text) = render::render_sms(state, message) else {
+                    return object_removed();
+                };
+                let sender = state.catalogue.group.sms_sender_name.as_str().trim();
+                gateway.send(message.recipient.as_str(), sender, &text, &id).await
+            }
             (Channel::Mail, None, _) | (Channel::Sms, _, None) => {
-                tracing::error!(%group, message = %message.id, "a message was claimed that nobody carries");
-                deferred("nobody is configured to carry it")
+                let group = state.catalogue.group.id;
+                tracing::error!(%group, message = %message.id, "a message was claimed for a channel without a gateway");
+                deferred("no gateway is configured for this channel")
             }
         }
     }
 
-    /// What a message says, as the newest state would have it said; `None` where what it is about is gone.
+    /// Renders a message from a state, as its recipient would read it. `None` if the object that
+    /// it is about has been removed.
     #[must_use]
-    pub fn reading(&self, state: &GroupState, message: &Message) -> Option<Reading> {
+    pub fn preview(&self, state: &GroupState, message: &Message) -> Option<MessagePreview> {
         match &message.content {
             Content::Reminder(Channel::Sms, _) => {
-                let text = render::short(state, message)?;
-                Some(Reading { subject: String::new(), text })
+                let text = render::render_sms(state, message)?;
+                Some(MessagePreview { subject: String::new(), text })
             }
             Content::Reminder(Channel::Mail, _)
             | Content::AccountLink { .. }
@@ -136,48 +143,20 @@ impl Carriers {
             | Content::ConfirmationByKey(_)
             | Content::CancellationByKey(_)
             | Content::Restoration(_) => {
-                let letter = render::letter(state, message, self.frame())?;
-                Some(Reading { subject: letter.subject, text: letter.text })
+                let mail = render::render_mail(state, message, self.mail_settings())?;
+                Some(MessagePreview { subject: mail.subject, text: mail.text })
             }
         }
     }
 }
 
-/// What a message is called wherever it arrives, however often it is attempted: the left side of its Message-ID, and its
-/// idempotency key.
-fn identity(state: &GroupState, message: &Message) -> String {
+/// Returns an id that is the same for all attempts at a message: the left side of its Message-ID,
+/// and its idempotency key. Reference 7.2.
+fn message_id(state: &GroupState, message: &Message) -> String {
     format!("slotbook-{}-{}-{}", state.catalogue.group.id, message.id, message.created_at.0)
 }
 
-/// What the message was about is not there any more.
-fn gone() -> Outcome {
-    refused("there is nothing left to tell")
-}
-
-fn refused(reason: &str) -> Outcome {
-    Outcome::Refused(said(reason))
-}
-
-fn deferred(reason: &str) -> Outcome {
-    Outcome::Deferred { reason: said(reason), draw: 0 }
-}
-
-/// An error with all that led to it, of which it often says only that something did.
-fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        next = cause.source();
-    }
-    text
-}
-
-/// What somebody else's server said, in one line that can be kept.
-fn said(reason: &str) -> Text<255> {
-    let line: String = words::one_line(reason).chars().take(200).collect();
-    Text::new(&line).expect("a short line without control characters")
+/// The outcome for a message about an object that was removed.
+fn object_removed() -> Outcome {
+    refused("the message's object has been removed")
 }

@@ -1,31 +1,31 @@
-//! A mail with everything that its headers and parts need.
+//! A mail with the content of its headers and parts.
 
-use crate::notify::calendar::Method;
+use crate::notify::calendar::ItipMethod;
 
 /// A mail to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OutgoingMessage {
-    /// The address it goes to.
-    pub(super) to: String,
-    /// Whose name stands before the address it comes from.
-    pub(super) from_name: String,
-    /// One line.
-    pub(super) subject: String,
-    /// The plain text.
-    pub(super) text: String,
-    /// The same as a page.
-    pub(super) html: String,
-    /// What a calendar is to do with it, where it has calendar parts.
-    pub(super) method: Option<Method>,
-    /// One `.ics` per appointment.
-    pub(super) calendars: Vec<String>,
-    /// The link that ends such mails.
-    pub(super) unsubscribe: Option<String>,
+pub(crate) struct OutgoingMessage {
+    /// Address of the recipient.
+    pub(crate) to: String,
+    /// Display name of the sender.
+    pub(crate) from_name: String,
+    /// Subject; one line.
+    pub(crate) subject: String,
+    /// The plain text part.
+    pub(crate) text: String,
+    /// The HTML part.
+    pub(crate) html: String,
+    /// Method of the calendar parts; `None` if there are none.
+    pub(crate) method: Option<ItipMethod>,
+    /// One iCalendar object per appointment.
+    pub(crate) calendars: Vec<String>,
+    /// URL that ends such mails; `None` if nothing does.
+    pub(crate) unsubscribe_url: Option<String>,
 }
 
 impl OutgoingMessage {
-    /// A mail that says one sentence.
-    pub(super) fn test(to: &str, sentence: &str) -> Self {
+    /// Creates a mail of one sentence.
+    pub(crate) fn plain(to: &str, sentence: &str) -> Self {
         Self {
             to: to.to_owned(),
             from_name: "slotbook".to_owned(),
@@ -34,7 +34,7 @@ impl OutgoingMessage {
             html: format!("<p>{sentence}</p>"),
             method: None,
             calendars: Vec::new(),
-            unsubscribe: None,
+            unsubscribe_url: None,
         }
     }
 }

@@ -1,15 +1,16 @@
-//! The pages that links lead to: one sentence and one button, in the language of the group. Reference 7.
+//! The pages of links in mails: one sentence and one button, in the group's language.
+//! Reference 7.4.
 
 use askama::Template;
 
 use crate::domain::time::Civil;
-use crate::notify::words::{Language, at, long_date};
+use crate::notify::language::{Language, long_date, name_with_preposition};
 
-/// What a page tells.
+/// A page of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is what it tells")]
-pub enum Page {
-    /// Of an appointment at a group, with the word that stands before it.
+#[expect(missing_docs, reason = "each variant is named after its page")]
+pub enum LinkPage {
+    /// The appointment, its group, and the preposition before the group's name.
     AskCancel {
         when: String,
         preposition: String,
@@ -28,145 +29,172 @@ pub enum Page {
     AskEmail,
     AccountDone,
     EmailDone,
+    /// The password was refused; the page asks for another.
     NoPassword,
+    /// The link is invalid or expired.
     Gone,
+    /// The server is overloaded.
     Busy,
 }
 
-/// A time of the wall in the language of a group of a country.
+/// Formats a civil time in the language of a group in this country.
 #[must_use]
-pub fn when(country: &str, at: Civil) -> String {
+pub fn format_page_time(country: &str, at: Civil) -> String {
     long_date(Language::of_country(country), at)
 }
 
-struct Words {
+/// The texts of a page.
+struct PageText {
     lang: &'static str,
     title: &'static str,
     lines: Vec<String>,
-    /// Empty where there is nothing to be done.
+    /// Label of the button; empty if the page has none.
     button: &'static str,
+    /// Whether the page has a password field.
     password: bool,
     password_label: &'static str,
 }
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Rendered<'a> {
-    page: &'a Words,
+struct PageTemplate<'a> {
+    page: &'a PageText,
 }
 
-/// A page as HTML, for a group of a country.
+/// Renders a page as HTML, in the language of a group in this country.
 #[must_use]
-pub fn page(page: &Page, country: &str) -> String {
-    let words = match Language::of_country(country) {
-        Language::French => french(page),
-        Language::English => english(page),
+pub fn render_page(page: &LinkPage, country: &str) -> String {
+    let text = match Language::of_country(country) {
+        Language::French => french_text(page),
+        Language::English => english_text(page),
     };
-    Rendered { page: &words }.render().expect("a template of plain texts is always rendered")
+    PageTemplate { page: &text }.render().expect("a template of plain texts is always rendered")
 }
 
-fn words(lang: &'static str, title: &'static str, lines: &[&str], button: &'static str) -> Words {
-    let lines =
-        lines.iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
-    Words { lang, title, lines, button, password: false, password_label: "" }
+/// Creates the texts of a page without a password field. Empty lines are left out.
+fn page_text(
+    lang: &'static str,
+    title: &'static str,
+    lines: &[&str],
+    button: &'static str,
+) -> PageText {
+    let mut shown = Vec::new();
+    for line in lines {
+        if !line.is_empty() {
+            shown.push((*line).to_owned());
+        }
+    }
+    PageText { lang, title, lines: shown, button, password: false, password_label: "" }
 }
 
-fn french(page: &Page) -> Words {
-    let say = |title, lines: &[&str], button| words("fr", title, lines, button);
+fn french_text(page: &LinkPage) -> PageText {
+    let text = |title, lines: &[&str], button| page_text("fr", title, lines, button);
     match page {
-        Page::AskCancel { when, preposition, group } => say(
+        LinkPage::AskCancel { when, preposition, group } => text(
             "Annuler un rendez-vous",
-            &[&format!("Votre rendez-vous {} : {when}", at(Language::French, preposition, group))],
+            &[&format!(
+                "Votre rendez-vous {} : {when}",
+                name_with_preposition(Language::French, preposition, group)
+            )],
             "Annuler ce rendez-vous",
         ),
-        Page::Cancelled => say("Rendez-vous annulé", &["Votre rendez-vous est annulé."], ""),
-        Page::TooLateToCancel { until, phone } => {
+        LinkPage::Cancelled => text("Rendez-vous annulé", &["Votre rendez-vous est annulé."], ""),
+        LinkPage::TooLateToCancel { until, phone } => {
             let until = format!("Il ne pouvait être annulé en ligne que jusqu’au {until}.");
-            say("Trop tard pour annuler en ligne", &[&until, phone], "")
+            text("Trop tard pour annuler en ligne", &[&until, phone], "")
         }
-        Page::AskUnsubscribe { group } => say(
+        LinkPage::AskUnsubscribe { group } => text(
             "Rappels par e-mail",
             &[&format!("Ne plus recevoir de rappels de {group} par e-mail ?")],
             "Ne plus recevoir de rappels",
         ),
-        Page::Unsubscribed => {
-            say("C’est noté", &["Vous ne recevrez plus de rappels par e-mail."], "")
+        LinkPage::Unsubscribed => {
+            text("C’est noté", &["Vous ne recevrez plus de rappels par e-mail."], "")
         }
-        Page::AskPassword => Words {
+        LinkPage::AskPassword => PageText {
             password: true,
             password_label: "Mot de passe",
-            ..say("Votre compte", &["Choisissez un mot de passe."], "Confirmer")
+            ..text("Votre compte", &["Choisissez un mot de passe."], "Confirmer")
         },
-        Page::AskEmail => say(
+        LinkPage::AskEmail => text(
             "Votre nouvelle adresse",
             &["Confirmez que cette adresse est la vôtre."],
             "Confirmer",
         ),
-        Page::AccountDone => say("Votre compte est confirmé", &["Vous pouvez vous connecter."], ""),
-        Page::EmailDone => {
-            say("Votre adresse est confirmée", &["C’est désormais celle de votre compte."], "")
+        LinkPage::AccountDone => {
+            text("Votre compte est confirmé", &["Vous pouvez vous connecter."], "")
         }
-        Page::NoPassword => Words {
+        LinkPage::EmailDone => {
+            text("Votre adresse est confirmée", &["C’est désormais celle de votre compte."], "")
+        }
+        LinkPage::NoPassword => PageText {
             password: true,
             password_label: "Mot de passe",
-            ..say(
+            ..text(
                 "Votre compte",
                 &["Ce mot de passe ne convient pas : choisissez-en un autre."],
                 "Confirmer",
             )
         },
-        Page::Gone => say(
+        LinkPage::Gone => text(
             "Ce lien ne mène plus nulle part",
             &["Il est trop ancien, a déjà servi, ou n’est pas complet."],
             "",
         ),
-        Page::Busy => {
-            say("Un instant", &["Le serveur est occupé : essayez encore dans une minute."], "")
+        LinkPage::Busy => {
+            text("Un instant", &["Le serveur est occupé : essayez encore dans une minute."], "")
         }
     }
 }
 
-fn english(page: &Page) -> Words {
-    let say = |title, lines: &[&str], button| words("en", title, lines, button);
+fn english_text(page: &LinkPage) -> PageText {
+    let text = |title, lines: &[&str], button| page_text("en", title, lines, button);
     match page {
-        Page::AskCancel { when, preposition, group } => say(
+        LinkPage::AskCancel { when, preposition, group } => text(
             "Cancel an appointment",
-            &[&format!("Your appointment {}: {when}", at(Language::English, preposition, group))],
+            &[&format!(
+                "Your appointment {}: {when}",
+                name_with_preposition(Language::English, preposition, group)
+            )],
             "Cancel this appointment",
         ),
-        Page::Cancelled => say("Appointment cancelled", &["Your appointment is cancelled."], ""),
-        Page::TooLateToCancel { until, phone } => {
-            let until = format!("It could be cancelled online until {until} only.");
-            say("Too late to cancel online", &[&until, phone], "")
+        LinkPage::Cancelled => {
+            text("Appointment cancelled", &["Your appointment is cancelled."], "")
         }
-        Page::AskUnsubscribe { group } => say(
+        LinkPage::TooLateToCancel { until, phone } => {
+            let until = format!("It could be cancelled online until {until} only.");
+            text("Too late to cancel online", &[&until, phone], "")
+        }
+        LinkPage::AskUnsubscribe { group } => text(
             "E-mail reminders",
             &[&format!("Receive no more e-mail reminders from {group}?")],
             "No more reminders",
         ),
-        Page::Unsubscribed => say("Done", &["You will receive no more reminders by e-mail."], ""),
-        Page::AskPassword => Words {
+        LinkPage::Unsubscribed => {
+            text("Done", &["You will receive no more reminders by e-mail."], "")
+        }
+        LinkPage::AskPassword => PageText {
             password: true,
             password_label: "Password",
-            ..say("Your account", &["Choose a password."], "Confirm")
+            ..text("Your account", &["Choose a password."], "Confirm")
         },
-        Page::AskEmail => {
-            say("Your new address", &["Confirm that this address is yours."], "Confirm")
+        LinkPage::AskEmail => {
+            text("Your new address", &["Confirm that this address is yours."], "Confirm")
         }
-        Page::AccountDone => say("Your account is confirmed", &["You can log in now."], ""),
-        Page::EmailDone => {
-            say("Your address is confirmed", &["It is that of your account from now on."], "")
+        LinkPage::AccountDone => text("Your account is confirmed", &["You can log in now."], ""),
+        LinkPage::EmailDone => {
+            text("Your address is confirmed", &["It is that of your account from now on."], "")
         }
-        Page::NoPassword => Words {
+        LinkPage::NoPassword => PageText {
             password: true,
             password_label: "Password",
-            ..say("Your account", &["That password will not do: choose another."], "Confirm")
+            ..text("Your account", &["That password will not do: choose another."], "Confirm")
         },
-        Page::Gone => say(
+        LinkPage::Gone => text(
             "This link leads nowhere any more",
             &["It is too old, has been used, or is not complete."],
             "",
         ),
-        Page::Busy => say("One moment", &["The server is busy: try again in a minute."], ""),
+        LinkPage::Busy => text("One moment", &["The server is busy: try again in a minute."], ""),
     }
 }

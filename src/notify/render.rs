@@ -1,74 +1,61 @@
-//! What a message says, made from the newest state at each attempt. Reference 7.
+//! The content of messages, rendered from the newest state at each attempt. Reference 7.3.
 
 use askama::Template;
-use sha2::{Digest as _, Sha256};
 
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
-use crate::domain::records::fiche::Fiche;
+use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing};
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::place::Place;
-use crate::domain::records::vevent::Key;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::notify::Frame;
-use crate::notify::calendar::{Entry, Method, ics};
 use crate::notify::gsm;
+use crate::notify::language::{
+    Language, long_date, name_with_preposition, one_line, short_date, short_line,
+};
 use crate::notify::links;
+use crate::notify::mail_appointment::{
+    AppointmentLine, MailAppointment, SUBJECT_NAME_CHARS_MAX, address_lines, group_name,
+    render_invitation, render_line,
+};
+use crate::notify::mail_kind::MailKind;
 use crate::notify::outgoing_message::OutgoingMessage;
-use crate::notify::words::{Language, at, long_date, one_line, short_date, short_line};
 
-/// Characters of a name in a subject at most.
-const SUBJECT_NAME_MAX: usize = 80;
-
-/// What a mail is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Saying {
-    Confirmed,
-    Changed,
-    Restored,
-    Cancelled,
-    Reminder,
-    ConfirmAccount,
-    NewPassword,
-    NewEmail,
+/// Settings of the server that every mail uses.
+#[derive(Clone, Copy)]
+pub(crate) struct MailSettings<'a> {
+    /// Beginning of every link, without a final `/`.
+    pub(crate) public_url: &'a str,
+    /// Mail address of the sender.
+    pub(crate) from_address: &'a str,
+    /// Secret of unsubscribe links; without it no mail has one.
+    pub(crate) link_secret: Option<&'a LinkSecret>,
 }
 
-/// Everything that a template may say.
-struct Said {
-    saying: Saying,
-    /// The group's name in one line.
+/// The values of the mail templates.
+struct MailContext {
+    kind: MailKind,
+    /// Name of the group, in one line.
     group: String,
-    /// The same with the word that stands before it in a sentence.
-    at: String,
+    /// Name of the group after a preposition.
+    group_with_preposition: String,
     phone: String,
-    /// The group's address, line by line; empty where nobody is to go there.
+    /// Address of the group, line by line; empty if every appointment is elsewhere.
     address: Vec<String>,
+    /// Name of the client; empty if unknown.
     client: String,
-    appointments: Vec<Line>,
-    /// When the appointment was to begin, as its client last heard; empty where that is when it does.
-    was: String,
-    /// What the one button leads to; empty where there is none.
+    appointments: Vec<AppointmentLine>,
+    /// The start that the client was last notified of; empty if it has not changed.
+    previous_start: String,
+    /// URL of the one button; empty if there is none.
     link: String,
-    /// What ends such mails; empty where nothing does.
+    /// URL that ends such mails; empty if nothing does.
     unsubscribe: String,
-    colours: Colours,
+    colours: MailColours,
 }
 
-/// An appointment in words.
-struct Line {
-    when: String,
-    what: String,
-    whom: String,
-    /// Where, line by line; empty where it is at the group's address.
-    place: Vec<String>,
-    /// The link that cancels it; empty where it is not to be cancelled, or too late for that.
-    cancel: String,
-}
-
-/// The module's colours, as far as a mail has use for them.
-struct Colours {
+/// The colours of the booking module that a mail uses, as CSS.
+struct MailColours {
     page: String,
     text: String,
     main: String,
@@ -80,7 +67,7 @@ macro_rules! templates {
         #[derive(Template)]
         #[template(path = $path)]
         struct $name<'a> {
-            said: &'a Said,
+            mail: &'a MailContext,
         }
     )*};
 }
@@ -94,297 +81,229 @@ templates! {
     HtmlEn, "mail.en.html";
 }
 
-/// A mail, or `None` where what it is about is gone.
-pub(super) fn letter(
+/// Renders a mail. `None` if the object that it is about has been removed.
+pub(crate) fn render_mail(
     state: &GroupState,
     message: &Message,
-    frame: Frame<'_>,
+    settings: MailSettings<'_>,
 ) -> Option<OutgoingMessage> {
-    let group = &state.catalogue.group;
-    let language = Language::of_country(group.country.as_str());
-    let (said, subjects) = said(state, message, language, frame)?;
-    let written = match language {
+    let language = Language::of_country(state.catalogue.group.country.as_str());
+    let subject_matter = find_subject_matter(state, message, settings.public_url)?;
+    let mail = build_context(state, message, language, settings, &subject_matter);
+    let rendered = match language {
         Language::French => (
-            SubjectFr { said: &said }.render(),
-            TextFr { said: &said }.render(),
-            HtmlFr { said: &said }.render(),
+            SubjectFr { mail: &mail }.render(),
+            TextFr { mail: &mail }.render(),
+            HtmlFr { mail: &mail }.render(),
         ),
         Language::English => (
-            SubjectEn { said: &said }.render(),
-            TextEn { said: &said }.render(),
-            HtmlEn { said: &said }.render(),
+            SubjectEn { mail: &mail }.render(),
+            TextEn { mail: &mail }.render(),
+            HtmlEn { mail: &mail }.render(),
         ),
     };
-    let (Ok(subject), Ok(text), Ok(html)) = written else { return None };
-    let method = match said.saying {
-        Saying::Confirmed | Saying::Changed | Saying::Restored => Some(Method::Request),
-        Saying::Cancelled => Some(Method::Cancel),
-        Saying::Reminder | Saying::ConfirmAccount | Saying::NewPassword | Saying::NewEmail => None,
-    };
-    let calendar =
-        |subject: &Subject| Some(entry(state, message, subject, method?, frame.from, &said));
+    let (Ok(subject), Ok(text), Ok(html)) = rendered else { return None };
+    let method = mail.kind.method();
+    let mut calendars = Vec::new();
+    if let Some(method) = method {
+        for appointment in &subject_matter.appointments {
+            let from = settings.from_address;
+            calendars.push(render_invitation(state, message, appointment, method, from));
+        }
+    }
+    let unsubscribe_url =
+        if mail.unsubscribe.is_empty() { None } else { Some(mail.unsubscribe.clone()) };
     Some(OutgoingMessage {
         to: message.recipient.as_str().to_owned(),
-        from_name: said.group.clone(),
+        from_name: mail.group,
         subject: one_line(&subject),
         text: text.replace('\n', "\r\n"),
         html,
         method,
-        calendars: subjects.iter().filter_map(calendar).collect(),
-        unsubscribe: (!said.unsubscribe.is_empty()).then(|| said.unsubscribe.clone()),
+        calendars,
+        unsubscribe_url,
     })
 }
 
-/// A text message, or `None` where what it is about is gone.
-pub(super) fn short(state: &GroupState, message: &Message) -> Option<String> {
+/// Renders a text message. `None` if it is not a reminder.
+pub(crate) fn render_sms(state: &GroupState, message: &Message) -> Option<String> {
     let (_, standing) = message.reminder()?;
     let group = &state.catalogue.group;
     let language = Language::of_country(group.country.as_str());
     let at = short_date(language, state.catalogue.zone().civil_of(standing.start));
     let phone = one_line(group.phone.as_str());
     let name = one_line(group.name.as_str());
-    let (before, after) = match (language, phone.is_empty()) {
-        (Language::French, true) => ("Rappel : rendez-vous ".to_owned(), format!(" le {at}")),
-        (Language::French, false) => {
-            ("Rappel : rendez-vous ".to_owned(), format!(" le {at}. Tel. {phone}"))
-        }
-        (Language::English, true) => ("Reminder: appointment at ".to_owned(), format!(" on {at}")),
-        (Language::English, false) => {
-            ("Reminder: appointment at ".to_owned(), format!(" on {at}. Call {phone}"))
-        }
+    let before = match language {
+        Language::French => "Rappel : rendez-vous ",
+        Language::English => "Reminder: appointment at ",
     };
-    Some(gsm::fitted(&before, &name, &after))
+    let after = match (language, phone.is_empty()) {
+        (Language::French, true) => format!(" le {at}"),
+        (Language::French, false) => format!(" le {at}. Tel. {phone}"),
+        (Language::English, true) => format!(" on {at}"),
+        (Language::English, false) => format!(" on {at}. Call {phone}"),
+    };
+    Some(gsm::fit_message(before, &name, &after))
 }
 
-fn said(
+/// The subject matter of a mail: its kind, and the appointments or the link that it is about.
+struct SubjectMatter {
+    kind: MailKind,
+    appointments: Vec<MailAppointment>,
+    /// The start that the client was last notified of, if it has changed.
+    previous_start: Option<Instant>,
+    /// URL of the one button; empty if there is none.
+    link: String,
+}
+
+impl SubjectMatter {
+    /// Creates the subject matter of a mail about appointments.
+    fn new(kind: MailKind, appointments: impl IntoIterator<Item = MailAppointment>) -> Self {
+        let appointments = appointments.into_iter().collect();
+        Self { kind, appointments, previous_start: None, link: String::new() }
+    }
+}
+
+/// Finds the subject matter of a mail. `None` if all its appointments have been removed.
+fn find_subject_matter(
+    state: &GroupState,
+    message: &Message,
+    public_url: &str,
+) -> Option<SubjectMatter> {
+    let find = |standing: &Standing| MailAppointment::find(state, *standing);
+    let subject_matter = match &message.content {
+        Content::AccountLink { purpose, token, .. } => {
+            let kind = match purpose {
+                LinkPurpose::Confirm => MailKind::ConfirmAccount,
+                LinkPurpose::NewPassword => MailKind::NewPassword,
+                LinkPurpose::NewEmail => MailKind::NewEmail,
+            };
+            let link = links::account_url(public_url, token.as_str());
+            SubjectMatter { link, ..SubjectMatter::new(kind, None) }
+        }
+        Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
+            let appointments = find_confirmed(state, message, standings);
+            SubjectMatter::new(MailKind::Confirmed, appointments)
+        }
+        Content::Change { appointment, was } => {
+            let previous = state.outbox.told_before(message.id, appointment.id, *was);
+            let has_moved = previous != appointment.start;
+            SubjectMatter {
+                previous_start: if has_moved { Some(previous) } else { None },
+                ..SubjectMatter::new(MailKind::Changed, find(appointment))
+            }
+        }
+        Content::Restoration(appointment) => {
+            SubjectMatter::new(MailKind::Restored, find(appointment))
+        }
+        Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
+            SubjectMatter::new(MailKind::Cancelled, find(appointment))
+        }
+        Content::Withdrawal(withdrawn) => {
+            let appointment = MailAppointment::from_withdrawn(state, withdrawn);
+            SubjectMatter::new(MailKind::Cancelled, [appointment])
+        }
+        Content::Reminder(_, appointment) => {
+            SubjectMatter::new(MailKind::Reminder, find(appointment))
+        }
+    };
+    if message.appointment().is_some() && subject_matter.appointments.is_empty() {
+        return None;
+    }
+    Some(subject_matter)
+}
+
+/// Finds the appointments of a confirmation that still stand. Other messages announce those that
+/// were cancelled or given to another client, and those moved after the confirmation was sent.
+fn find_confirmed(
+    state: &GroupState,
+    message: &Message,
+    standings: &[Standing],
+) -> Vec<MailAppointment> {
+    let mut confirmed = Vec::new();
+    for standing in delivery::still_told(state, message, standings) {
+        let standing =
+            if message.is_open() { delivery::newest(state, *standing) } else { *standing };
+        if has_live_appointment(state, standing) {
+            confirmed.extend(MailAppointment::find(state, standing));
+        }
+    }
+    confirmed
+}
+
+/// Returns whether an appointment is live and starts as given.
+fn has_live_appointment(state: &GroupState, standing: Standing) -> bool {
+    let Some(vevent) = state.rows.get(&standing.id) else { return false };
+    match vevent.appointment() {
+        Some(appointment) => !vevent.deleted && appointment.start == standing.start,
+        None => false,
+    }
+}
+
+fn build_context(
     state: &GroupState,
     message: &Message,
     language: Language,
-    frame: Frame<'_>,
-) -> Option<(Said, Vec<Subject>)> {
-    let Frame { public_url, seal, .. } = frame;
+    settings: MailSettings<'_>,
+    subject_matter: &SubjectMatter,
+) -> MailContext {
     let group = &state.catalogue.group;
-    let zone = state.catalogue.zone();
-    let standing = |it: &Standing| Subject::of_standing(state, *it);
-    let (saying, subjects, was, link): (_, Vec<Subject>, _, _) = match &message.content {
-        Content::AccountLink { purpose, token, .. } => {
-            let saying = match purpose {
-                LinkPurpose::Confirm => Saying::ConfirmAccount,
-                LinkPurpose::NewPassword => Saying::NewPassword,
-                LinkPurpose::NewEmail => Saying::NewEmail,
-            };
-            (saying, Vec::new(), None, links::account(public_url, token.as_str()))
-        }
-        Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
-            // What was cancelled or given away since is told by other messages, and what was moved after it had left.
-            let newest =
-                |it: &Standing| if message.is_open() { delivery::newest(state, *it) } else { *it };
-            let told = delivery::still_told(state, message, standings)
-                .map(newest)
-                .filter(|it| stands(state, *it));
-            (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
-        }
-        Content::Change { appointment, was } => {
-            let told = state.outbox.told_before(message.id, appointment.id, *was);
-            let was = (told != appointment.start).then_some(told);
-            (Saying::Changed, standing(appointment).into_iter().collect(), was, String::new())
-        }
-        Content::Restoration(appointment) => {
-            (Saying::Restored, standing(appointment).into_iter().collect(), None, String::new())
-        }
-        Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
-            (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
-        }
-        Content::Withdrawal(withdrawn) => {
-            (Saying::Cancelled, vec![Subject::of_withdrawn(state, withdrawn)], None, String::new())
-        }
-        Content::Reminder(_, appointment) => {
-            (Saying::Reminder, standing(appointment).into_iter().collect(), None, String::new())
-        }
-    };
-    if message.appointment().is_some() && subjects.is_empty() {
-        return None;
+    let kind = subject_matter.kind;
+    let mut appointments = Vec::new();
+    let mut is_at_group = subject_matter.appointments.is_empty();
+    for appointment in &subject_matter.appointments {
+        let url = settings.public_url;
+        let line = render_line(state, appointment, language, kind, url, message.told_at());
+        is_at_group |= line.place.is_empty();
+        appointments.push(line);
     }
-    let name = short_line(group.name.as_str(), SUBJECT_NAME_MAX);
-    let client = subjects.first().and_then(|it| state.fiches.get(&it.client));
-    let unsubscribe = match (saying, seal, client) {
-        (Saying::Reminder, Some(seal), Some(client)) => {
-            links::unsubscribe(public_url, seal, group.id, client)
+    let address =
+        if is_at_group { address_lines(Place::of_group(&state.catalogue)) } else { Vec::new() };
+    let client = match subject_matter.appointments.first() {
+        Some(appointment) => state.fiches.get(&appointment.client),
+        None => None,
+    };
+    let unsubscribe = match (kind, settings.link_secret, client) {
+        (MailKind::Reminder, Some(secret), Some(client)) => {
+            links::unsubscribe_url(settings.public_url, secret, group.id, client)
         }
         _ => String::new(),
     };
-    let appointments: Vec<Line> = subjects
-        .iter()
-        .map(|subject| line(state, subject, (language, saying, public_url), message.told_at()))
-        .collect();
-    let elsewhere =
-        !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());
-    let said = Said {
-        saying,
-        at: at(language, group.preposition.as_str(), &name),
+    let client_name = match client {
+        Some(client) => format!("{} {}", client.firstname.as_str(), client.lastname.as_str()),
+        None => String::new(),
+    };
+    let previous_start = match subject_matter.previous_start {
+        Some(start) => long_date(language, state.catalogue.zone().civil_of(start)),
+        None => String::new(),
+    };
+    let name = group_name(state);
+    MailContext {
+        kind,
+        group_with_preposition: name_with_preposition(language, group.preposition.as_str(), &name),
         group: name,
         phone: one_line(group.phone.as_str()),
-        address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&state.catalogue)) },
-        client: client.map_or_else(String::new, |client| called(client)),
+        address,
+        client: short_line(&client_name, SUBJECT_NAME_CHARS_MAX),
         appointments,
-        was: was.map_or_else(String::new, |was| long_date(language, zone.civil_of(was))),
-        link,
+        previous_start,
+        link: subject_matter.link.clone(),
         unsubscribe,
-        colours: colours(group),
-    };
-    Some((said, subjects))
-}
-
-fn stands(state: &GroupState, standing: Standing) -> bool {
-    let row = state.rows.get(&standing.id).filter(|row| !row.deleted);
-    row.and_then(|row| row.appointment())
-        .is_some_and(|appointment| appointment.start == standing.start)
-}
-
-/// An appointment as its message tells of it.
-struct Subject {
-    standing: Standing,
-    length_seconds: u32,
-    client: FicheId,
-    calendar: CalendarId,
-    intervention: InterventionId,
-    key: Key,
-    /// When it was made, where that is still known.
-    made_at: Option<Instant>,
-}
-
-impl Subject {
-    /// As it stands by the newest state, but beginning when the message says.
-    fn of_standing(state: &GroupState, standing: Standing) -> Option<Self> {
-        let row = state.rows.get(&standing.id)?;
-        let appointment = row.appointment()?;
-        Some(Self {
-            standing,
-            length_seconds: appointment.length_seconds,
-            client: appointment.fiche_id,
-            calendar: row.calendar_id,
-            intervention: appointment.intervention_id,
-            key: appointment.key,
-            made_at: Some(row.created_at),
-        })
-    }
-
-    /// As it was when its client still had it.
-    fn of_withdrawn(state: &GroupState, withdrawn: &Withdrawn) -> Self {
-        let standing = withdrawn.appointment;
-        Self {
-            standing,
-            length_seconds: withdrawn.length_seconds,
-            client: withdrawn.client,
-            calendar: withdrawn.calendar,
-            intervention: withdrawn.intervention,
-            key: withdrawn.key,
-            made_at: state.rows.get(&standing.id).map(|row| row.created_at),
-        }
-    }
-
-    /// What it is for, by the name that clients know; empty where they know none.
-    fn what(&self, state: &GroupState) -> String {
-        let intervention = state.catalogue.interventions.get(&self.intervention);
-        intervention.map_or_else(String::new, |row| one_line(row.publicname.as_str()))
+        colours: mail_colours(group),
     }
 }
 
-/// An appointment in words, for a message that leaves at a time.
-fn line(
-    state: &GroupState,
-    subject: &Subject,
-    (language, saying, public_url): (Language, Saying, &str),
-    at: Instant,
-) -> Line {
-    let catalogue = &state.catalogue;
-    let calendar = catalogue.calendars.get(&subject.calendar);
-    // Too late to cancel online, a link would only lead to a page that says so.
-    let in_time = calendar.is_some_and(|row| {
-        at <= subject.standing.start.plus_minutes(-row.mintime_annulation.number())
-    });
-    let stands =
-        matches!(saying, Saying::Confirmed | Saying::Changed | Saying::Restored | Saying::Reminder);
-    let cancel = if stands && in_time {
-        links::cancel(public_url, catalogue.group.id, subject.standing.id, &subject.key)
-    } else {
-        String::new()
-    };
-    Line {
-        when: long_date(language, catalogue.zone().civil_of(subject.standing.start)),
-        what: subject.what(state),
-        whom: calendar.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
-        place: place_of(state, subject)
-            .filter(|place| *place != Place::of_group(catalogue))
-            .map_or_else(Vec::new, lines_of),
-        cancel,
+/// Returns the group's colours; a default for each that is missing.
+fn mail_colours(group: &Group) -> MailColours {
+    let mut given = serde_json::Value::Null;
+    if let Some(colours) = &group.usercolors {
+        given = serde_json::from_str(colours.as_str()).unwrap_or_default();
     }
-}
-
-/// Where an appointment is; `None` where nobody knows its calendar any more.
-fn place_of<'a>(state: &'a GroupState, subject: &Subject) -> Option<Place<'a>> {
-    let calendar = state.catalogue.calendars.get(&subject.calendar)?;
-    Some(Place::of_calendar(&state.catalogue, calendar))
-}
-
-/// An address as it stands on a letter.
-fn lines_of(place: Place<'_>) -> Vec<String> {
-    let lines = place.address.lines().map(one_line).chain([one_line(&place.town())]);
-    lines.filter(|line| !line.is_empty()).collect()
-}
-
-/// How a client is called: by first and last name.
-fn called(client: &Fiche) -> String {
-    short_line(
-        &format!("{} {}", client.firstname.as_str(), client.lastname.as_str()),
-        SUBJECT_NAME_MAX,
-    )
-}
-
-fn colours(group: &Group) -> Colours {
-    let given: serde_json::Value = group
-        .usercolors
-        .as_ref()
-        .and_then(|colours| serde_json::from_str(colours.as_str()).ok())
-        .unwrap_or_default();
     let colour = |name: &str, default: &str| given[name].as_str().unwrap_or(default).to_owned();
-    Colours {
+    MailColours {
         page: colour("page_bg", "#f4f4f4"),
         text: colour("content_text", "#222222"),
         main: colour("main_bg", "#2b5c8a"),
         main_text: colour("main_text", "#ffffff"),
     }
-}
-
-fn entry(
-    state: &GroupState,
-    message: &Message,
-    subject: &Subject,
-    method: Method,
-    from: &str,
-    said: &Said,
-) -> String {
-    let Standing { id, start } = subject.standing;
-    let proof = Sha256::digest(subject.key.as_str());
-    let proof: String = proof.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let age = subject.made_at.map_or(0, |made_at| message.created_at.seconds_since(made_at));
-    let what = subject.what(state);
-    let summary =
-        if what.is_empty() { said.group.clone() } else { format!("{what} – {}", said.group) };
-    ics(
-        method,
-        &Entry {
-            uid: format!("{}-{id}-{proof}@slotbook", state.catalogue.group.id),
-            // Grows with every message about it, also after an import: an export keeps stamps and numbers.
-            sequence: age.max(0).unsigned_abs() + message.id.number(),
-            stamp: message.created_at,
-            start,
-            end: start.plus_seconds(i64::from(subject.length_seconds)),
-            summary: &summary,
-            location: &place_of(state, subject).map_or_else(Vec::new, lines_of).join(", "),
-            description: &said.phone,
-            organizer: from,
-            attendee: message.recipient.as_str(),
-        },
-    )
 }

@@ -1,9 +1,9 @@
-//! Mails to an SMTP server, one connection a mail. Reference 7.
+//! Mails to an SMTP server; each mail uses a connection of its own. Reference 7.5.
 
 use std::time::Duration;
 
 use lettre::address::AddressError;
-use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::header::{ContentType, ContentTypeErr, HeaderName, HeaderValue};
 use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
@@ -13,76 +13,77 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use crate::clock;
 use crate::domain::messaging::delivery::Outcome;
 use crate::domain::time::Instant;
+use crate::notify::calendar::ItipMethod;
+use crate::notify::language::short_line;
+use crate::notify::outcome::{deferred, error_chain, refused};
 use crate::notify::outgoing_message::OutgoingMessage;
-use crate::notify::{deferred, refused, whole};
 
-/// Octets of a header line that servers take in any case.
-const NAME_MAX: usize = 64;
+/// Maximum number of characters of the sender's display name.
+const FROM_NAME_CHARS_MAX: usize = 64;
 
-/// How the connection is kept secret.
+/// Encryption of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Secrecy {
-    /// Not at all.
+pub enum TlsMode {
+    /// No encryption.
     None,
-    /// The server must offer STARTTLS.
+    /// TLS after STARTTLS, which the server must offer.
     Starttls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Tls,
 }
 
-/// Where mails go.
+/// Options of an SMTP server.
 #[derive(Clone, Debug)]
-pub struct Server {
-    /// The name or address of the host.
+pub struct SmtpServer {
+    /// Name or address of the host.
     pub host: String,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// How the connection is kept secret.
-    pub secrecy: Secrecy,
-    /// Authorities that are trusted with its certificate beside the machine's own, as PEM.
-    pub authorities: Option<Vec<u8>>,
-    /// User and password, where it demands them.
+    /// Encryption of the connection.
+    pub tls_mode: TlsMode,
+    /// Root certificates in PEM that are trusted besides those of the machine.
+    pub root_certificates: Option<Vec<u8>>,
+    /// User and password, if the server requires a login.
     pub login: Option<(String, String)>,
-    /// The address that mails come from.
+    /// Mail address of the sender.
     pub from: String,
-    /// How long one mail may take.
+    /// Maximum time for one mail.
     pub timeout: Duration,
 }
 
-/// Why mails could not be sent that way at all.
+/// Reason why the options of an SMTP server cannot work.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    /// The address that mails come from is none.
-    #[error("the address that mails come from is none: {0}")]
+pub enum InvalidSmtpOptions {
+    /// The sender's address is invalid.
+    #[error("the sender's mail address is invalid: {0}; give another --mail-from")]
     From(AddressError),
-    /// The authorities to trust are none.
-    #[error("the file of authorities that vouch for the SMTP server holds no certificate in PEM")]
-    Authorities,
-    /// There is no TLS for that host.
-    #[error("no secret connection can be made to the SMTP host: {0}")]
+    /// The root certificates are not in PEM.
+    #[error("the file of root certificates for the SMTP server holds no certificate in PEM")]
+    RootCertificates,
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up for the SMTP server: {0}")]
     Tls(lettre::transport::smtp::Error),
 }
 
-/// The way to an SMTP server.
-pub struct Smtp {
+/// Client of an SMTP server.
+pub struct SmtpClient {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Address,
-    /// How long one mail may take.
+    /// Maximum time for one mail.
     timeout: Duration,
 }
 
-impl Smtp {
-    /// The way to a server. Nothing is connected yet.
+impl SmtpClient {
+    /// Creates a client. It connects with the first mail.
     ///
     /// # Errors
-    /// Settings that cannot work.
-    pub fn new(server: &Server) -> Result<Self, Unusable> {
-        let from: Address = server.from.parse().map_err(Unusable::From)?;
-        let parameters = || parameters(server);
-        let tls = match server.secrecy {
-            Secrecy::None => Tls::None,
-            Secrecy::Starttls => Tls::Required(parameters()?),
-            Secrecy::Tls => Tls::Wrapper(parameters()?),
+    /// Options that cannot work.
+    pub fn new(server: &SmtpServer) -> Result<Self, InvalidSmtpOptions> {
+        let from: Address = server.from.parse().map_err(InvalidSmtpOptions::From)?;
+        let tls = match server.tls_mode {
+            TlsMode::None => Tls::None,
+            TlsMode::Starttls => Tls::Required(build_tls_parameters(server)?),
+            TlsMode::Tls => Tls::Wrapper(build_tls_parameters(server)?),
         };
         let mut builder =
             AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(server.host.clone())
@@ -96,94 +97,101 @@ impl Smtp {
         Ok(Self { transport: builder.build(), from, timeout: server.timeout })
     }
 
-    /// The address that mails come from.
+    /// Returns the sender's mail address.
     #[must_use]
-    pub fn address(&self) -> &str {
+    pub fn from_address(&self) -> &str {
         self.from.as_ref()
     }
 
     /// Makes one attempt at a mail.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
-        letter: &OutgoingMessage,
-        identity: &str,
+        mail: &OutgoingMessage,
+        message_id: &str,
         now: Instant,
     ) -> Outcome {
-        let mail = match self.mail(letter, identity, now) {
-            Ok(mail) => mail,
+        let built = match self.build_message(mail, message_id, now) {
+            Ok(built) => built,
             Err(reason) => return refused(&reason),
         };
-        match tokio::time::timeout(self.timeout, self.transport.send(mail)).await {
+        match tokio::time::timeout(self.timeout, self.transport.send(built)).await {
             Err(_) => deferred("the SMTP server did not answer in time"),
             Ok(Ok(_)) => Outcome::Taken,
-            Ok(Err(error)) if error.is_permanent() => refused(&whole(&error)),
-            // An address that this server cannot take will not become another. All else that our own side misses, such as
-            // encryption or a way to log in, the server may offer again.
-            Ok(Err(error)) if error.is_client() && !letter.to.is_ascii() => refused(&whole(&error)),
-            Ok(Err(error)) => deferred(&whole(&error)),
+            Ok(Err(error)) if error.is_permanent() => refused(&error_chain(&error)),
+            // The server lacks SMTPUTF8 for this address, and a retry changes neither. It may offer
+            // other missing extensions, as TLS or a login, at the next attempt.
+            Ok(Err(error)) if error.is_client() && !mail.to.is_ascii() => {
+                refused(&error_chain(&error))
+            }
+            Ok(Err(error)) => deferred(&error_chain(&error)),
         }
     }
 
-    /// The mail, complete. Names in its headers are encoded, never copied.
-    fn mail(
+    /// Builds a mail. The library encodes names in headers.
+    fn build_message(
         &self,
-        letter: &OutgoingMessage,
-        identity: &str,
+        mail: &OutgoingMessage,
+        message_id: &str,
         now: Instant,
     ) -> Result<lettre::Message, String> {
-        let to: Address = letter
-            .to
-            .parse()
-            .map_err(|error| format!("mail cannot be sent to that address: {error}"))?;
-        let name = crate::notify::words::short_line(&letter.from_name, NAME_MAX);
-        let from = Mailbox::new((!name.is_empty()).then_some(name), self.from.clone());
+        let to: Address = match mail.to.parse() {
+            Ok(to) => to,
+            Err(error) => return Err(format!("mail cannot be sent to that address: {error}")),
+        };
+        let from_name = short_line(&mail.from_name, FROM_NAME_CHARS_MAX);
+        let from_name = if from_name.is_empty() { None } else { Some(from_name) };
         let mut builder = lettre::Message::builder()
-            .from(from)
+            .from(Mailbox::new(from_name, self.from.clone()))
             .to(Mailbox::new(None, to))
-            .subject(letter.subject.clone())
+            .subject(mail.subject.clone())
             .date(clock::system_time(now))
-            .message_id(Some(format!("<{identity}@{}>", self.from.domain())))
+            .message_id(Some(format!("<{message_id}@{}>", self.from.domain())))
             .raw_header(header("Auto-Submitted", "auto-generated"));
-        if let Some(unsubscribe) = &letter.unsubscribe {
+        if let Some(url) = &mail.unsubscribe_url {
             builder = builder
-                .raw_header(header("List-Unsubscribe", &format!("<{unsubscribe}>")))
+                .raw_header(header("List-Unsubscribe", &format!("<{url}>")))
                 .raw_header(header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"));
         }
-        let mut bodies = MultiPart::alternative()
-            .singlepart(SinglePart::plain(letter.text.clone()))
-            .singlepart(SinglePart::html(letter.html.clone()));
-        if let Some(method) = letter.method {
-            let kind = |method: &str| {
-                ContentType::parse(&format!("text/calendar; charset=utf-8; method={method}"))
-                    .map_err(|error| error.to_string())
-            };
-            if let [only] = &letter.calendars[..] {
-                bodies = bodies.singlepart(
-                    SinglePart::builder().header(kind(method.name())?).body(only.clone()),
-                );
-            }
-            let mut whole = MultiPart::mixed().multipart(bodies);
-            for calendar in &letter.calendars {
-                let file = Attachment::new("invite.ics".to_owned());
-                whole = whole.singlepart(file.body(calendar.clone(), kind(method.name())?));
-            }
-            return builder.multipart(whole).map_err(|error| error.to_string());
-        }
-        builder.multipart(bodies).map_err(|error| error.to_string())
+        let body = build_body(mail).map_err(|error| error.to_string())?;
+        builder.multipart(body).map_err(|error| error.to_string())
     }
 }
 
-/// How the connection to a server is kept secret, and who vouches for it.
-fn parameters(server: &Server) -> Result<TlsParameters, Unusable> {
-    const FIRST: &[u8] = b"-----BEGIN CERTIFICATE-----";
-    let mut builder = TlsParameters::builder(server.host.clone());
-    if let Some(pem) = &server.authorities {
-        if !pem.windows(FIRST.len()).any(|window| window == FIRST) {
-            return Err(Unusable::Authorities);
-        }
-        builder = builder.add_root_certificate(Certificate::from_pem(pem).map_err(Unusable::Tls)?);
+/// Builds the body: text and HTML as alternatives, and the iCalendar objects as attachments. A
+/// single object is also an alternative, which mail programs show as an invitation.
+fn build_body(mail: &OutgoingMessage) -> Result<MultiPart, ContentTypeErr> {
+    let mut alternatives = MultiPart::alternative()
+        .singlepart(SinglePart::plain(mail.text.clone()))
+        .singlepart(SinglePart::html(mail.html.clone()));
+    let Some(method) = mail.method else { return Ok(alternatives) };
+    if let [only] = &mail.calendars[..] {
+        let part = SinglePart::builder().header(calendar_type(method)?).body(only.clone());
+        alternatives = alternatives.singlepart(part);
     }
-    builder.build().map_err(Unusable::Tls)
+    let mut body = MultiPart::mixed().multipart(alternatives);
+    for calendar in &mail.calendars {
+        let file = Attachment::new("invite.ics".to_owned());
+        body = body.singlepart(file.body(calendar.clone(), calendar_type(method)?));
+    }
+    Ok(body)
+}
+
+fn calendar_type(method: ItipMethod) -> Result<ContentType, ContentTypeErr> {
+    ContentType::parse(&format!("text/calendar; charset=utf-8; method={}", method.name()))
+}
+
+fn build_tls_parameters(server: &SmtpServer) -> Result<TlsParameters, InvalidSmtpOptions> {
+    const PEM_HEADER: &[u8] = b"-----BEGIN CERTIFICATE-----";
+    let mut builder = TlsParameters::builder(server.host.clone());
+    if let Some(pem) = &server.root_certificates {
+        // The library accepts a file without any certificate.
+        if !pem.windows(PEM_HEADER.len()).any(|window| window == PEM_HEADER) {
+            return Err(InvalidSmtpOptions::RootCertificates);
+        }
+        let certificate = Certificate::from_pem(pem).map_err(InvalidSmtpOptions::Tls)?;
+        builder = builder.add_root_certificate(certificate);
+    }
+    builder.build().map_err(InvalidSmtpOptions::Tls)
 }
 
 fn header(name: &'static str, value: &str) -> HeaderValue {

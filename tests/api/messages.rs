@@ -7,10 +7,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
-use slotbook::engine::Sending;
+use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::notify::Carriers;
+use slotbook::notify::Gateways;
 
 use super::server::{TestServer, answer};
 use super::shop::{self, CALENDAR, CUT};
@@ -19,19 +19,20 @@ use super::shop::{self, CALENDAR, CUT};
 async fn writing(
     change: impl FnOnce(&mut slotbook::domain::records::catalogue::Catalogue),
 ) -> TestServer {
-    let seal = Some(LinkSecret::new([3; 32]));
-    let carriers = Arc::new(Carriers { seal, ..Carriers::nobody("https://rdv.example.org") });
+    let link_secret = Some(LinkSecret::new([3; 32]));
+    let gateways =
+        Arc::new(Gateways { link_secret, ..Gateways::unconfigured("https://rdv.example.org") });
     let group_states = vec![shop::group_four(change), shop::group_five()];
     let server =
-        TestServer::serving(group_states, |server| server.with_carriers(Arc::clone(&carriers)))
+        TestServer::serving(group_states, |server| server.with_gateways(Arc::clone(&gateways)))
             .await;
-    let sending = Sending {
-        carriers,
+    let sending = MessagingOptions {
+        gateways,
         daily_max: 20,
-        draws: Randomness::seeded([9; 32]),
+        randomness: Randomness::seeded([9; 32]),
         transport: Transport::direct(),
-        doze: Duration::from_millis(5),
-        lane: 4,
+        poll_interval_max: Duration::from_millis(5),
+        concurrent_attempts_max: 4,
     };
     server.engine.send_messages(sending).await;
     server

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
@@ -25,7 +25,12 @@ fn booking(time: &str) -> Value {
 /// A server with room for one write of a group, and so many of all together.
 async fn narrow(whole: usize) -> TestServer {
     let groups = vec![shop::group_four(|_| {}), shop::group_five()];
-    TestServer::within(Bounds { whole, group: 1 }, groups, |server| server).await
+    TestServer::within(
+        AdmissionLimits { writes_max: whole, group_writes_max: 1 },
+        groups,
+        |server| server,
+    )
+    .await
 }
 
 /// One write under way, whose answer waits for the disk.
@@ -38,7 +43,7 @@ impl Full {
     async fn with_a_write_of_group_four(server: &TestServer) -> Self {
         let disk = Arc::clone(&server.disk).lock_owned().await;
         let first = tokio::spawn(answer(server.by_key(Method::POST, PATH).json(&booking("09:00"))));
-        while server.engine.under_way() != (1, 1) {
+        while server.engine.writes_in_flight() != (1, 1) {
             tokio::task::yield_now().await;
         }
         Self { disk, first }
@@ -192,7 +197,7 @@ async fn a_group_without_room_leaves_the_others_theirs_and_all_together_have_a_b
         let full = Full::with_a_write_of_group_four(&server).await;
         let other =
             tokio::spawn(answer(by_eve(Method::POST).json(&json!({"calendar": {"name": "a"}}))));
-        while status == 201 && server.engine.under_way() != (2, 1) {
+        while status == 201 && server.engine.writes_in_flight() != (2, 1) {
             tokio::task::yield_now().await;
         }
         if status == 503 {

@@ -9,10 +9,10 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
 use tokio::sync::Mutex;
@@ -114,25 +114,25 @@ impl TestServer {
         group_states: Vec<GroupState>,
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
-        Self::within(Bounds::default(), group_states, configure).await
+        Self::within(AdmissionLimits::default(), group_states, configure).await
     }
 
     /// The same, with so many writes under way at most.
     pub(crate) async fn within(
-        bounds: Bounds,
+        admission_limits: AdmissionLimits,
         group_states: Vec<GroupState>,
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
-        let parts = Parts {
+        let parts = EngineParts {
             directory: shop::directory(),
             group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds,
-            patience: Duration::from_secs(10),
+            admission_limits,
+            decision_timeout: Duration::from_secs(10),
         };
         let disk = Arc::new(Mutex::new(()));
         let (engine, journal) = Engine::start(parts, Held { log, disk: Arc::clone(&disk) }).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use slotbook::domain::records::ids::GroupId;
-use slotbook::notify::Carriers;
+use slotbook::notify::Gateways;
 use slotbook::password::sha1_hex;
 
 use crate::server::{Answer, TestServer, answer};
@@ -329,9 +329,9 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
 #[tokio::test]
 async fn a_page_of_the_public_address_is_ours_whatever_a_proxy_calls_us() {
     let group_states = vec![shop::group_four(|_| {}), shop::group_five()];
-    let carriers = Arc::new(Carriers::nobody("https://rdv.example.org/agenda/"));
+    let gateways = Arc::new(Gateways::unconfigured("https://rdv.example.org/agenda/"));
     let server =
-        TestServer::serving(group_states, |server| server.behind_tls(true).with_carriers(carriers))
+        TestServer::serving(group_states, |server| server.behind_tls(true).with_gateways(gateways))
             .await;
     let (cookie, _) = cookie(&answer(login(&server, KEY, "pro", ANN)).await);
     let logout = |origin: &str| {

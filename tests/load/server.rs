@@ -9,10 +9,10 @@ use slotbook::clock::{Clock as _, ManualClock, SystemClock};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::{Routes, Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
@@ -97,14 +97,14 @@ impl Loaded {
         let disk = SimulatedDisk::new();
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk recovers");
         let first = content.group_states[0].clone();
-        let parts = Parts {
+        let parts = EngineParts {
             directory: content.directory,
             group_states: content.group_states,
             clock: Arc::new(ManualClock::at(SystemClock.now())),
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds: Bounds { whole: bound, group: bound },
-            patience: Duration::from_secs(10),
+            admission_limits: AdmissionLimits { writes_max: bound, group_writes_max: bound },
+            decision_timeout: Duration::from_secs(10),
         };
         let (engine, journal) = Engine::start(parts, Slow { log, batch }).await;
         std::thread::spawn(move || journal.run());

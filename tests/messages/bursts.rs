@@ -155,7 +155,7 @@ fn what_was_sent_is_kept_even_where_the_store_takes_no_writes_for_a_while() {
         let health = Arc::clone(engine.health());
         // The disk runs out of room while the mail is being handed over.
         house.post.goes_by(move |_| {
-            health.has_room(false);
+            health.set_disk_has_room(false);
             VecDeque::from([Mood::Takes])
         });
         house.at("2026-03-03 11:00");
@@ -168,7 +168,7 @@ fn what_was_sent_is_kept_even_where_the_store_takes_no_writes_for_a_while() {
             matches!(progress(&group_state, 1), Progress::Claimed { attempt: 1, .. }),
             "its result could not be kept yet"
         );
-        engine.health().has_room(true);
+        engine.health().set_disk_has_room(true);
         until(engine, "its result is kept", |group_state| settled(group_state) == 1).await;
     });
     assert!(matches!(progress(&house.group_state(), 1), Progress::Sent { attempts: 1, .. }));

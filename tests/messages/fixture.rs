@@ -21,13 +21,13 @@ use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts, Sending};
-use slotbook::notify::Carriers;
-use slotbook::notify::sms::Gateway;
-use slotbook::notify::smtp::{Secrecy, Server, Smtp};
+use slotbook::engine::{Engine, EngineParts, MessagingOptions};
+use slotbook::notify::Gateways;
+use slotbook::notify::sms::SmsGateway;
+use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use slotbook::store::codec;
 use slotbook::store::{SimulatedDisk, Stream};
 
@@ -210,16 +210,17 @@ impl House {
         (directory, group_state)
     }
 
-    fn carriers(&self) -> Carriers {
-        let seal = Some(LinkSecret::new([3; 32]));
-        let mut carriers = Carriers { seal, ..Carriers::nobody("https://rdv.example.org/") };
+    fn gateways(&self) -> Gateways {
+        let link_secret = Some(LinkSecret::new([3; 32]));
+        let mut gateways =
+            Gateways { link_secret, ..Gateways::unconfigured("https://rdv.example.org/") };
         if self.carried {
-            carriers.mail = Some(
-                Smtp::new(&Server {
+            gateways.mail = Some(
+                SmtpClient::new(&SmtpServer {
                     host: "127.0.0.1".to_owned(),
                     port: self.post.smtp.port(),
-                    secrecy: Secrecy::None,
-                    authorities: None,
+                    tls_mode: TlsMode::None,
+                    root_certificates: None,
                     login: None,
                     from: "rdv@shop.example".to_owned(),
                     timeout: self.patience,
@@ -227,9 +228,9 @@ impl House {
                 .expect("legal"),
             );
             let url = format!("http://{}/send", self.post.gateway);
-            carriers.sms = Some(Gateway::new(&url, "the-token", self.patience).expect("legal"));
+            gateways.sms = Some(SmsGateway::new(&url, "the-token", self.patience).expect("legal"));
         }
-        carriers
+        gateways
     }
 
     /// Runs a server while a story is told, then kills it in the middle of whatever it does.
@@ -240,24 +241,24 @@ impl House {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let (told, journal) = runtime.block_on(async {
-            let parts = Parts {
+            let parts = EngineParts {
                 directory,
                 group_states: vec![group_state],
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
-                draws: Randomness::seeded([7; 32]),
+                randomness: Randomness::seeded([7; 32]),
                 transport: Transport::direct(),
-                bounds: Bounds::default(),
-                patience: Duration::from_secs(10),
+                admission_limits: AdmissionLimits::default(),
+                decision_timeout: Duration::from_secs(10),
             };
             let (engine, journal) = Engine::start(parts, log).await;
             let journal = std::thread::spawn(move || journal.run());
-            let sending = Sending {
-                carriers: Arc::new(self.carriers()),
+            let sending = MessagingOptions {
+                gateways: Arc::new(self.gateways()),
                 daily_max: 100,
-                draws: Randomness::seeded([8; 32]),
+                randomness: Randomness::seeded([8; 32]),
                 transport: Transport::direct(),
-                doze: Duration::from_millis(5),
-                lane: 16,
+                poll_interval_max: Duration::from_millis(5),
+                concurrent_attempts_max: 16,
             };
             let _messages = engine.send_messages(sending).await;
             (story(&engine).await, journal)

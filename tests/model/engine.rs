@@ -10,11 +10,11 @@ use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::engine::admission::Bounds;
-use slotbook::engine::health::{Closed, Fatal};
+use slotbook::engine::admission::AdmissionLimits;
+use slotbook::engine::health::{FatalCondition, WritesUnavailable};
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, Parts, Rejection};
+use slotbook::engine::{Engine, EngineParts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::state;
 use slotbook::store::{InjectedFault, SimulatedDisk, Stream, Tail};
@@ -26,15 +26,15 @@ fn group() -> GroupId {
     GroupId::new(1).expect("an id")
 }
 
-fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -> Parts {
-    Parts {
+fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -> EngineParts {
+    EngineParts {
         directory,
         group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
-        draws: Randomness::seeded([seed; 32]),
+        randomness: Randomness::seeded([seed; 32]),
         transport: Transport::delayed(u64::from(seed)),
-        bounds: Bounds::default(),
-        patience: Duration::from_secs(10),
+        admission_limits: AdmissionLimits::default(),
+        decision_timeout: Duration::from_secs(10),
     }
 }
 
@@ -206,8 +206,8 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let mut parts = parts(&shop, imported(&shop), shop.group_state.clone(), 1);
-        parts.bounds = Bounds { whole: 10, group: 2 };
-        parts.patience = Duration::ZERO;
+        parts.admission_limits = AdmissionLimits { writes_max: 10, group_writes_max: 2 };
+        parts.decision_timeout = Duration::ZERO;
         let (engine, journal) = Engine::start(parts, log).await;
         let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
         let writes: Vec<_> = (0..3)
@@ -221,11 +221,14 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
             told.push(write.await.expect("no panic").expect_err("nothing is done"));
         }
         assert!(
-            matches!(told[..], [Rejection::Expired, Rejection::Expired, Rejection::Overloaded]),
+            matches!(
+                told[..],
+                [Rejection::DecisionTimeout, Rejection::DecisionTimeout, Rejection::Overloaded]
+            ),
             "{told:?}"
         );
         let group_less = engine.write(GroupId::new(9).expect("an id"), wish(0, 0, None)).await;
-        assert!(matches!(group_less, Err(Rejection::NoGroup)));
+        assert!(matches!(group_less, Err(Rejection::GroupNotFound)));
         engine.shut_down().await;
         journal.await.expect("no panic").expect("the log closes");
         assert_eq!(recovered(&shop, &disk).1.sequence, 0);
@@ -296,13 +299,22 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
             async move { engine.write(group(), wish(0, 0, Some(1))).await }
         });
         sleep(Duration::from_secs(4)).await;
-        assert_eq!((engine.health().closed(), engine.health().fatal()), (None, None));
+        assert_eq!(
+            (engine.health().writes_unavailable(), engine.health().fatal_condition()),
+            (None, None)
+        );
         sleep(Duration::from_secs(2)).await;
         let late = engine.write(group(), wish(1, 1, Some(1))).await;
-        assert!(matches!(late, Err(Rejection::Closed(Closed::Slow(5)))), "{late:?}");
-        assert_eq!(engine.health().fatal(), None);
+        assert!(
+            matches!(late, Err(Rejection::WritesUnavailable(WritesUnavailable::SlowDisk(5)))),
+            "{late:?}"
+        );
+        assert_eq!(engine.health().fatal_condition(), None);
         sleep(Duration::from_secs(56)).await;
-        assert!(matches!(engine.health().fatal(), Some(Fatal::Stuck(60..))));
+        assert!(matches!(
+            engine.health().fatal_condition(),
+            Some(FatalCondition::DiskStalled(60..))
+        ));
         drop(first);
     });
 }
@@ -315,15 +327,22 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
-        engine.health().has_room(false);
+        engine.health().set_disk_has_room(false);
         let refused = engine.write(group(), wish(0, 0, Some(1))).await;
-        assert!(matches!(refused, Err(Rejection::Closed(Closed::ShortOfRoom))), "{refused:?}");
-        engine.health().has_room(true);
+        assert!(
+            matches!(refused, Err(Rejection::WritesUnavailable(WritesUnavailable::LowDiskSpace))),
+            "{refused:?}"
+        );
+        engine.health().set_disk_has_room(true);
         engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
         let health = Arc::clone(engine.health());
         engine.shut_down().await;
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(health.fatal(), None, "a supervisor that was told to end is no failure");
+        assert_eq!(
+            health.fatal_condition(),
+            None,
+            "a supervisor that was told to end is no failure"
+        );
     });
 }
 

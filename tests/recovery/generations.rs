@@ -14,13 +14,13 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
-use slotbook::engine::admission::Bounds;
-use slotbook::engine::compaction::{Compacted, Look};
+use slotbook::engine::admission::AdmissionLimits;
+use slotbook::engine::compaction::{CompactionCheck, CompactionStats};
 use slotbook::engine::journal::JournalError;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
-use slotbook::engine::{Engine, Parts};
+use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::state;
 use slotbook::store::{Generations, StoreError};
 
@@ -48,14 +48,14 @@ impl Running {
         let generations = log.generations().expect("it stands");
         // The practice's clock shows UTC.
         let clock = Arc::new(ManualClock::at(Instant(midnight().0 - DAY)));
-        let parts = Parts {
+        let parts = EngineParts {
             directory: loaded.directory,
             group_states: loaded.group_states,
             clock: Arc::clone(&clock) as Arc<_>,
-            draws: Randomness::seeded([7; 32]),
+            randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
-            bounds: Bounds::default(),
-            patience: Duration::from_secs(60),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(60),
         };
         let (engine, journal) = Engine::start(parts, log).await;
         let journal = std::thread::spawn(move || journal.run());
@@ -127,15 +127,15 @@ async fn a_disk_that_has_only_its_reserve_left_gets_no_new_generation_and_bookin
     let data = store_of(folder.path(), &practice(1));
     let (running, generations) = Running::on(&data).await;
     running.book(0).await;
-    let mut compactor = running.engine.compactor(generations, 0, u64::MAX);
+    let mut compactor = running.engine.new_compactor(generations, 0, u64::MAX);
     let looked = tokio::task::spawn_blocking(move || {
-        let looked = compactor.look().expect("nothing was written");
+        let looked = compactor.compact_if_due().expect("nothing was written");
         // Begun all the same, it ends before the first group.
         let refused = compactor.compact().expect_err("there is no room");
         assert!(matches!(refused, StoreError::NoRoom { .. }), "{refused}");
         looked
     });
-    assert_eq!(looked.await.expect("joined"), Look::GivenUp);
+    assert_eq!(looked.await.expect("joined"), CompactionCheck::Postponed);
     assert_eq!(names(&data, "snapshots"), ["snapshots-000001"]);
     running.book(1).await;
     running.ends_whole(&data).await;
@@ -147,22 +147,26 @@ async fn a_look_that_fails_harms_nobody_and_the_next_makes_the_generation() {
     let data = store_of(folder.path(), &practice(1));
     let (running, generations) = Running::on(&data).await;
     running.book(0).await;
-    let mut compactor = running.engine.compactor(generations, 0, 0);
+    let mut compactor = running.engine.new_compactor(generations, 0, 0);
     let (snapshots, away) = (data.join("snapshots-000001"), folder.path().join("away"));
     std::fs::rename(&snapshots, &away).expect("it is ours");
     let looking = tokio::task::spawn_blocking(move || {
-        (compactor.look().expect("nothing was written"), compactor)
+        (compactor.compact_if_due().expect("nothing was written"), compactor)
     });
     let (looked, mut compactor) = looking.await.expect("joined");
     assert_eq!(
         (looked, names(&data, "journal")),
-        (Look::GivenUp, vec!["journal-000001".to_owned()])
+        (CompactionCheck::Postponed, vec!["journal-000001".to_owned()])
     );
     running.book(1).await;
     std::fs::rename(&away, &snapshots).expect("it is ours");
     let looked =
-        tokio::task::spawn_blocking(move || compactor.look().expect("the disk takes it")).await;
-    assert_eq!(looked.expect("joined"), Look::Made(Compacted { copied: 0, written: 2 }));
+        tokio::task::spawn_blocking(move || compactor.compact_if_due().expect("the disk takes it"))
+            .await;
+    assert_eq!(
+        looked.expect("joined"),
+        CompactionCheck::Completed(CompactionStats { copied: 0, written: 2 })
+    );
     assert_eq!(names(&data, "snapshots"), ["snapshots-000001", "snapshots-000002"]);
     running.ends_whole(&data).await;
 }
@@ -182,11 +186,19 @@ async fn what_is_damaged_on_disk_is_written_anew_from_memory() {
         bytes.windows(9).position(|window| window == b"Unchanged").expect("it is written plainly");
     bytes[at] = b'X';
     std::fs::write(&path, &bytes).expect("it is written");
-    let mut compactor = running.engine.compactor(generations, 0, 0);
-    let looking = tokio::task::spawn_blocking(move || [compactor.look(), compactor.look()]);
+    let mut compactor = running.engine.new_compactor(generations, 0, 0);
+    let looking = tokio::task::spawn_blocking(move || {
+        [compactor.compact_if_due(), compactor.compact_if_due()]
+    });
     let [first, second] =
         looking.await.expect("joined").map(|looked| looked.expect("the disk takes it"));
-    assert_eq!((first, second), (Look::Damaged, Look::Made(Compacted { copied: 0, written: 3 })));
+    assert_eq!(
+        (first, second),
+        (
+            CompactionCheck::SourceDamaged,
+            CompactionCheck::Completed(CompactionStats { copied: 0, written: 3 })
+        )
+    );
     running.ends_whole(&data).await;
 }
 
@@ -199,7 +211,7 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
     document["groups"][0]["sendmail"] = serde_json::json!(false);
     let data = store_of(folder.path(), &document);
     let (running, generations) = Running::on(&data).await;
-    let mut compactor = running.engine.compactor(generations, 0, 0);
+    let mut compactor = running.engine.new_compactor(generations, 0, 0);
     let kept = running.book(10_000).await;
     let mut sizes = Vec::new();
     let mut last_id = 0;
@@ -225,7 +237,7 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
         })
         .await
         .expect("joined");
-        assert_eq!(made, Some(Compacted { copied: 0, written: 2 }));
+        assert_eq!(made, Some(CompactionStats { copied: 0, written: 2 }));
         let mut bytes = 0;
         let counted: Result<(), std::convert::Infallible> =
             state::write_group(&group_state, |frame| {

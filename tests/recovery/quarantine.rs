@@ -16,7 +16,7 @@ use slotbook::engine::quarantine::QuarantinedGroup;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::state;
-use slotbook::store::{DamageLocation, JournalRecord, Log as _, StoreError, Stream};
+use slotbook::store::{Log as _, Place, Record, StoreError, Stream};
 
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 
@@ -31,7 +31,7 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let id = VeventId::new(77_777).expect("an id");
     let bytes = codec::encode(&Event::AppointmentCancelled { at: NOON, id });
     for sequence in 1..=count {
-        log.append(&[JournalRecord::new(Stream::Group(group), 0, sequence, bytes.clone())])
+        log.append(&[Record::new(Stream::Group(group), 0, sequence, bytes.clone())])
             .expect("it is written");
     }
     log.close().expect("it closes");
@@ -39,8 +39,8 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
 
 fn aside(data: &Path) -> QuarantinedGroup {
     let mut loaded = recovery::load(data).expect("a store");
-    assert_eq!(loaded.aside.len(), 1);
-    loaded.aside.remove(0)
+    assert_eq!(loaded.quarantined.len(), 1);
+    loaded.quarantined.remove(0)
 }
 
 fn generation(data: &Path) -> u64 {
@@ -58,7 +58,10 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     write_nonsense(&data, 2, 3);
     let before = aside(&data);
     assert_eq!(
-        (before.waiting.len(), before.base.as_ref().map(|group_state| group_state.sequence)),
+        (
+            before.pending_events.len(),
+            before.last_state.as_ref().map(|group_state| group_state.sequence)
+        ),
         (3, Some(0))
     );
 
@@ -83,9 +86,9 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("set aside"), "{said}");
 
-    assert_eq!(aside(&data).waiting, before.waiting, "nothing of it is lost");
+    assert_eq!(aside(&data).pending_events, before.pending_events, "nothing of it is lost");
     write_more_nonsense(&data);
-    assert_eq!(aside(&data).waiting.len(), 4);
+    assert_eq!(aside(&data).pending_events.len(), 4);
     let text = |path: &Path| path.to_str().expect("a plain path").to_owned();
     let checked = run(&["check"], &data);
     assert_eq!(checked.status.code(), Some(1));
@@ -94,7 +97,7 @@ async fn a_group_set_aside_is_named_and_carried_on_while_the_others_live() {
     assert_eq!(exported.status.code(), Some(1), "an export would lose it");
     let copy = folder.path().join("backup");
     assert!(run(&["backup", &text(&copy)], &data).status.success());
-    assert_eq!(aside(&copy).waiting.len(), 4);
+    assert_eq!(aside(&copy).pending_events.len(), 4);
 }
 
 /// A client with much to be read about it.
@@ -145,7 +148,7 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let mut log = loaded.store.into_log().expect("it opens");
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
-        log.append(&[JournalRecord::new(stream, 0, sequence, codec::encode(event))])
+        log.append(&[Record::new(stream, 0, sequence, codec::encode(event))])
             .expect("it is written");
     };
     // More than recovery holds on to at a time, of two groups in turn.
@@ -165,14 +168,17 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     log.close().expect("it closes");
 
     let loaded = recovery::load(&data).expect("a store");
-    let [aside] = &loaded.aside[..] else { panic!("one is set aside") };
+    let [aside] = &loaded.quarantined[..] else { panic!("one is set aside") };
     assert!(
-        aside.why.starts_with("its event 151 cannot be carried out: an event's calendar exists"),
+        aside.reason.starts_with("its event 151 cannot be carried out: an event's calendar exists"),
         "{}",
-        aside.why
+        aside.reason
     );
-    assert_eq!(aside.waiting.iter().map(|event| event.sequence).collect::<Vec<_>>(), [151, 152]);
-    let base = aside.base.as_ref().expect("it stood well before");
+    assert_eq!(
+        aside.pending_events.iter().map(|event| event.sequence).collect::<Vec<_>>(),
+        [151, 152]
+    );
+    let base = aside.last_state.as_ref().expect("it stood well before");
     assert_eq!((base.sequence, state::hash(base)), (150, state::hash(&first)));
     assert_eq!(base.appointments_of(FicheId::new(150).expect("an id")).len(), 1);
     assert_eq!(
@@ -189,12 +195,11 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
     let sequence = loaded.directory.sequence + 1;
     let mut log = loaded.store.into_log().expect("it opens");
     let bytes = codec::encode(&DirectoryEvent::ApikeyRevoked { hash: [7; 32] });
-    let batch = log
-        .append(&[JournalRecord::new(Stream::Directory, 0, sequence, bytes)])
-        .expect("it is written");
+    let batch =
+        log.append(&[Record::new(Stream::Directory, 0, sequence, bytes)]).expect("it is written");
     log.close().expect("it closes");
     let refusal = recovery::load(&data).expect_err("nobody knows that key");
-    let place = DamageLocation::Record { batch, stream: Stream::Directory, sequence };
+    let place = Place::Record { batch, stream: Stream::Directory, sequence };
     assert!(
         matches!(refusal, StoreError::Damaged { place: found, .. } if found == place),
         "{refusal}"
@@ -208,10 +213,9 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
 
 fn write_more_nonsense(data: &Path) {
     let loaded = recovery::load(data).expect("a store");
-    let last = loaded.aside[0].waiting.last().expect("three wait").clone();
+    let last = loaded.quarantined[0].pending_events.last().expect("three wait").clone();
     let mut log = loaded.store.into_log().expect("it opens");
-    let stream = Stream::Group(loaded.aside[0].group);
-    log.append(&[JournalRecord::new(stream, 0, last.sequence + 1, last.bytes)])
-        .expect("it is written");
+    let stream = Stream::Group(loaded.quarantined[0].group);
+    log.append(&[Record::new(stream, 0, last.sequence + 1, last.bytes)]).expect("it is written");
     log.close().expect("it closes");
 }

@@ -1,4 +1,5 @@
-//! A group's turn: each command decided, with a question to a calendar where it takes somebody's time.
+//! Decisions of a group: one method for each command. A command that takes time of a calendar
+//! queries it first.
 
 use std::sync::Arc;
 
@@ -23,30 +24,31 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, SlotQuery, SlotReply};
-use crate::engine::group::{Panicked, PendingCommand, PendingDecision, State, guarded};
-use crate::engine::{Done, Envelope, Rejection};
+use crate::engine::calendar::{CalendarMessage, SlotQuery};
+use crate::engine::group::{GroupActorState, Panicked, PendingCommand, PendingDecision, guarded};
+use crate::engine::messages::SlotReply;
+use crate::engine::write::{Committed, Envelope, Rejection};
 
-impl State {
-    /// Decides a command, or asks the first calendar.
-    pub(super) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
-        if let Some(answer) = self.answered_before(&envelope, now) {
+impl GroupActorState {
+    /// Decides a command, or queries the first calendar.
+    pub(crate) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
+        if let Some(answer) = self.find_recorded_answer(&envelope, now) {
             return self.answer_when_durable(envelope, answer);
         }
         while let Command::Quietly(inner) = envelope.command {
             envelope.command = *inner;
-            envelope.quiet = true;
+            envelope.suppress_messages = true;
         }
         match envelope.command.clone() {
-            Command::BookAppointment(command) => self.open_booking(envelope, &command, now),
+            Command::BookAppointment(command) => self.start_booking(envelope, &command, now),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
-            Command::PutVevent(command) => self.open_manual_change(envelope, &command, now),
+            Command::PutVevent(command) => self.start_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
             Command::Deliver(step) => {
                 let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
-            Command::Quietly(_) => unreachable!("it has been taken out"),
+            Command::Quietly(_) => unreachable!("the loop above has removed it"),
             Command::AskLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
@@ -56,42 +58,44 @@ impl State {
         }
     }
 
-    fn open_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
+    fn start_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
         let draws = self.draw_booking(command.intervention_ids.len());
         match guarded(|| prepare_booking(&self.group_state, command, draws, now)) {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(pending)) => self.ask_candidate(envelope, pending, now),
         }
     }
 
-    /// Asks the calendar whose turn it is in a booking.
+    /// Queries the calendar whose turn it is in a booking.
     fn ask_candidate(&mut self, envelope: Envelope, pending: Box<PendingBooking>, now: Instant) {
         let slot = pending.query().clone();
         let decision = PendingDecision::Booking(pending);
         self.ask(slot, PendingCommand { envelope, now, decision });
     }
 
-    /// Puts the one question to the one calendar that can answer it.
+    /// Sends a query to the one calendar that can answer it.
     fn ask(&mut self, slot: CalendarSlotRequest, pending: PendingCommand) {
-        self.questions += 1;
+        self.queries += 1;
         let query = SlotQuery {
-            number: self.questions,
+            number: self.queries,
             catalogue: Arc::clone(&self.group_state.catalogue),
             request: slot.request,
             now: pending.now,
         };
         self.pending = Some(pending);
-        self.calendar(slot.calendar_id).send(calendar::Message::Ask(query));
+        self.calendar(slot.calendar_id).send(CalendarMessage::Ask(query));
     }
 
-    pub(super) fn on_reply(&mut self, reply: SlotReply) {
-        if reply.number != self.questions {
+    /// Continues the command that waits for a calendar's reply. A reply to an earlier query is
+    /// ignored: its calendar died, and its command was answered.
+    pub(crate) fn on_reply(&mut self, reply: SlotReply) {
+        if reply.number != self.queries {
             return;
         }
         let Some(PendingCommand { envelope, now, decision }) = self.pending.take() else { return };
         match (reply.verdict, decision) {
-            (Err(()), _) => envelope.answer(Err(Rejection::Failed)),
+            (Err(()), _) => envelope.send_answer(Err(Rejection::InternalError)),
             (Ok(verdict), PendingDecision::Booking(pending)) => {
                 self.continue_booking(envelope, pending, verdict, now);
             }
@@ -132,30 +136,32 @@ impl State {
         self.settle(envelope, decided, (command.id.number(), vec![command.id]), now);
     }
 
-    fn open_manual_change(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
+    fn start_manual_change(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
         let draws = self.draw_vevent();
         let id = match command {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        match guarded(|| prepare_manual_change(&self.group_state, command, &draws, now)) {
-            Ok(Ok(Some(pending))) => match pending.slot().cloned() {
-                Some(slot) => self.ask(
-                    slot,
-                    PendingCommand {
-                        envelope,
-                        now,
-                        decision: PendingDecision::ManualChange(pending),
-                    },
-                ),
-                None => {
-                    let decided = Ok(Ok(Some(pending.into_event())));
-                    self.settle(envelope, decided, (id.number(), Vec::new()), now);
-                }
-            },
-            Ok(Ok(None)) => self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now),
-            Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+        let pending = match guarded(|| {
+            prepare_manual_change(&self.group_state, command, &draws, now)
+        }) {
+            Err(Panicked) => return envelope.send_answer(Err(Rejection::InternalError)),
+            Ok(Err(refusals)) => return self.refuse(envelope, refusals),
+            Ok(Ok(pending)) => pending,
+        };
+        let Some(pending) = pending else {
+            return self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now);
+        };
+        match pending.slot().cloned() {
+            Some(slot) => {
+                let decision = PendingDecision::ManualChange(pending);
+                self.ask(slot, PendingCommand { envelope, now, decision });
+            }
+            // It takes no time that it did not have: no calendar has to be queried.
+            None => {
+                let decided = Ok(Ok(Some(pending.into_event())));
+                self.settle(envelope, decided, (id.number(), Vec::new()), now);
+            }
         }
     }
 
@@ -168,7 +174,7 @@ impl State {
     }
 
     fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
-        let draws = self.draws.link(self.id);
+        let draws = self.randomness.link(self.id);
         let decided = guarded(|| enrolment::ask(&self.group_state, command, &draws, now).map(Some));
         let object = match &command.wish {
             LinkWish::Account { .. } => None,
@@ -184,7 +190,7 @@ impl State {
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 
-    /// Carries out what was decided about one object at once: an event, nothing to do, or a refusal.
+    /// Carries out a decision that needs no calendar: an event, no change, or a refusal.
     fn settle(
         &mut self,
         envelope: Envelope,
@@ -193,7 +199,7 @@ impl State {
         now: Instant,
     ) {
         match decided {
-            Err(Panicked) => envelope.answer(Err(Rejection::Failed)),
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(None)) => {
                 let (before, group_state) =
@@ -201,28 +207,27 @@ impl State {
                 let (object, appointments) = about;
                 self.answer_when_durable(
                     envelope,
-                    Ok(Done { before, group_state, object, appointments, answer: None }),
+                    Ok(Committed { before, group_state, object, appointments, answer: None }),
                 );
             }
             Ok(Ok(Some(event))) => {
-                let decided = self.applied(&envelope, now, |_| event);
+                let decided = self.apply_event(&envelope, event, now);
                 self.commit(envelope, decided, about, now);
             }
         }
     }
 
-    /// An event with the state it makes, and with the messages it causes unless the command asks for none.
-    fn applied(
+    /// Returns an event with its messages, and the state after it. A quiet command causes no
+    /// messages.
+    fn apply_event(
         &self,
         envelope: &Envelope,
+        event: Event,
         now: Instant,
-        decide: impl FnOnce(&GroupState) -> Event,
     ) -> Result<(Event, Arc<GroupState>), Panicked> {
         guarded(|| {
-            let event = decide(&self.group_state);
             let mut next = self.group_state.apply(&event);
-            let quiet = envelope.quiet;
-            let mut messages = if quiet {
+            let mut messages = if envelope.suppress_messages {
                 Vec::new()
             } else {
                 announcement::messages(&self.group_state, &next, &event, now)
@@ -230,7 +235,9 @@ impl State {
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();
             }
-            messages.iter().for_each(|message| next.enqueue(message));
+            for message in &messages {
+                next.enqueue(message);
+            }
             (event.announced_by(messages), Arc::new(next))
         })
     }

@@ -1,51 +1,64 @@
-//! What is done under an Idempotency-Key is done once: the answer is made with the event, and goes to disk in it.
-//! Reference 6.
+//! Idempotency keys: the answer of a command is recorded in its event, so it is durable if and only
+//! if the command is. Reference 6.6.
 
 use std::sync::Arc;
 
 use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
-use crate::engine::group::{State, guarded};
-use crate::engine::{Answer, Done, Envelope, Rejection};
+use crate::engine::group::{GroupActorState, guarded};
+use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 
-impl State {
-    /// What a command is answered that was carried out before, or whose key came with something else.
-    pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<Answer> {
-        let once = envelope.once.as_ref()?;
-        let known = self.group_state.answers.find(&once.scope, now)?;
-        if known.body != once.body {
-            return Some(Err(Rejection::Conflict));
+impl GroupActorState {
+    /// Returns the recorded answer of a command that was carried out before, or a conflict if its
+    /// key came with another request. `None` for a new command.
+    pub(crate) fn find_recorded_answer(
+        &self,
+        envelope: &Envelope,
+        now: Instant,
+    ) -> Option<WriteResult> {
+        let request = envelope.idempotent_request.as_ref()?;
+        let record = self.group_state.answers.find(&request.scope, now)?;
+        if record.body != request.body {
+            return Some(Err(Rejection::IdempotencyConflict));
         }
-        let (before, group_state) = (Arc::clone(&self.group_state), Arc::clone(&self.group_state));
-        let answer = Some(Arc::clone(&known.answer));
-        Some(Ok(Done { before, group_state, object: 0, appointments: Vec::new(), answer }))
+        Some(Ok(Committed {
+            before: Arc::clone(&self.group_state),
+            group_state: Arc::clone(&self.group_state),
+            object: 0,
+            appointments: Vec::new(),
+            answer: Some(Arc::clone(&record.answer)),
+        }))
     }
 }
 
-/// The event with the answer that is to be given again, and what it leads to; without a key both as they are.
-pub(super) fn remember(
+/// Adds the answer to an event with an idempotency key. Without a key, returns the arguments
+/// unchanged.
+///
+/// # Errors
+/// [`Rejection::Overloaded`] if the group has no room for more answers,
+/// [`Rejection::InternalError`] after a panic.
+pub(crate) fn record_answer(
     envelope: &Envelope,
     event: Event,
-    done: Done,
+    committed: Committed,
     now: Instant,
-) -> Result<(Event, Done), Rejection> {
-    let Some(once) = &envelope.once else { return Ok((event, done)) };
-    guarded(|| {
-        let answer: Arc<[u8]> = (once.render)(&done).into();
-        if !done.before.answers.have_room_for(answer.len(), now) {
+) -> Result<(Event, Committed), Rejection> {
+    let Some(request) = &envelope.idempotent_request else { return Ok((event, committed)) };
+    let recorded = guarded(|| {
+        let answer: Arc<[u8]> = (request.render)(&committed).into();
+        if !committed.before.answers.have_room_for(answer.len(), now) {
             return Err(Rejection::Overloaded);
         }
-        let at = done.group_state.last_stamp;
         let answered = Arc::new(IdempotencyRecord {
-            scope: once.scope,
-            body: once.body,
-            at,
+            scope: request.scope,
+            body: request.body,
+            at: committed.group_state.last_stamp,
             answer: Arc::clone(&answer),
         });
         let event = Event::DoneOnce { answered, event: Box::new(event) };
-        let group_state = Arc::new(done.before.apply(&event));
-        Ok((event, Done { group_state, answer: Some(answer), ..done }))
-    })
-    .unwrap_or(Err(Rejection::Failed))
+        let group_state = Arc::new(committed.before.apply(&event));
+        Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
+    });
+    recorded?
 }

@@ -1,19 +1,22 @@
-//! The ids a group has in hand: they stay there until an event has used them, so that a refusal costs none.
+//! The ids that a group may use. They stay available until an event has used them, so a refusal
+//! uses none.
+
+use std::ops::Range;
 
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{BookingDraws, Command, VeventDraws};
-use crate::engine::group::State;
-use crate::engine::supervisor;
+use crate::engine::group::GroupActorState;
+use crate::engine::messages::SupervisorMessage;
 
-/// Below this many ids in hand, more are asked for.
+/// Number of available ids of a kind below which the group requests more.
 const IDS_LOW: u64 = 256;
-/// No command uses more ids of one kind than this.
-const IDS_PER_COMMAND: usize = 100;
+/// Maximum number of ids of one kind that a command uses.
+const IDS_PER_COMMAND_MAX: usize = 100;
 
-/// The kinds of ids that a command may use.
-pub(super) fn needed(command: &Command) -> &'static [IdKind] {
+/// Returns the kinds of ids that a command may use.
+pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
     match command {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
@@ -32,35 +35,38 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
         | Command::AskLink(_)
         | Command::Deliver(_)
         | Command::RemoveDeleted { .. } => &[],
-        Command::Quietly(inner) => needed(inner),
+        Command::Quietly(inner) => needed_kinds(inner),
     }
 }
 
-/// Ids and other draws.
-impl State {
-    fn left(&self, kind: IdKind) -> u64 {
-        self.ids
-            .get(&kind)
-            .map_or(0, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
-    }
-
-    /// Whether a command could be given ids of these kinds. Asks for more in good time.
-    pub(super) fn has_ids(&mut self, kinds: &[IdKind]) -> bool {
-        let mut enough = true;
-        for &kind in kinds {
-            let left = self.left(kind);
-            if left < IDS_LOW && !self.asked.contains(&kind) {
-                self.asked.push(kind);
-                self.supervisor.send(supervisor::Message::NeedIds { group: self.id, kind });
-            }
-            enough &= left >= IDS_PER_COMMAND as u64;
+/// Ids and other random choices of a command.
+impl GroupActorState {
+    fn count_available(&self, kind: IdKind) -> u64 {
+        let mut available = 0;
+        for range in self.ids.get(&kind).into_iter().flatten() {
+            available += range.end - range.start;
         }
-        enough
+        available
     }
 
-    /// Takes granted ids in hand, but for any that are used: where all are, more are asked for.
-    pub(super) fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
-        self.asked.retain(|asked| *asked != kind);
+    /// Returns whether enough ids of these kinds are available for any command. Requests more
+    /// before they run out.
+    pub(crate) fn has_ids(&mut self, kinds: &[IdKind]) -> bool {
+        let mut has_enough = true;
+        for &kind in kinds {
+            let available = self.count_available(kind);
+            if available < IDS_LOW && !self.requested_kinds.contains(&kind) {
+                self.requested_kinds.push(kind);
+                self.supervisor.send(SupervisorMessage::RequestIds { group: self.id, kind });
+            }
+            has_enough &= available >= IDS_PER_COMMAND_MAX as u64;
+        }
+        has_enough
+    }
+
+    /// Adds granted ids, except those already used, and goes on with the waiting commands.
+    pub(crate) fn add_ids(&mut self, kind: IdKind, range: Range<u64>) {
+        self.requested_kinds.retain(|requested| *requested != kind);
         let unused = range.start.max(self.group_state.spent(kind) + 1)..range.end;
         if !unused.is_empty() {
             self.ids.entry(kind).or_default().push_back(unused);
@@ -68,39 +74,46 @@ impl State {
         self.advance();
     }
 
-    /// The ids that would be used next. They stay in hand until an event has used them, so a refusal costs none.
-    fn ids_ahead(&self, kind: IdKind) -> impl Iterator<Item = u64> + '_ {
+    /// Returns the available ids, ascending, without taking them.
+    fn available_ids(&self, kind: IdKind) -> impl Iterator<Item = u64> + '_ {
         self.ids.get(&kind).into_iter().flatten().cloned().flatten()
     }
 
-    pub(super) fn next_id(&self, kind: IdKind) -> u64 {
-        self.ids_ahead(kind).next().expect("no command is decided without ids in hand")
+    /// Returns the next available id, without taking it.
+    pub(crate) fn next_id(&self, kind: IdKind) -> u64 {
+        self.available_ids(kind).next().expect("a command is decided only while ids are available")
     }
 
-    /// What chance decides for an event by hand.
-    pub(super) fn draw_vevent(&mut self) -> VeventDraws {
+    /// Returns the id and key of a vevent that a professional creates.
+    pub(crate) fn draw_vevent(&mut self) -> VeventDraws {
         let id = VeventId::new(self.next_id(IdKind::Vevent)).expect("granted ids are ids");
-        VeventDraws { id, key: self.draws.key() }
+        VeventDraws { id, key: self.randomness.key() }
     }
 
-    /// At most 100 legs: a longer chain is refused before it would need ids.
-    pub(super) fn draw_booking(&mut self, legs: usize) -> BookingDraws {
+    /// Returns the ids, keys and candidate order of a booking, for at most 100 legs: a longer
+    /// chain is refused before it needs ids.
+    pub(crate) fn draw_booking(&mut self, legs: usize) -> BookingDraws {
         let fiche = self.next_id(IdKind::Fiche);
         let vevents: Vec<u64> =
-            self.ids_ahead(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND)).collect();
-        let leg = |id: u64| (VeventId::new(id).expect("granted ids are ids"), self.draws.key());
+            self.available_ids(IdKind::Vevent).take(legs.min(IDS_PER_COMMAND_MAX)).collect();
+        let mut legs = Vec::with_capacity(vevents.len());
+        for id in vevents {
+            legs.push((VeventId::new(id).expect("granted ids are ids"), self.randomness.key()));
+        }
         BookingDraws {
             fiche_id: FicheId::new(fiche).expect("granted ids are ids"),
-            legs: vevents.into_iter().map(leg).collect(),
-            order: self.draws.number(),
+            legs,
+            order: self.randomness.number(),
         }
     }
 
-    /// Lets go of every id that has been used.
-    pub(super) fn spend(&mut self) {
+    /// Removes every id that the newest state has used.
+    pub(crate) fn remove_used_ids(&mut self) {
         for (kind, ranges) in &mut self.ids {
             let spent = self.group_state.spent(*kind);
-            ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
+            for range in ranges.iter_mut() {
+                range.start = range.start.max(spent + 1);
+            }
             ranges.retain(|range| !range.is_empty());
         }
     }

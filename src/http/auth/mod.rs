@@ -457,11 +457,16 @@ impl Authenticator {
         let kept: Vec<Text<255>> = candidates.iter().map(|one| one.password_hash.clone()).collect();
         let given = credential.password;
         let right = turn.run(move |memory| {
-            let right =
-                kept.iter().position(|kept| password::matches(memory, kept.as_str(), &given));
+            let right = kept
+                .iter()
+                .position(|kept| password::verify_password(memory, kept.as_str(), &given));
             let missing = if right.is_none() { tries.saturating_sub(kept.len()) } else { 0 };
             for _ in 0..missing {
-                std::hint::black_box(password::matches(memory, password::NOBODY, &given));
+                std::hint::black_box(password::verify_password(
+                    memory,
+                    password::DUMMY_HASH,
+                    &given,
+                ));
             }
             right
         });

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::http::auth::sliding_window::source;
 use crate::http::error::ApiError;
-use crate::password::Memory;
+use crate::password::Argon2Memory;
 
 /// Requests of one source that may wait, for each turn there is. Behind a proxy that nobody told us of all requests come
 /// from one source, so this must be enough for everybody by itself: a few seconds' work.
@@ -32,7 +32,7 @@ struct Line(Mutex<State>);
 struct State {
     /// The memory of each turn that nobody has, last the one that was given back last: a quiet server fills one. While
     /// there is any, nobody waits.
-    free: Vec<Memory>,
+    free: Vec<Argon2Memory>,
     /// Who waits, by source; the source at the front has the next turn, and none is without anybody.
     waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<Turn>>)>,
 }
@@ -41,13 +41,13 @@ struct State {
 pub(crate) struct Turn {
     line: Arc<Line>,
     /// Memory of the turn's own; `None` once it has passed on.
-    memory: Option<Memory>,
+    memory: Option<Argon2Memory>,
 }
 
 impl PasswordPool {
     /// So many at a time.
     pub(crate) fn new(cores: usize) -> Self {
-        let free = (0..cores).map(|_| Memory::default()).collect();
+        let free = (0..cores).map(|_| Argon2Memory::default()).collect();
         let line = Line(Mutex::new(State { free, waiting: VecDeque::new() }));
         Self { line: Arc::new(line), waiting_of_one: cores * WAITING_OF_ONE }
     }
@@ -74,7 +74,7 @@ impl PasswordPool {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         from: IpAddr,
-        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         self.turn(from).await?.run(compute).await
     }
@@ -126,7 +126,7 @@ impl Turn {
     /// 500 when it panicked.
     pub(crate) async fn run<T: Send + 'static>(
         mut self,
-        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let computed = tokio::task::spawn_blocking(move || {
             compute(self.memory.as_mut().expect("a turn has its memory until it passes on"))

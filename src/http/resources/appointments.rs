@@ -13,7 +13,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
@@ -31,7 +31,7 @@ pub(crate) async fn book(call: GroupCall) -> Outcome {
         .map_err(|refusal| ApiError::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
     let (audience, now, sent) = (call.audience(), call.now, booking.sent);
-    let made = move |done: &Done| {
+    let made = move |done: &Committed| {
         let scope = Scope::of(&done.group_state);
         let rows = done.appointments.iter().filter_map(|id| done.group_state.rows.get(id));
         let records: Vec<Value> =

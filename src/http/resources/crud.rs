@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::domain::records::record_change::{Record, deletion};
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::{Listed, page};
@@ -85,7 +85,7 @@ pub(crate) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
     let fields = R::table().parse_new(&object, &call.scope(), call.audience())?;
     let audience = call.audience();
-    let made = move |done: &Done| {
+    let made = move |done: &Committed| {
         let row = R::id(done.object).and_then(|id| R::find(&done.group_state, id));
         R::render(row.expect("what was made is there"), &Scope::of(&done.group_state), audience)
     };

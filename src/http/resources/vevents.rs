@@ -7,7 +7,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
@@ -70,7 +70,7 @@ pub(crate) async fn make(call: GroupCall) -> Outcome {
             .map(|input| input.vevent(draws.id, draws.key, at, at))
     });
     let audience = call.audience();
-    let made = move |done: &Done| {
+    let made = move |done: &Committed| {
         let row = VeventId::new(done.object).and_then(|id| done.group_state.rows.get(&id));
         VEVENT.render(row.expect("what was made is there"), &Scope::of(&done.group_state), audience)
     };

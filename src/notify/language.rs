@@ -1,18 +1,19 @@
-//! Words and dates in the two languages that messages speak, and texts of others made fit for a line.
+//! Language of messages: dates and phrases in French and English, and texts cleaned to one line.
+//! Reference 7.5.
 
 use crate::domain::time::{Civil, Weekday};
 
-/// The language of a group's messages. Reference 7.
+/// Language of a group's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     French,
     English,
 }
 
 impl Language {
-    /// French where the group's country speaks it or is not given, else English.
+    /// Returns French for a French-speaking country and for an empty one, else English.
     #[must_use]
-    pub(super) fn of_country(country: &str) -> Self {
+    pub(crate) fn of_country(country: &str) -> Self {
         const FRENCH: [&str; 7] =
             ["", "france", "fr", "belgique", "suisse", "luxembourg", "monaco"];
         if FRENCH.contains(&country.trim().to_lowercase().as_str()) {
@@ -23,11 +24,11 @@ impl Language {
     }
 }
 
-/// A group in a sentence, where the client goes: `chez Cut & Co`, `à la Mairie`. Its own preposition stands before its name
-/// where it has one, without a space behind an apostrophe. Reference 12.1.
+/// Returns a group's name after a preposition: `chez Cut & Co`, `à la Mairie`. A group's own
+/// preposition replaces the default; no space follows an apostrophe. Reference 12.1.
 #[must_use]
-pub(super) fn at(language: Language, preposition: &str, name: &str) -> String {
-    let own = short_line(preposition, PREPOSITION_MAX);
+pub(crate) fn name_with_preposition(language: Language, preposition: &str, name: &str) -> String {
+    let own = short_line(preposition, PREPOSITION_CHARS_MAX);
     match (own.as_str(), language) {
         ("", Language::French) => format!("chez {name}"),
         ("", Language::English) => format!("at {name}"),
@@ -36,8 +37,8 @@ pub(super) fn at(language: Language, preposition: &str, name: &str) -> String {
     }
 }
 
-/// Characters of a preposition at most.
-const PREPOSITION_MAX: usize = 40;
+/// Maximum number of characters of a preposition.
+const PREPOSITION_CHARS_MAX: usize = 40;
 
 const JOURS: [&str; 7] = ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"];
 const DAYS: [&str; 7] =
@@ -71,12 +72,12 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// A time of the wall as a person says it: `mardi 3 mars 2026 à 11:00`, `Tuesday 3 March 2026 at 11:00`.
+/// Formats a civil time in words: `mardi 3 mars 2026 à 11:00`, `Tuesday 3 March 2026 at 11:00`.
 #[must_use]
-pub(super) fn long_date(language: Language, at: Civil) -> String {
+pub(crate) fn long_date(language: Language, at: Civil) -> String {
     let (year, month, day) = at.day().ymd();
-    let (hour, minute) = clock(at);
-    let weekday = weekday(at.day().weekday());
+    let (hour, minute) = hour_and_minute(at);
+    let weekday = weekday_index(at.day().weekday());
     let month = usize::try_from(month).expect("1 to 12") - 1;
     match language {
         Language::French => {
@@ -88,11 +89,11 @@ pub(super) fn long_date(language: Language, at: Civil) -> String {
     }
 }
 
-/// The same in few characters: `03/03 11:00`, `3 Mar 11:00`.
+/// Formats a civil time in few characters: `03/03 11:00`, `3 Mar 11:00`.
 #[must_use]
-pub(super) fn short_date(language: Language, at: Civil) -> String {
+pub(crate) fn short_date(language: Language, at: Civil) -> String {
     let (_, month, day) = at.day().ymd();
-    let (hour, minute) = clock(at);
+    let (hour, minute) = hour_and_minute(at);
     match language {
         Language::French => format!("{day:02}/{month:02} {hour:02}:{minute:02}"),
         Language::English => {
@@ -102,11 +103,12 @@ pub(super) fn short_date(language: Language, at: Civil) -> String {
     }
 }
 
-fn clock(at: Civil) -> (i64, i64) {
+/// Returns the hour and the minute.
+fn hour_and_minute(at: Civil) -> (i64, i64) {
     (at.second_of_day() / 3_600, at.second_of_day() / 60 % 60)
 }
 
-const fn weekday(day: Weekday) -> usize {
+const fn weekday_index(day: Weekday) -> usize {
     match day {
         Weekday::Monday => 0,
         Weekday::Tuesday => 1,
@@ -118,33 +120,43 @@ const fn weekday(day: Weekday) -> usize {
     }
 }
 
-/// A text in one line: what would break the line becomes a space, and what would turn the text around, or cannot be seen, goes.
+/// Returns a text in one line. Control characters and breaks become spaces, runs of spaces become
+/// one. Invisible characters and direction marks are removed.
 #[must_use]
-pub(super) fn one_line(text: &str) -> String {
-    let kept = text
-        .chars()
-        .filter(|c| !turns(*c))
-        .map(|c| if c.is_control() || is_break(c) { ' ' } else { c });
-    kept.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut space_is_due = false;
+    for c in text.chars() {
+        if is_invisible(c) {
+            continue;
+        }
+        if c.is_whitespace() || c.is_control() {
+            space_is_due = !line.is_empty();
+            continue;
+        }
+        if space_is_due {
+            line.push(' ');
+            space_is_due = false;
+        }
+        line.push(c);
+    }
+    line
 }
 
-/// The same with at most so many characters.
+/// Returns a text in one line of at most `chars_max` characters; a cut line ends with `…`.
 #[must_use]
-pub(super) fn short_line(text: &str, max: usize) -> String {
+pub(crate) fn short_line(text: &str, chars_max: usize) -> String {
     let line = one_line(text);
-    if line.chars().count() <= max {
+    if line.chars().count() <= chars_max {
         return line;
     }
-    let cut: String = line.chars().take(max.saturating_sub(1)).collect();
+    let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
 }
 
-const fn turns(c: char) -> bool {
+/// Returns whether a character is invisible or changes the direction of the text.
+const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-}
-
-const fn is_break(c: char) -> bool {
-    matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -152,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn french_is_spoken_where_the_contract_says() {
+    fn messages_are_french_in_french_speaking_countries() {
         for country in ["", " ", "France", "fr", "BELGIQUE", "Suisse", "luxembourg", "Monaco"] {
             assert_eq!(Language::of_country(country), Language::French, "{country}");
         }
@@ -162,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_said_in_both_languages() {
+    fn a_date_is_formatted_in_both_languages() {
         let at = Civil::from_ymd_hms(2026, 3, 3, 9, 5, 0).expect("a time");
         assert_eq!(long_date(Language::French, at), "mardi 3 mars 2026 à 09:05");
         assert_eq!(long_date(Language::English, at), "Tuesday 3 March 2026 at 09:05");
@@ -172,14 +184,17 @@ mod tests {
 
     #[test]
     fn a_groups_own_preposition_stands_before_its_name() {
-        assert_eq!(at(Language::French, " ", "Cut"), "chez Cut");
-        assert_eq!(at(Language::English, "", "Cut"), "at Cut");
-        assert_eq!(at(Language::French, "à la ", "Mairie de Lyon"), "à la Mairie de Lyon");
-        assert_eq!(at(Language::French, "à l’", "Hôtel"), "à l’Hôtel");
+        assert_eq!(name_with_preposition(Language::French, " ", "Cut"), "chez Cut");
+        assert_eq!(name_with_preposition(Language::English, "", "Cut"), "at Cut");
+        assert_eq!(
+            name_with_preposition(Language::French, "à la ", "Mairie de Lyon"),
+            "à la Mairie de Lyon"
+        );
+        assert_eq!(name_with_preposition(Language::French, "à l’", "Hôtel"), "à l’Hôtel");
     }
 
     #[test]
-    fn nothing_breaks_or_turns_a_line() {
+    fn line_breaks_and_direction_marks_are_removed() {
         assert_eq!(one_line("a\r\nBcc: b\u{0}\u{202e}c\u{2028}d"), "a Bcc: b c d");
         assert_eq!(short_line("abcdef", 4), "abc…");
         assert_eq!(short_line("abcd", 4), "abcd");

@@ -1,0 +1,71 @@
+//! Due times of reminders, derived from a group's states. Reference 7.1.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use imbl::ordmap::DiffItem;
+
+use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::records::ids::VeventId;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+
+/// A scan panicked, which is a bug.
+pub(crate) struct Panicked;
+
+/// Finds the reminders of a group that are due before `until`. It yields after each calendar, so
+/// that other tasks of the thread do not wait long.
+pub(crate) async fn find_due_reminders(
+    group_state: &Arc<GroupState>,
+    now: Instant,
+    until: Instant,
+) -> Result<Vec<Planned>, Panicked> {
+    let mut found = Vec::new();
+    for view in group_state.calendars.values() {
+        let scan = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            found.extend(planning::due_of(group_state, view, now, until));
+        }));
+        if scan.is_err() {
+            return Err(Panicked);
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(found)
+}
+
+/// Returns the vevents whose reminders may have changed between two states: those that changed, and
+/// the appointments of the clients that changed.
+pub(crate) fn changed_vevents(before: &GroupState, after: &GroupState) -> BTreeSet<VeventId> {
+    let mut changed = BTreeSet::new();
+    for change in before.rows.diff(&after.rows) {
+        changed.extend(changed_key(change));
+    }
+    for change in before.fiches.diff(&after.fiches) {
+        let Some(client) = changed_key(change) else { continue };
+        for appointment in after.appointments_of(*client).iter() {
+            changed.insert(appointment.id);
+        }
+    }
+    changed.retain(|id| after.rows.contains_key(id));
+    changed
+}
+
+/// Returns the key of an entry that was added or changed.
+fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
+    match change {
+        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(key),
+        DiffItem::Remove(..) => None,
+    }
+}
+
+/// Returns the due time of a reminder; `None` if there is none to send.
+pub(crate) fn reminder_due(
+    group_state: &GroupState,
+    id: VeventId,
+    channel: Channel,
+) -> Option<Instant> {
+    let vevent = group_state.rows.get(&id)?;
+    planning::unclaimed(group_state, group_state.catalogue.zone(), vevent, channel)
+}

@@ -1,0 +1,291 @@
+//! The handle to the running engine: starting it, reading states, sending writes, stopping it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::clock::Clock;
+use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
+use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::Command;
+use crate::domain::state::group_state::GroupState;
+use crate::engine::admission::{Admission, AdmissionLimits};
+use crate::engine::backup;
+use crate::engine::compaction::{CompactionLimits, Compactor};
+use crate::engine::health::Health;
+use crate::engine::journal::{Journal, WeakJournalHandle};
+use crate::engine::mailbox::{Mailbox, Transport};
+use crate::engine::messages::SupervisorMessage;
+use crate::engine::metrics::{EngineMetrics, MessageMetrics, WriteTiming};
+use crate::engine::published::Published;
+use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::randomness::Randomness;
+use crate::engine::supervisor::{self, SupervisorParts};
+use crate::engine::write::{Envelope, IdempotentRequest, Rejection, WriteResult};
+use crate::store::{Generations, Log, StoreError};
+
+/// The recovered states and the resources that an engine starts from.
+pub struct EngineParts {
+    /// The recovered directory.
+    pub directory: Directory,
+    /// The recovered groups.
+    pub group_states: Vec<GroupState>,
+    /// The source of time.
+    pub clock: Arc<dyn Clock>,
+    /// The source of randomness.
+    pub randomness: Randomness,
+    /// Delivery of messages between actors.
+    pub transport: Transport,
+    /// Limits on the writes in flight.
+    pub admission_limits: AdmissionLimits,
+    /// Maximum time that a command waits for its decision.
+    pub decision_timeout: Duration,
+}
+
+/// The running engine. Clones are handles to the same one. It ends when the last handle is dropped
+/// and every write is answered.
+#[derive(Clone)]
+pub struct Engine {
+    published: Arc<Published>,
+    admission: Arc<Admission>,
+    supervisor: Mailbox<SupervisorMessage>,
+    health: Arc<Health>,
+    /// Weak, so that the journal can end while an engine handle lives.
+    journal: WeakJournalHandle,
+    clock: Arc<dyn Clock>,
+    decision_timeout: Duration,
+    metrics: Arc<EngineMetrics>,
+}
+
+impl Engine {
+    /// Starts the actors over the recovered states. The caller drives the returned journal: on a
+    /// thread of its own, or as a task in simulation.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start<L: Log>(parts: EngineParts, log: L) -> (Self, Journal<L>) {
+        Self::start_with_quarantined(Vec::new(), parts, log, EngineMetrics::default()).await
+    }
+
+    /// Starts the actors as [`Engine::start`] does, with quarantined groups and with metrics.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start_with_quarantined<L: Log>(
+        quarantined: Vec<QuarantinedGroup>,
+        parts: EngineParts,
+        log: L,
+        metrics: EngineMetrics,
+    ) -> (Self, Journal<L>) {
+        let metrics = Arc::new(metrics);
+        let mut directory = parts.directory;
+        for group_state in &parts.group_states {
+            claim_used_ids(&mut directory, group_state);
+        }
+        for group in &quarantined {
+            if let Some(group_state) = &group.last_state {
+                claim_used_ids(&mut directory, group_state);
+            }
+        }
+        let newest_directory = Arc::new(directory.clone());
+        let published = Arc::new(Published::new(directory, parts.group_states, quarantined));
+        let health = Arc::new(Health::default());
+        let (journal, journal_handle) =
+            Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&metrics));
+        let admission = Arc::new(Admission::new(parts.admission_limits, published.groups()));
+        let weak_journal_handle = journal_handle.downgrade();
+        let supervisor = supervisor::start(SupervisorParts {
+            published: Arc::clone(&published),
+            directory: newest_directory,
+            journal: journal_handle,
+            clock: Arc::clone(&parts.clock),
+            randomness: parts.randomness,
+            transport: parts.transport,
+            health: Arc::clone(&health),
+        })
+        .await;
+        let engine = Self {
+            published,
+            admission,
+            supervisor,
+            health,
+            journal: weak_journal_handle,
+            clock: parts.clock,
+            decision_timeout: parts.decision_timeout,
+            metrics,
+        };
+        (engine, journal)
+    }
+
+    /// Returns the published states, which readers use.
+    #[must_use]
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// Creates the compactor, which makes new generations of the store while the engine runs.
+    ///
+    /// A generation is due when the journals exceed `journal_bytes` and half of the snapshots. It
+    /// is made only while the disk keeps `reserve_bytes` free.
+    #[must_use]
+    pub fn new_compactor(
+        &self,
+        generations: Generations,
+        journal_bytes: u64,
+        reserve_bytes: u64,
+    ) -> Compactor {
+        let limits = CompactionLimits { journal_bytes, reserve_bytes };
+        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), limits)
+    }
+
+    /// Writes all durable states, group by group, as a store of its own. Writes go on meanwhile.
+    /// It blocks its thread for long: never call it in a task.
+    ///
+    /// # Errors
+    /// As [`backup::write_backup`].
+    pub fn back_up(
+        &self,
+        to: &Path,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(), StoreError> {
+        backup::write_backup(&self.published, to, progress)
+    }
+
+    /// Returns the health of the store.
+    #[must_use]
+    pub fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// Returns the number of writes in flight: of all groups, and of the group that has most.
+    #[must_use]
+    pub fn writes_in_flight(&self) -> (usize, usize) {
+        self.admission.permits_in_use()
+    }
+
+    /// Returns the engine's clock.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// Returns the published states, to be kept longer than this handle.
+    pub(crate) fn published_arc(&self) -> Arc<Published> {
+        Arc::clone(&self.published)
+    }
+
+    /// Returns the handles of the metrics of messages.
+    pub(crate) fn message_metrics(&self) -> MessageMetrics {
+        self.metrics.messages.clone()
+    }
+
+    /// Returns why a write to a group would be rejected now, so that a caller need not read its
+    /// body. It reserves nothing: [`Engine::write`] may still reject the write.
+    #[must_use]
+    pub fn find_write_rejection(&self, group: GroupId) -> Option<Rejection> {
+        if let Some(reason) = self.health.writes_unavailable() {
+            return Some(Rejection::WritesUnavailable(reason));
+        }
+        if !self.admission.has_room(group) {
+            return Some(Rejection::Overloaded);
+        }
+        None
+    }
+
+    /// Has a group decide a command, and waits until the outcome is durable and visible. Dropping
+    /// the future does not withdraw the command.
+    ///
+    /// # Errors
+    /// Every [`Rejection`]; with any of them nothing has been changed.
+    pub async fn write(&self, group: GroupId, command: Command) -> WriteResult {
+        self.write_idempotent(group, command, None).await
+    }
+
+    /// Writes as [`Engine::write`] does, at most once per idempotency key: a repetition gets the
+    /// recorded answer. Reference 6.6.
+    ///
+    /// # Errors
+    /// Every [`Rejection`]; with any of them nothing has been changed or recorded.
+    pub async fn write_idempotent(
+        &self,
+        group: GroupId,
+        command: Command,
+        idempotent_request: Option<IdempotentRequest>,
+    ) -> WriteResult {
+        if self.published.group_state(group).is_none() {
+            return Err(Rejection::GroupNotFound);
+        }
+        if let Some(reason) = self.health.writes_unavailable() {
+            return Err(Rejection::WritesUnavailable(reason));
+        }
+        let Some(permit) = self.admission.try_acquire(group) else {
+            return Err(Rejection::Overloaded);
+        };
+        let (reply, answer) = oneshot::channel();
+        let timing = WriteTiming::new(&self.metrics, &command);
+        let envelope = Envelope {
+            command,
+            idempotent_request,
+            timing: Box::new(timing.clone()),
+            deadline: tokio::time::Instant::now() + self.decision_timeout,
+            reply,
+            permit,
+            suppress_messages: false,
+        };
+        self.supervisor.send(SupervisorMessage::Write { group, envelope });
+        // The reply port is dropped when an actor dies with the command undecided.
+        let answer = answer.await.unwrap_or(Err(Rejection::InternalError));
+        if answer.is_ok() {
+            timing.record_answer();
+        }
+        answer
+    }
+
+    /// Changes keys or professionals. Waits until the change is durable and applies to every later
+    /// request.
+    ///
+    /// # Errors
+    /// Outer: [`Rejection::Overloaded`] while the engine shuts down,
+    /// [`Rejection::WritesUnavailable`] while the store takes no writes. Inner: the refusal.
+    pub async fn change_access(
+        &self,
+        change: ChangeAccess,
+    ) -> Result<Result<(), AccessRefusal>, Rejection> {
+        if let Some(reason) = self.health.writes_unavailable() {
+            return Err(Rejection::WritesUnavailable(reason));
+        }
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.send(SupervisorMessage::ChangeAccess { change, reply });
+        match answer.await {
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Rejection::Overloaded),
+        }
+    }
+
+    /// Rejects new writes, waits until those in flight are answered, and stops the actors. The
+    /// journal ends after them.
+    pub async fn shut_down(self) {
+        self.health.shutdown_began();
+        self.admission.close().await;
+        self.supervisor.send(SupervisorMessage::ShutDown);
+    }
+}
+
+/// Marks a group's ids as used, so that the directory never grants them to another group.
+fn claim_used_ids(directory: &mut Directory, group_state: &GroupState) {
+    let group = group_state.catalogue.group.id;
+    // An import chooses ids itself, so these may lie in blocks that were never granted.
+    for (kind, id) in group_state.catalogue.ids() {
+        directory.claim(kind, id, group);
+    }
+    // The directory may be older than the group.
+    for kind in IdKind::ALL {
+        let highest_used = group_state.spent(kind);
+        if highest_used > 0 {
+            directory.claim(kind, highest_used, group);
+        }
+    }
+}

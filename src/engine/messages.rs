@@ -1,0 +1,77 @@
+//! Messages to actors that more than one file sends.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
+use crate::domain::identity::directory::IdKind;
+use crate::domain::messaging::delivery::Item;
+use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::planning::Planned;
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+use crate::engine::write::Envelope;
+
+/// Messages to a group's actor.
+#[derive(Debug)]
+pub(crate) enum GroupMessage {
+    /// A command; the group decides one at a time, in order.
+    Command(Envelope),
+    /// A calendar's reply to the open query.
+    SlotReply(SlotReply),
+    /// A range of granted ids.
+    IdsGranted(IdKind, Range<u64>),
+    /// The supervisor asks whether the group is idle; it has sent this many commands.
+    CheckIdle(u64),
+}
+
+/// A calendar's reply to a query for one start.
+#[derive(Debug)]
+pub(crate) struct SlotReply {
+    /// Number of the query that it answers.
+    pub(crate) number: u64,
+    /// `Err` if the check panicked, which is a bug.
+    pub(crate) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
+}
+
+/// Messages to the supervisor.
+#[derive(Debug)]
+pub(crate) enum SupervisorMessage {
+    /// A write, to be routed to its group.
+    Write { group: GroupId, envelope: Envelope },
+    /// A group runs low on ids.
+    RequestIds { group: GroupId, kind: IdKind },
+    /// A group is idle, after this many received commands.
+    GroupIsIdle { group: GroupId, received: u64 },
+    /// The journal has processed all entries of a group's dead actor.
+    GroupDrained(GroupId),
+    /// One second has passed.
+    SecondElapsed,
+    /// The operator changes keys or professionals.
+    ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
+    /// Time to look for idle groups.
+    SweepIdleGroups,
+    /// All writes are answered: stop.
+    ShutDown,
+}
+
+/// Messages to the message scheduler.
+#[derive(Debug)]
+pub(crate) enum SchedulerMessage {
+    /// A group has a new durable state.
+    GroupChanged { before: Arc<GroupState>, after: Arc<GroupState> },
+    /// The alarm went off: something may be due.
+    Wake,
+    /// Time to rebuild the queue.
+    Rebuild,
+    /// The reminders of a group that are due before `until`, by one of its states.
+    GroupScanned { group_state: Arc<GroupState>, until: Instant, found: Vec<Planned> },
+    /// An attempt has ended, with any outcome.
+    AttemptEnded(GroupId, Item, Channel),
+    /// Start no more attempts; reply when none is in flight.
+    Stop(oneshot::Sender<()>),
+}

@@ -1,0 +1,231 @@
+//! Replay of the store: it applies snapshots and events in place, and quarantines a group whose
+//! event panics. Invariant 9.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+
+use crate::domain::identity::directory::{Directory, DirectoryEvent};
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::GroupState;
+use crate::engine::quarantine::QuarantinedGroup;
+use crate::store::codec;
+use crate::store::state::{self, GroupReader, Waiting};
+use crate::store::{BatchNumber, Frames, Position, Record, StoreError, Stream, Visitor};
+
+/// The states that a replay has built.
+pub(crate) struct RecoveredStates {
+    pub(crate) directory: Directory,
+    /// Every group that can be served, by id.
+    pub(crate) group_states: Vec<GroupState>,
+    /// Groups whose history this release cannot apply, by id.
+    pub(crate) quarantined: Vec<QuarantinedGroup>,
+}
+
+/// Builds the states from the snapshots and events of a store.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveryVisitor {
+    directory: Directory,
+    /// States so far. A group is here or in `quarantined`.
+    group_states: BTreeMap<GroupId, GroupState>,
+    quarantined: BTreeMap<GroupId, QuarantinedGroup>,
+    /// Position of each group's snapshot.
+    snapshots: BTreeMap<GroupId, Position>,
+    redo_log: RedoLog,
+}
+
+/// Size of the applied events that the redo log keeps, in bytes. Beyond it the log starts anew.
+const REDO_BYTES_MAX: usize = 8 << 20;
+
+/// Restores a state that a panicking event has left half changed, since events are applied in
+/// place: an older copy of the state, and the events applied since.
+#[derive(Debug, Default)]
+struct RedoLog {
+    /// Copies of states, each from before the group's first event in `events`.
+    checkpoints: BTreeMap<GroupId, GroupState>,
+    /// The events applied since the checkpoints, in order.
+    events: Vec<(GroupId, Vec<u8>)>,
+    /// Size of `events`, at most [`REDO_BYTES_MAX`] plus one event.
+    bytes: usize,
+}
+
+impl RedoLog {
+    /// Copies a state before it changes, unless the log has a copy. The copy shares its unchanged
+    /// parts with the state, so checkpoints that live long cost less.
+    fn checkpoint(&mut self, group: GroupId, group_state: &GroupState) {
+        self.checkpoints.entry(group).or_insert_with(|| group_state.clone());
+    }
+
+    /// Records an event that was applied. A full log starts anew.
+    fn record_applied(&mut self, group: GroupId, event: Vec<u8>) {
+        self.bytes += event.len();
+        self.events.push((group, event));
+        if self.bytes > REDO_BYTES_MAX {
+            *self = Self::default();
+        }
+    }
+
+    /// Returns a group's state after its last applied event, and forgets the group.
+    fn restore(&mut self, group: GroupId) -> Result<GroupState, StoreError> {
+        let mut group_state =
+            self.checkpoints.remove(&group).expect("a checkpoint precedes every change");
+        for (owner, event) in &self.events {
+            if *owner == group {
+                group_state.apply_in_place(&codec::decode(event)?);
+            }
+        }
+        self.forget(group);
+        Ok(group_state)
+    }
+
+    /// Drops the checkpoint and the events of a group that is read anew or quarantined.
+    fn forget(&mut self, group: GroupId) {
+        self.checkpoints.remove(&group);
+        self.events.retain(|(owner, _)| *owner != group);
+    }
+}
+
+impl Visitor for RecoveryVisitor {
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        frames: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError> {
+        match stream {
+            Stream::Directory => {
+                let mut directory =
+                    Directory { sequence: position.sequence, ..Directory::default() };
+                while let Some(frame) = frames.next()? {
+                    state::read_directory(&mut directory, &frame)?;
+                }
+                self.directory = directory;
+            }
+            Stream::Group(group) => {
+                let mut reader = GroupReader::default();
+                while let Some(frame) = frames.next()? {
+                    reader.frame(&frame)?;
+                }
+                self.read_group(group, position, reader)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, _: BatchNumber, record: Record) -> Result<(), StoreError> {
+        match record.stream {
+            Stream::Directory => {
+                let event: DirectoryEvent = codec::decode(&record.bytes)?;
+                if let Err(message) = catch_panic(|| self.directory.apply_in_place(&event)) {
+                    let reason = format!("an event of the directory cannot be applied: {message}");
+                    return Err(StoreError::rejected(reason));
+                }
+                Ok(())
+            }
+            Stream::Group(group) => self.apply_event(group, record),
+        }
+    }
+}
+
+impl RecoveryVisitor {
+    /// Returns the states that were built.
+    pub(crate) fn into_recovered(self) -> RecoveredStates {
+        RecoveredStates {
+            directory: self.directory,
+            group_states: self.group_states.into_values().collect(),
+            quarantined: self.quarantined.into_values().collect(),
+        }
+    }
+
+    /// Builds a group's state from its snapshot. A group whose snapshot gives no state is
+    /// quarantined.
+    fn read_group(
+        &mut self,
+        group: GroupId,
+        position: Position,
+        mut reader: GroupReader,
+    ) -> Result<(), StoreError> {
+        // This snapshot may replace one that turned out to be damaged.
+        self.group_states.remove(&group);
+        self.quarantined.remove(&group);
+        self.redo_log.forget(group);
+        self.snapshots.insert(group, position);
+        let pending_events = reader.take_waiting();
+        let sequence = match pending_events.first() {
+            Some(first) => first.sequence - 1,
+            None => position.sequence,
+        };
+        match catch_panic(|| reader.group_state(sequence)) {
+            Ok(Some(group_state)) => {
+                self.group_states.insert(group, group_state);
+                for Waiting { sequence, format, bytes } in pending_events {
+                    let record = Record::new(Stream::Group(group), position.epoch, sequence, bytes);
+                    self.apply_event(group, Record { format, ..record })?;
+                }
+            }
+            Ok(None) => return Err(StoreError::rejected("a group's snapshot has no head")),
+            Err(message) => self.quarantine(QuarantinedGroup {
+                group,
+                reason: format!("its snapshot gives no state: {message}"),
+                last_state: None,
+                snapshot: position,
+                // The pending events are part of the snapshot, which is kept unchanged.
+                pending_events: Vec::new(),
+            }),
+        }
+        Ok(())
+    }
+
+    /// Applies a group's next event. If it panics, the group is quarantined in its state before
+    /// the event.
+    fn apply_event(&mut self, group: GroupId, record: Record) -> Result<(), StoreError> {
+        if let Some(quarantined) = self.quarantined.get_mut(&group) {
+            quarantined.push_event(record);
+            return Ok(());
+        }
+        let event: Event = codec::decode(&record.bytes)?;
+        let Some(group_state) = self.group_states.get_mut(&group) else {
+            return Err(StoreError::rejected("an event of a group that has no snapshot"));
+        };
+        self.redo_log.checkpoint(group, group_state);
+        let applied = catch_panic(|| group_state.apply_in_place(&event));
+        let Err(message) = applied else {
+            self.redo_log.record_applied(group, record.bytes);
+            return Ok(());
+        };
+        self.group_states.remove(&group);
+        let mut quarantined = QuarantinedGroup {
+            group,
+            reason: format!("its event {} cannot be carried out: {message}", record.sequence),
+            last_state: Some(self.redo_log.restore(group)?),
+            snapshot: self.snapshots.get(&group).copied().unwrap_or_default(),
+            pending_events: Vec::new(),
+        };
+        quarantined.push_event(record);
+        self.quarantine(quarantined);
+        Ok(())
+    }
+
+    fn quarantine(&mut self, quarantined: QuarantinedGroup) {
+        tracing::error!(
+            group = %quarantined.group,
+            reason = quarantined.reason,
+            "a group is set aside: it is not served, and its data are kept"
+        );
+        self.quarantined.insert(quarantined.group, quarantined);
+    }
+}
+
+/// Runs a part of the core, and returns the panic's message if it panics. The caller discards what
+/// the part may have half changed.
+fn catch_panic<T>(part: impl FnOnce() -> T) -> Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(part)) {
+        Ok(value) => Ok(value),
+        Err(payload) => {
+            if let Some(text) = payload.downcast_ref::<&str>() {
+                return Err((*text).to_owned());
+            }
+            Err(payload.downcast_ref::<String>().cloned().unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A write and its result: the types that travel from the caller through the actors and back.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::domain::records::ids::VeventId;
+use crate::domain::state::command::Command;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Refusals;
+use crate::engine::admission::Permit;
+use crate::engine::health::WritesUnavailable;
+use crate::engine::metrics::WriteTiming;
+
+/// The result of a write. With any [`Rejection`] nothing has been changed.
+pub type WriteResult = Result<Committed, Rejection>;
+
+/// A command carried out, durable and visible.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The group's state right before the command; it still holds what the command removed.
+    pub before: Arc<GroupState>,
+    /// The group's state right after the command; the answer is rendered from it.
+    pub group_state: Arc<GroupState>,
+    /// Id of the object that the command named or created; of several appointments the first.
+    pub object: u64,
+    /// The appointments created, or the one cancelled.
+    pub appointments: Vec<VeventId>,
+    /// The recorded answer of an [`IdempotentRequest`]: the same bytes for every repetition.
+    pub answer: Option<Arc<[u8]>>,
+}
+
+/// A request with an Idempotency-Key: carried out once, however often it is sent. Reference 6.6.
+#[derive(Clone)]
+pub struct IdempotentRequest {
+    /// SHA-256 of the caller, the group and the key.
+    pub scope: [u8; 32],
+    /// SHA-256 of the request.
+    pub body: [u8; 32],
+    /// Renders the recorded answer. It depends on the commit alone.
+    pub render: Arc<RenderAnswer>,
+}
+
+type RenderAnswer = dyn Fn(&Committed) -> Vec<u8> + Send + Sync;
+
+impl std::fmt::Debug for IdempotentRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IdempotentRequest")
+            .field("scope", &self.scope)
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reason why a command was not carried out. Nothing has been changed.
+#[derive(Clone, Debug)]
+pub enum Rejection {
+    /// A rule refuses the command.
+    Refused(Refusals),
+    /// Too many writes are in flight, or the server is shutting down.
+    Overloaded,
+    /// The store takes no writes at the moment.
+    WritesUnavailable(WritesUnavailable),
+    /// The command waited longer than the decision timeout.
+    DecisionTimeout,
+    /// The same Idempotency-Key came with another request within 24 hours.
+    IdempotencyConflict,
+    /// The group does not exist.
+    GroupNotFound,
+    /// A bug: the decision panicked. The group's state is unchanged.
+    InternalError,
+}
+
+/// A command on its way to its group.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub(crate) command: Command,
+    pub(crate) idempotent_request: Option<IdempotentRequest>,
+    pub(crate) timing: Box<WriteTiming>,
+    /// A command undecided at this time is rejected.
+    pub(crate) deadline: tokio::time::Instant,
+    pub(crate) reply: oneshot::Sender<WriteResult>,
+    pub(crate) permit: Permit,
+    /// The command causes no messages to clients.
+    pub(crate) suppress_messages: bool,
+}
+
+impl Envelope {
+    /// Answers the caller at once and gives the permit back.
+    pub(crate) fn send_answer(self, answer: WriteResult) {
+        drop(self.permit);
+        // The caller may have gone away.
+        drop(self.reply.send(answer));
+    }
+}

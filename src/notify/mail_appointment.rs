@@ -1,0 +1,181 @@
+//! The appointments of a mail: as text, and as iCalendar objects. Reference 7.3.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::messaging::outbox::{Message, Standing, Withdrawn};
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::place::Place;
+use crate::domain::records::vevent::Key;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+use crate::notify::calendar::{CalendarEvent, ItipMethod, render_ics};
+use crate::notify::language::{Language, long_date, one_line, short_line};
+use crate::notify::links;
+use crate::notify::mail_kind::MailKind;
+
+/// An appointment as its message announces it.
+pub(crate) struct MailAppointment {
+    standing: Standing,
+    length_seconds: u32,
+    pub(crate) client: FicheId,
+    calendar: CalendarId,
+    intervention: InterventionId,
+    key: Key,
+    /// Creation time; `None` if the vevent has been removed.
+    created_at: Option<Instant>,
+}
+
+/// The text of an appointment, for the templates.
+pub(crate) struct AppointmentLine {
+    pub(crate) when: String,
+    /// Public name of the intervention; empty if it has none.
+    pub(crate) what: String,
+    /// Public name of the calendar; empty if it has been removed.
+    pub(crate) calendar: String,
+    /// Address, line by line; empty if it is the group's.
+    pub(crate) place: Vec<String>,
+    /// URL that cancels it; empty if it cannot be cancelled online, or no longer.
+    pub(crate) cancel: String,
+}
+
+impl MailAppointment {
+    /// Finds an appointment in the newest state, with the start that the message announces.
+    pub(crate) fn find(state: &GroupState, standing: Standing) -> Option<Self> {
+        let vevent = state.rows.get(&standing.id)?;
+        let appointment = vevent.appointment()?;
+        Some(Self {
+            standing,
+            length_seconds: appointment.length_seconds,
+            client: appointment.fiche_id,
+            calendar: vevent.calendar_id,
+            intervention: appointment.intervention_id,
+            key: appointment.key,
+            created_at: Some(vevent.created_at),
+        })
+    }
+
+    /// Returns an appointment that was taken from its client, as it was before.
+    pub(crate) fn from_withdrawn(state: &GroupState, withdrawn: &Withdrawn) -> Self {
+        let standing = withdrawn.appointment;
+        Self {
+            standing,
+            length_seconds: withdrawn.length_seconds,
+            client: withdrawn.client,
+            calendar: withdrawn.calendar,
+            intervention: withdrawn.intervention,
+            key: withdrawn.key,
+            created_at: state.rows.get(&standing.id).map(|vevent| vevent.created_at),
+        }
+    }
+
+    /// Returns the public name of the intervention; empty if it has none.
+    fn intervention_name(&self, state: &GroupState) -> String {
+        match state.catalogue.interventions.get(&self.intervention) {
+            Some(intervention) => one_line(intervention.publicname.as_str()),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the address of the appointment; `None` if its calendar has been removed.
+    fn place<'a>(&self, state: &'a GroupState) -> Option<Place<'a>> {
+        let calendar = state.catalogue.calendars.get(&self.calendar)?;
+        Some(Place::of_calendar(&state.catalogue, calendar))
+    }
+}
+
+/// Maximum number of characters of a name in a subject.
+pub(crate) const SUBJECT_NAME_CHARS_MAX: usize = 80;
+
+/// Returns the group's name in one line.
+pub(crate) fn group_name(state: &GroupState) -> String {
+    short_line(state.catalogue.group.name.as_str(), SUBJECT_NAME_CHARS_MAX)
+}
+
+/// Renders an appointment as text, for a message sent at `sent_at`.
+pub(crate) fn render_line(
+    state: &GroupState,
+    appointment: &MailAppointment,
+    language: Language,
+    kind: MailKind,
+    public_url: &str,
+    sent_at: Instant,
+) -> AppointmentLine {
+    let catalogue = &state.catalogue;
+    let MailAppointment { standing, key, .. } = appointment;
+    let mut calendar_name = String::new();
+    let mut cancel = String::new();
+    if let Some(calendar) = catalogue.calendars.get(&appointment.calendar) {
+        calendar_name = one_line(calendar.publicname.as_str());
+        let deadline = standing.start.plus_minutes(-calendar.mintime_annulation.number());
+        // After the deadline the link would only lead to a page that says so.
+        if kind.has_live_appointments() && sent_at <= deadline {
+            cancel = links::cancel_url(public_url, catalogue.group.id, standing.id, key);
+        }
+    }
+    let place = match appointment.place(state) {
+        Some(place) if place != Place::of_group(catalogue) => address_lines(place),
+        Some(_) | None => Vec::new(),
+    };
+    AppointmentLine {
+        when: long_date(language, catalogue.zone().civil_of(standing.start)),
+        what: appointment.intervention_name(state),
+        calendar: calendar_name,
+        place,
+        cancel,
+    }
+}
+
+/// Returns an address as its lines on a letter.
+pub(crate) fn address_lines(place: Place<'_>) -> Vec<String> {
+    let mut lines: Vec<String> = place.address.lines().map(one_line).collect();
+    lines.push(one_line(&place.town()));
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// Renders the iCalendar object of an appointment.
+pub(crate) fn render_invitation(
+    state: &GroupState,
+    message: &Message,
+    appointment: &MailAppointment,
+    method: ItipMethod,
+    from_address: &str,
+) -> String {
+    let Standing { id, start } = appointment.standing;
+    let mut uid = format!("{}-{id}-", state.catalogue.group.id);
+    for byte in &Sha256::digest(appointment.key.as_str())[..8] {
+        uid.push_str(&format!("{byte:02x}"));
+    }
+    uid.push_str("@slotbook");
+    let age_seconds = match appointment.created_at {
+        Some(created_at) => message.created_at.seconds_since(created_at),
+        None => 0,
+    };
+    let intervention = appointment.intervention_name(state);
+    let summary = if intervention.is_empty() {
+        group_name(state)
+    } else {
+        format!("{intervention} – {}", group_name(state))
+    };
+    let location = match appointment.place(state) {
+        Some(place) => address_lines(place).join(", "),
+        None => String::new(),
+    };
+    render_ics(
+        method,
+        &CalendarEvent {
+            uid,
+            // It grows with every message about the appointment, also after an import: an export
+            // keeps the creation times and the message ids.
+            sequence: age_seconds.max(0).unsigned_abs() + message.id.number(),
+            stamp: message.created_at,
+            start,
+            end: start.plus_seconds(i64::from(appointment.length_seconds)),
+            summary: &summary,
+            location: &location,
+            description: &one_line(state.catalogue.group.phone.as_str()),
+            organizer: from_address,
+            attendee: message.recipient.as_str(),
+        },
+    )
+}
