@@ -53,7 +53,9 @@ fn moved(document: &[u8], now: Instant) -> Result<Vec<u8>, ImportFault> {
 /// Moves the wall-clock times of one row; birth dates stay.
 fn move_row(row: &mut Map<String, Value>, seconds: i64) {
     let later = |text: &str| {
-        datetime::parse(text).ok().map(|civil: Civil| datetime::text(civil.plus_seconds(seconds)))
+        datetime::parse(text)
+            .ok()
+            .map(|civil: Civil| datetime::format_civil(civil.plus_seconds(seconds)))
     };
     for name in ["start", "end", "created_at", "updated_at"] {
         if let Some(value) = row.get_mut(name)

@@ -193,9 +193,9 @@ impl Import<'_> {
             let mut group = Group::new(id, zone, self.now);
             (group.mail_since, group.sms_since) = ALWAYS;
             let state = GroupState::new(Catalogue::new(group.clone()));
-            match GROUP.parse_new(fields, &Scope::of(&state), Audience::Store) {
+            match GROUP.parse_new(fields, &Scope::for_group(&state), Audience::Store) {
                 Ok(patch) => {
-                    stamps(&GROUP, fields, &Scope::of(&state), self.now, &path, faults);
+                    stamps(&GROUP, fields, &Scope::for_group(&state), self.now, &path, faults);
                     patch.apply_to(&mut group);
                 }
                 Err(wrong) => faults.extend(&path, wrong),
@@ -244,7 +244,7 @@ impl Import<'_> {
     ) {
         let path = format!("{}.vevents[{index}]", draft.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
-        let scope = Scope::of(&draft.state);
+        let scope = Scope::for_group(&draft.state);
         let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
         let input = vevent::parse(object, &scope, Audience::Store);
         let stamps = stamps(&VEVENT, object, &scope, self.now, &path, faults);
@@ -253,7 +253,7 @@ impl Import<'_> {
             (_, Ok(_), _) => return,
             (_, Err(wrong), _) => return faults.extend(&path, wrong),
         };
-        let mut row = input.vevent(id, self.draws.key(), created_at, updated_at);
+        let mut row = input.into_vevent(id, self.draws.key(), created_at, updated_at);
         if let Kind::Appointment(appointment) = &mut row.kind {
             pass_over_past_reminders(appointment, &scope, self.now);
         }
@@ -270,7 +270,7 @@ impl Import<'_> {
         let mut pros = Pros::default();
         let mut accounts = Vec::new();
         for (draft, fields) in drafts.iter().zip(&outline.groups) {
-            let scope = Scope::of(&draft.state);
+            let scope = Scope::for_group(&draft.state);
             let (path, section) = (&draft.path, fields.get("pros"));
             pros.add_group(section, path, &scope, self.now, self.hash_password, (ids, faults));
             accounts.push(people::accounts(
@@ -377,7 +377,7 @@ impl Sections<'_> {
         table: &Table<R>,
         blank: impl Fn(u64) -> Option<R>,
     ) -> Vec<(String, R)> {
-        let scope = Scope::of(state);
+        let scope = Scope::for_group(state);
         let mut rows = Vec::new();
         let mut last_sort = 0;
         for (path, object) in
@@ -394,7 +394,7 @@ impl Sections<'_> {
                     stamps(table, &object, &scope, self.now, &path, self.faults);
                     patch.apply_to(&mut row);
                     if let Some(ColumnValue::Integer(sort)) =
-                        table.field("sort").map(|field| field.cell(&row, &scope))
+                        table.field("sort").map(|field| field.read_value(&row, &scope))
                     {
                         last_sort = last_sort.max(sort);
                     }
@@ -432,14 +432,15 @@ impl Draft {
         let path = format!("{}.fiches[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
-        match (FICHE.parse_new(object, &Scope::of(&self.state), Audience::Store), id) {
+        match (FICHE.parse_new(object, &Scope::for_group(&self.state), Audience::Store), id) {
             (Ok(patch), Some(id)) => {
-                stamps(&FICHE, object, &Scope::of(&self.state), now, &path, faults);
+                stamps(&FICHE, object, &Scope::for_group(&self.state), now, &path, faults);
                 let mut fiche = Fiche::new(id, now);
                 (fiche.mail_since, fiche.sms_since) = ALWAYS;
                 // A deleted fiche's last name is given as it is shown, with a `$`.
-                fiche.deleted =
-                    object.get("deleted").is_some_and(|given| value::boolean(given) == Ok(true));
+                fiche.deleted = object
+                    .get("deleted")
+                    .is_some_and(|given| value::parse_boolean(given) == Ok(true));
                 patch.apply_to(&mut fiche);
                 self.fiches.push(Arc::new(fiche));
             }
@@ -472,7 +473,7 @@ impl Draft {
             if let Some((_, _, _, other)) = last.filter(|last| last.0 == calendar && start < last.2)
             {
                 let (id, other_id) = (self.id_at(index), self.id_at(other));
-                let at = datetime::local_text(zone, start);
+                let at = datetime::format_local(zone, start);
                 let rule = format!(
                     "appointments {other_id} and {id} overlap on calendar {calendar} at {at}; the other is {}.vevents[{other}]",
                     self.path
@@ -548,7 +549,7 @@ fn pass_over_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, no
 /// How many messages a group has made elsewhere; so many that numbers are left for those to come.
 fn messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Faults) -> u64 {
     const MOST: u64 = ID_MAX / 2;
-    match fields.get(MESSAGES_MADE).map_or(Ok(None), value::id) {
+    match fields.get(MESSAGES_MADE).map_or(Ok(None), value::parse_id) {
         Ok(number) if number.is_none_or(|number| number <= MOST) => number.unwrap_or(0),
         Ok(_) | Err(_) => {
             faults.add(

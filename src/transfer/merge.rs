@@ -116,7 +116,7 @@ fn name(
     faults: &mut Faults,
 ) -> Result<(), ImportFault> {
     let mut look = |group: usize, section: &str, index: usize, row: &Value| {
-        let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
+        let Some(Ok(Some(id))) = row.get("id").map(value::parse_id) else { return };
         let rule = match section {
             "pros" => {
                 persons.contains(&id).then(|| format!("the id {id} belongs to a person who stays"))

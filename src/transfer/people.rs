@@ -77,12 +77,14 @@ pub(super) fn apikeys(
             );
             continue;
         };
-        let label =
-            row.get("label").map_or(Ok(Text::default()), |label| Text::new(&value::text(label)?));
+        let label = row
+            .get("label")
+            .map_or(Ok(Text::default()), |label| Text::new(&value::parse_text(label)?));
         let covered = match row.get("groups") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(list)) => {
-                let id = |id| value::id(id).ok().flatten().and_then(GroupId::new).filter(known);
+                let id =
+                    |id| value::parse_id(id).ok().flatten().and_then(GroupId::new).filter(known);
                 let ids: Option<Vec<GroupId>> = list.iter().map(id).collect();
                 let rule = "must be ids of groups of the document; leave it out for all groups";
                 ids.map(Some).ok_or_else(|| Illegal(rule.into()))
@@ -206,7 +208,7 @@ impl Pros {
                     continue;
                 }
             };
-            let main = given(row, "main").map_or(Ok(false), value::boolean);
+            let main = given(row, "main").map_or(Ok(false), value::parse_boolean);
             let password = password_hash(row, hash);
             let (main, password) = match (main, password) {
                 (Ok(main), Ok(password)) => (main, password),
@@ -220,7 +222,7 @@ impl Pros {
                 }
             };
             let stand_in = ProId::new(1).expect("1 is an id");
-            let mut pro = pro::blank(stand_in, group, now);
+            let mut pro = pro::blank_pro(stand_in, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
             match self.by_email.get_mut(&email) {
@@ -262,7 +264,7 @@ impl Person {
         path: &str,
         faults: &mut Faults,
     ) {
-        if let Some(Ok(Some(id))) = row.get("id").map(value::id)
+        if let Some(Ok(Some(id))) = row.get("id").map(value::parse_id)
             && id != self.pro.id.number()
         {
             faults.add(
@@ -303,7 +305,7 @@ pub(super) fn accounts(
     let mut accounts: BTreeMap<Box<str>, Arc<Account>> = BTreeMap::new();
     for (path, row) in objects(section, &format!("{path}.accounts"), faults) {
         let email = Email::new(text(row, "email").unwrap_or_default().trim());
-        let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
+        let fiche = given(row, "fiche_id").and_then(|id| FicheId::new(value::parse_id(id).ok()??));
         let fiche = fiche.filter(|id| state.fiches.contains_key(id));
         let former = former(given(row, "former_fiche_ids"), state);
         if former.is_none() {
@@ -348,6 +350,7 @@ pub(super) fn accounts(
 /// The fiches that an account had before, none where it says nothing of them; `None` where they are not of the group.
 fn former(given: Option<&Value>, state: &GroupState) -> Option<Vec<FicheId>> {
     let Some(given) = given else { return Some(Vec::new()) };
-    let id = |id| FicheId::new(value::id(id).ok()??).filter(|id| state.fiches.contains_key(id));
+    let id =
+        |id| FicheId::new(value::parse_id(id).ok()??).filter(|id| state.fiches.contains_key(id));
     given.as_array()?.iter().map(id).collect()
 }

@@ -17,22 +17,24 @@ use crate::engine::Done;
 use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
 use crate::http::resources::pagination::page;
-use crate::wire::appointment::{claims, parse, render, table_of};
+use crate::wire::appointment::{render, table_for_audience};
+use crate::wire::booking::{parse, read_access_claims};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::query::flag;
+use crate::wire::query::parse_flag;
 use crate::wire::vevent::VEVENT;
 
 /// POST /api/v1/groups/:group_id/appointments.
 pub(crate) async fn book(call: GroupCall) -> Outcome {
     let object = wrapped(&call.body, "appointment");
-    let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
+    let (from_web, names_fiche) =
+        object.as_ref().map_or((true, false), |object| read_access_claims(object));
     may_book(&call.state.catalogue, call.caller(), from_web, names_fiche)
         .map_err(|refusal| ApiError::of_refusals(&[refusal], call.zone(), call.audience()))?;
     let booking = parse(object?, &call.scope(), call.caller())?;
     let (audience, now, sent) = (call.audience(), call.now, booking.sent);
     let made = move |done: &Done| {
-        let scope = Scope::of(&done.group_state);
+        let scope = Scope::for_group(&done.group_state);
         let rows = done.appointments.iter().filter_map(|id| done.group_state.rows.get(id));
         let records: Vec<Value> =
             rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
@@ -58,10 +60,14 @@ pub(crate) async fn book(call: GroupCall) -> Outcome {
 /// account's own.
 pub(crate) async fn list(call: GroupCall) -> Outcome {
     // An event's text is its client's names, which the own client sees in the fiche.
-    let query =
-        Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
-    let query = query.searching(&call.params, &VEVENT, Audience::Pro)?;
-    let include_past = flag(&call.params, "include_past", false)?;
+    let query = Query::parse(
+        &call.params,
+        table_for_audience(call.audience()),
+        &call.scope(),
+        call.audience(),
+    )?;
+    let query = query.with_search_table(&call.params, &VEVENT, Audience::Pro)?;
+    let include_past = parse_flag(&call.params, "include_past", false)?;
     let (now, audience) = (call.now, call.audience());
     let render =
         move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
@@ -107,7 +113,7 @@ pub(crate) fn show(call: &GroupCall) -> Outcome {
     let row = call.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     let appointment = row.appointment().ok_or_else(ApiError::no_result)?;
     let knows_secret =
-        || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
+        || call.params.value("key").is_some_and(|secret| appointment.key.matches(secret));
     if is_own(call.caller(), row) || knows_secret() {
         Ok(shown(row, &call.scope(), call))
     } else {
@@ -124,13 +130,13 @@ pub(crate) async fn cancel(call: GroupCall) -> Outcome {
         Caller::Pro(_) => CancelRight::Pro,
         Caller::Account(account) if owned => CancelRight::Account(Arc::clone(account)),
         Caller::Account(_) | Caller::Application => {
-            CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned())
+            CancelRight::Secret(call.params.value("key").unwrap_or_default().to_owned())
         }
     };
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let done = call.write(call.unless_quiet(command, "appointment")).await?;
     let row = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(shown(row, &Scope::of(&done.group_state), &call))
+    Ok(shown(row, &Scope::for_group(&done.group_state), &call))
 }
 
 /// Whether a row is the caller's without any secret.

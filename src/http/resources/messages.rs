@@ -13,7 +13,7 @@ use crate::http::resources::pagination::{Found, write};
 use crate::notify::Carriers;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::message::{Entry, Ledger, MESSAGE};
+use crate::wire::message::{Ledger, LedgerEntry, MESSAGE};
 
 /// GET /api/v1/groups/:group_id/messages: what will go out within a week, what went, and why something did not. What
 /// nobody carries is to be read here.
@@ -22,11 +22,12 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (state, now, audience) = (Arc::clone(&call.state), call.now, call.audience());
     let carriers = Arc::clone(&call.server.carriers);
     let find = move || {
-        let ledger = Ledger::of(state, now);
+        let ledger = Ledger::new(state, now);
         let entries = ledger.entries();
-        let page = query.page(entries.iter().collect(), &Scope::of(ledger.group_state()));
-        let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
-        Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
+        let page =
+            query.select_page(entries.iter().collect(), &Scope::for_group(ledger.group_state()));
+        let places: Vec<u64> = page.records.iter().map(|entry| query.record_id(entry)).collect();
+        Found::of(query.envelope_head(places.len(), page.total), places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the list is of this very ledger");
             write(&line(&entry, ledger.group_state(), audience, &carriers), bytes);
         })
@@ -38,18 +39,24 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
 pub(crate) fn show(call: &GroupCall) -> Outcome {
     let id = call.id(MessageId::new)?;
     let message = call.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
-    Ok(ok(&line(&Entry::of(message), &call.state, call.audience(), &call.server.carriers).into()))
+    Ok(ok(&line(
+        &LedgerEntry::from_message(message),
+        &call.state,
+        call.audience(),
+        &call.server.carriers,
+    )
+    .into()))
 }
 
 /// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
 #[must_use]
 pub(crate) fn line(
-    entry: &Entry,
+    entry: &LedgerEntry,
     state: &GroupState,
     audience: Audience,
     carriers: &Carriers,
 ) -> Map<String, Value> {
-    let mut object = MESSAGE.render(entry, &Scope::of(state), audience);
+    let mut object = MESSAGE.render(entry, &Scope::for_group(state), audience);
     let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
     let reading = kept.and_then(|message| carriers.reading(state, message));
     let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
