@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
 use crate::domain::state::refusal::Fault;
@@ -9,7 +10,6 @@ use crate::wire::field::{Audience, Column, ColumnValue, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::params::Params;
 use crate::wire::search::Search;
-use crate::wire::top_k::TopK;
 
 /// Number of records on a page without `results`.
 const PAGE_DEFAULT: usize = 25;
@@ -147,15 +147,21 @@ impl<'t, R: 'static> Query<'t, R> {
         let results = self.results.unwrap_or(usize::MAX);
         let page_end = self.start_index.saturating_add(results);
         let compare = |a: &SortEntry<'r, R>, b: &SortEntry<'r, R>| self.compare(a, b, scope);
-        let mut top = TopK::new(page_end, records.len(), compare);
         let (mut total, mut buffer) = (0, String::new());
-        for batch in records.chunks(BATCH_RECORDS) {
-            for entry in self.read_sort_entries(batch, scope, &mut buffer) {
-                total += 1;
-                top.offer(entry);
-            }
-        }
-        let sorted = top.sorted();
+        let entries = records.chunks(BATCH_RECORDS).flat_map(|batch| {
+            let entries = self.read_sort_entries(batch, scope, &mut buffer);
+            total += entries.len();
+            entries
+        });
+        let sorted: Vec<SortEntry<'r, R>> = if page_end < records.len() / 2 {
+            entries.k_smallest_relaxed_by(page_end, compare).collect()
+        } else {
+            // A selection would keep all of them too. Reserving once avoids holding two copies.
+            let mut all = Vec::with_capacity(records.len());
+            all.extend(entries);
+            all.sort_unstable_by(compare);
+            all
+        };
         let mut page = Vec::new();
         for entry in sorted.into_iter().skip(self.start_index).take(results) {
             page.push(entry.record);

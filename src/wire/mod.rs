@@ -26,6 +26,5 @@ pub mod query;
 pub mod scope;
 pub mod search;
 pub mod slots;
-mod top_k;
 pub mod value;
 pub mod vevent;
