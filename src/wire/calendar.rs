@@ -44,13 +44,13 @@ pub static CALENDAR: LazyLock<Table<Calendar>> = LazyLock::new(|| Table {
 
 /// Every field of a calendarset, with the raw public name.
 pub static CALENDARSET: LazyLock<Table<Calendarset>> =
-    LazyLock::new(|| calendarset(plain!("publicname", publicname, OPEN)));
+    LazyLock::new(|| make_calendarset_table(plain!("publicname", publicname, OPEN)));
 
 /// Every field of a calendarset, as applications and accounts see it.
 ///
 /// An empty public name falls back to the name, also in search and sort. Reference 12.3.
 pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
-    calendarset(Field::derived(
+    make_calendarset_table(Field::derived(
         "publicname",
         Name::<255>::FIELD_TYPE,
         Audience::Application,
@@ -58,7 +58,7 @@ pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
     ))
 });
 
-fn calendarset(publicname: Field<Calendarset>) -> Table<Calendarset> {
+fn make_calendarset_table(publicname: Field<Calendarset>) -> Table<Calendarset> {
     Table {
         resource: "calendarset",
         fields: fields!(

@@ -128,7 +128,7 @@ pub fn format_local(zone: Zone, instant: Instant) -> String {
 /// use slotbook::domain::time::{Instant, zone::Zone};
 /// use slotbook::wire::datetime::LocalTimes;
 /// let mut out = Vec::new();
-/// LocalTimes::new(Zone::from_iana("Europe/Paris").unwrap()).write(Instant(0), &mut out);
+/// LocalTimes::new(Zone::from_iana("Europe/Paris").unwrap()).append_local(Instant(0), &mut out);
 /// assert_eq!(out, b"1970-01-01 01:00:00");
 /// ```
 #[derive(Clone, Debug)]
@@ -149,7 +149,7 @@ impl LocalTimes {
 
     /// Appends the local time of an instant, without quotes.
     #[inline]
-    pub fn write(&mut self, instant: Instant, out: &mut Vec<u8>) {
+    pub fn append_local(&mut self, instant: Instant, out: &mut Vec<u8>) {
         let civil = to_local(self.zone, instant);
         if civil.day() == self.day {
             self.last.set_time(civil.second_of_day());
@@ -252,7 +252,7 @@ mod tests {
             let mut times = LocalTimes::new(paris());
             for instant in instants {
                 let mut out = Vec::new();
-                times.write(Instant(instant), &mut out);
+                times.append_local(Instant(instant), &mut out);
                 prop_assert_eq!(out, format_local(paris(), Instant(instant)).into_bytes());
             }
         }

@@ -103,7 +103,7 @@ mod tests {
         serde_json::from_value(value).expect("an object")
     }
 
-    fn put(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
+    fn change_fiche(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
         let state = state();
         match FICHE.parse(&object(given), &Scope::for_group(&state), audience) {
             Ok(patch) => {
@@ -122,7 +122,7 @@ mod tests {
     fn a_deleted_fiche_loses_one_dollar_on_input_and_gains_one_on_output() {
         let state = state();
         let mut fiche = fiche();
-        assert!(put(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
+        assert!(change_fiche(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
         assert_eq!(fiche.lastname.as_str(), "$Durand", "a live one keeps it");
         fiche.deleted = true;
         assert_eq!(
@@ -130,7 +130,8 @@ mod tests {
             "$$Durand"
         );
         assert!(
-            put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty()
+            change_fiche(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro)
+                .is_empty()
         );
         assert_eq!((fiche.lastname.as_str(), fiche.deleted), ("Durand", false));
     }
@@ -140,7 +141,7 @@ mod tests {
         let state = state();
         let mut fiche = fiche();
         let given = json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
-        assert!(put(&mut fiche, given, Audience::Application).is_empty());
+        assert!(change_fiche(&mut fiche, given, Audience::Application).is_empty());
         assert_eq!(
             (fiche.firstname.as_str(), fiche.comments.as_str(), fiche.deleted),
             ("Anna", "", false)
@@ -159,12 +160,18 @@ mod tests {
     fn customised_attributes_are_checked_against_their_definitions() {
         let mut fiche = fiche();
         let given = json!({"str1": "undefined", "str2": "", "num1": "many", "dt0": "1850-02-30", "group_id": 5});
-        assert_eq!(put(&mut fiche, given, Audience::Pro), ["group_id", "str1", "num1", "dt0"]);
+        assert_eq!(
+            change_fiche(&mut fiche, given, Audience::Pro),
+            ["group_id", "str1", "num1", "dt0"]
+        );
         assert!(
-            put(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro).is_empty()
+            change_fiche(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro)
+                .is_empty()
         );
         assert_eq!(fiche.customs.iter().count(), 2);
-        assert!(put(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty());
+        assert!(
+            change_fiche(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty()
+        );
         assert!(fiche.customs.is_empty());
     }
 }

@@ -159,13 +159,18 @@ impl<'t, R: 'static> Condition<'t, R> {
 
     /// Returns whether a record meets the condition. `buffer` is overwritten.
     #[must_use]
-    pub fn holds(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
-        self.admits(self.read_value(record, scope), scope, buffer)
+    pub fn matches_record(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
+        self.matches_value(self.read_value(record, scope), scope, buffer)
     }
 
     /// Returns whether a value meets the condition. `buffer` is overwritten.
     #[must_use]
-    pub fn admits(&self, value: ColumnValue<'_>, scope: &Scope<'_>, buffer: &mut String) -> bool {
+    pub fn matches_value(
+        &self,
+        value: ColumnValue<'_>,
+        scope: &Scope<'_>,
+        buffer: &mut String,
+    ) -> bool {
         match &self.test {
             ConditionTest::OneOf(values, wanted) => {
                 let key = value.into_comparable(self.column.field_type(), scope.zone);

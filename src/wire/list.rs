@@ -197,7 +197,9 @@ impl<'t, R: 'static> Query<'t, R> {
                 value.prefetch();
             }
             for (value, record) in values.into_iter().zip(batch) {
-                if first.admits(value, scope, buffer) && self.meets(others, record, scope, buffer) {
+                if first.matches_value(value, scope, buffer)
+                    && self.meets(others, record, scope, buffer)
+                {
                     entries.push(self.make_sort_entry(record, scope));
                 }
             }
@@ -223,7 +225,7 @@ impl<'t, R: 'static> Query<'t, R> {
         buffer: &mut String,
     ) -> bool {
         for condition in conditions {
-            if !condition.holds(record, scope, buffer) {
+            if !condition.matches_record(record, scope, buffer) {
                 return false;
             }
         }

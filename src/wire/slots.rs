@@ -75,7 +75,7 @@ struct FaultCollector(Vec<Fault>);
 
 impl FaultCollector {
     /// Returns a legal value. A fault is kept, and the default takes the value's place.
-    fn keep<T: Default>(&mut self, parsed: Result<T, Fault>) -> T {
+    fn keep_fault<T: Default>(&mut self, parsed: Result<T, Fault>) -> T {
         match parsed {
             Ok(value) => value,
             Err(fault) => {
@@ -103,17 +103,20 @@ impl SlotSearch {
         let catalogue = &state.catalogue;
         let chain = parse_ids(params, "intervention_ids", InterventionId::new, |_| true)
             .and_then(|ids| catalogue.chain(&ids, channel));
-        let chain = faults.keep(chain.map(Some));
+        let chain = faults.keep_fault(chain.map(Some));
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
         let calendar_id =
-            faults.keep(parse_id_or_zero(params, "calendar_id", CalendarId::new, known));
-        let calendar_ids = faults.keep(parse_ids(params, "calendar_ids", CalendarId::new, known));
+            faults.keep_fault(parse_id_or_zero(params, "calendar_id", CalendarId::new, known));
+        let calendar_ids =
+            faults.keep_fault(parse_ids(params, "calendar_ids", CalendarId::new, known));
         let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
-        let sets = faults.keep(parse_ids(params, "calendarset_ids", CalendarsetId::new, known));
-        let explained = faults.keep(parse_moment(params, "explain", catalogue.zone()));
-        let first = faults.keep(parse_flag(params, "first", false));
-        let quantity = faults.keep(parse_number(params, "cal_qty", 1..=1_000)).unwrap_or(1);
-        let capacity = faults.keep(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
+        let sets =
+            faults.keep_fault(parse_ids(params, "calendarset_ids", CalendarsetId::new, known));
+        let explained = faults.keep_fault(parse_moment(params, "explain", catalogue.zone()));
+        let first = faults.keep_fault(parse_flag(params, "first", false));
+        let quantity = faults.keep_fault(parse_number(params, "cal_qty", 1..=1_000)).unwrap_or(1);
+        let capacity =
+            faults.keep_fault(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
         let calendars = select_calendars(state, calendar_id, &calendar_ids, &sets);
         let horizon =
             if first { Some(search_horizon(state, channel, &calendars, now)) } else { None };
@@ -216,9 +219,9 @@ fn parse_window(
     horizon: Option<SearchHorizon>,
 ) -> Result<Interval, Vec<Fault>> {
     let mut faults = FaultCollector(Vec::new());
-    let start = faults.keep(parse_moment(params, "start", zone)).unwrap_or(now);
-    let end = faults.keep(parse_moment(params, "end", zone));
-    let days = faults.keep(parse_number(params, "nDays", 1..=i64::from(DAYS_MAX)));
+    let start = faults.keep_fault(parse_moment(params, "start", zone)).unwrap_or(now);
+    let end = faults.keep_fault(parse_moment(params, "end", zone));
+    let days = faults.keep_fault(parse_number(params, "nDays", 1..=i64::from(DAYS_MAX)));
     let today = zone.civil_of(start);
     let after_days = |days: i32| zone.instant_of(today.day().plus_days(days).midnight());
     let end = match (end, days, horizon) {
@@ -292,14 +295,14 @@ impl SlotsAnswer {
             self.empty = false;
             self.out.extend_from_slice(self.head.as_bytes());
             self.out.push(b'"');
-            self.times.write(start, &mut self.out);
+            self.times.append_local(start, &mut self.out);
             self.out.push(b'"');
             self.out.extend_from_slice(self.middle.as_bytes());
         } else {
             self.out.push(b',');
         }
         self.out.extend_from_slice(br#"{"start":""#);
-        self.times.write(start, &mut self.out);
+        self.times.append_local(start, &mut self.out);
         self.out.extend_from_slice(br#"","capacity":"#);
         match free.len() {
             1 => self.out.push(b'1'),

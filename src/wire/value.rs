@@ -10,7 +10,7 @@ use crate::domain::records::text::Illegal;
 use crate::domain::time::Civil;
 use crate::wire::datetime;
 
-fn illegal<T>(rule: &str) -> Result<T, Illegal> {
+fn refuse_value<T>(rule: &str) -> Result<T, Illegal> {
     Err(Illegal(rule.into()))
 }
 
@@ -36,14 +36,14 @@ pub fn parse_boolean(value: &Value) -> Result<bool, Illegal> {
         Value::Number(number) => match number.as_u64() {
             Some(0) => Ok(false),
             Some(1) => Ok(true),
-            Some(_) | None => illegal(RULE),
+            Some(_) | None => refuse_value(RULE),
         },
         Value::String(text) => match text.as_str() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            _ => illegal(RULE),
+            _ => refuse_value(RULE),
         },
-        Value::Null | Value::Array(_) | Value::Object(_) => illegal(RULE),
+        Value::Null | Value::Array(_) | Value::Object(_) => refuse_value(RULE),
     }
 }
 
@@ -61,7 +61,7 @@ pub fn parse_integer(value: &Value) -> Result<Option<i64>, Illegal> {
     };
     match read {
         Some(number) => Ok(Some(number)),
-        None => illegal("must be a whole number"),
+        None => refuse_value("must be a whole number"),
     }
 }
 
@@ -93,7 +93,7 @@ pub fn parse_number(value: &Value) -> Result<Option<f64>, Illegal> {
     };
     match read {
         Some(number) if number.is_finite() => Ok(Some(number)),
-        Some(_) | None => illegal("must be a number"),
+        Some(_) | None => refuse_value("must be a number"),
     }
 }
 
@@ -103,12 +103,12 @@ pub fn parse_number(value: &Value) -> Result<Option<f64>, Illegal> {
 /// Any value other than a whole number from 1 to [`ID_MAX`].
 pub fn parse_id(value: &Value) -> Result<Option<u64>, Illegal> {
     const RULE: &str = "must be an id: a whole number from 1";
-    let Ok(number) = parse_integer(value) else { return illegal(RULE) };
+    let Ok(number) = parse_integer(value) else { return refuse_value(RULE) };
     let Some(number) = number else { return Ok(None) };
     match u64::try_from(number) {
         Ok(0) => Ok(None),
         Ok(number) if number <= ID_MAX => Ok(Some(number)),
-        Ok(_) | Err(_) => illegal(RULE),
+        Ok(_) | Err(_) => refuse_value(RULE),
     }
 }
 
@@ -134,7 +134,7 @@ pub fn parse_ids(value: &Value) -> Result<Vec<u64>, Illegal> {
             }
         }
         Value::Number(_) => ids.push(parse_entry(value)?),
-        Value::Bool(_) | Value::Object(_) => return illegal(IDS_RULE),
+        Value::Bool(_) | Value::Object(_) => return refuse_value(IDS_RULE),
     }
     Ok(ids)
 }
@@ -144,7 +144,7 @@ const IDS_RULE: &str = "must be ids: a list such as [11,13], or a text such as ,
 fn parse_entry(value: &Value) -> Result<u64, Illegal> {
     match parse_id(value) {
         Ok(Some(id)) => Ok(id),
-        Ok(None) | Err(_) => illegal(IDS_RULE),
+        Ok(None) | Err(_) => refuse_value(IDS_RULE),
     }
 }
 
@@ -157,7 +157,7 @@ pub fn parse_text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
         Value::Null => Ok(Cow::Borrowed("")),
         Value::String(text) => Ok(Cow::Borrowed(text)),
         Value::Number(number) => Ok(Cow::Owned(number.to_string())),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => illegal("must be a text"),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => refuse_value("must be a text"),
     }
 }
 
@@ -170,7 +170,7 @@ pub fn parse_civil(value: &Value) -> Result<Option<Civil>, Illegal> {
         Value::String(text) if !text.trim().is_empty() => Ok(Some(datetime::parse(text.trim())?)),
         Value::String(_) | Value::Null => Ok(None),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            illegal("must be a text YYYY-MM-DD HH:MM:SS")
+            refuse_value("must be a text YYYY-MM-DD HH:MM:SS")
         }
     }
 }

@@ -70,7 +70,9 @@ fn matching_ids(
         .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let fiches = fiches(&state);
     let met = fiches.iter().filter(|fiche| {
-        conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new()))
+        conditions
+            .iter()
+            .all(|condition| condition.matches_record(fiche, &scope, &mut String::new()))
     });
     Ok(met.map(|fiche| fiche.id.number()).collect())
 }

@@ -50,23 +50,23 @@ pub fn parse(
         VeventReader { object, scope: *scope, audience, faults: VEVENT.find_missing(object) };
     for (name, utc) in [("start", "start_utc"), ("end", "end_utc")] {
         // At import the instant in UTC replaces the local time, which is then not required.
-        if reader.stored(utc).is_some() {
+        if reader.find_stored(utc).is_some() {
             reader.faults.retain(|fault| fault.field != name);
         }
     }
     reader.faults.extend(foreign_group(object, scope));
-    let calendar_id = reader.reference("calendar_id", "calendars", |id| {
+    let calendar_id = reader.read_reference("calendar_id", "calendars", |id| {
         CalendarId::new(id).filter(|id| scope.state.catalogue.calendars.contains_key(id))
     });
     if calendar_id.is_none() && !reader.has_fault("calendar_id") {
         // The id 0 stands for none and is no fault by itself, but an event needs a calendar.
-        reader.fault("calendar_id", "is required: give the id of one of the group's calendars");
+        reader.add_fault("calendar_id", "is required: give the id of one of the group's calendars");
     }
     let kind = reader.read_kind();
-    let deleted = reader.flag("deleted");
-    if object.contains_key("deleted") && reader.filled("deleted").is_none() {
+    let deleted = reader.read_flag("deleted");
+    if object.contains_key("deleted") && reader.find_filled("deleted").is_none() {
         // An empty value must not restore a deleted event.
-        reader.fault("deleted", "must be true or false");
+        reader.add_fault("deleted", "must be true or false");
     }
     let is_appointment = matches!(kind, Some(KindInput::Appointment(_)));
     let rare = reader.read_rare(is_appointment);
@@ -88,16 +88,16 @@ struct VeventReader<'a> {
 
 impl<'a> VeventReader<'a> {
     /// Returns the non-empty value of a field.
-    fn filled(&self, name: &str) -> Option<&'a Value> {
+    fn find_filled(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|value| !value::is_empty(value))
     }
 
     /// Returns the non-empty value of a field that only an import may set.
-    fn stored(&self, name: &str) -> Option<&'a Value> {
-        if self.audience == Audience::Store { self.filled(name) } else { None }
+    fn find_stored(&self, name: &str) -> Option<&'a Value> {
+        if self.audience == Audience::Store { self.find_filled(name) } else { None }
     }
 
-    fn fault(&mut self, name: &str, rule: impl Into<String>) {
+    fn add_fault(&mut self, name: &str, rule: impl Into<String>) {
         self.faults.push(Fault::new(name, rule));
     }
 
@@ -109,7 +109,7 @@ impl<'a> VeventReader<'a> {
         match parsed {
             Ok(value) => Some(value),
             Err(Illegal(rule)) => {
-                self.fault(name, rule);
+                self.add_fault(name, rule);
                 None
             }
         }
@@ -121,7 +121,7 @@ impl<'a> VeventReader<'a> {
         name: &str,
         parse: impl FnOnce(&Value) -> Result<T, Illegal>,
     ) -> Option<T> {
-        let given = self.filled(name)?;
+        let given = self.find_filled(name)?;
         self.keep_fault(name, parse(given))
     }
 
@@ -131,22 +131,22 @@ impl<'a> VeventReader<'a> {
         name: &str,
         parse: impl FnOnce(&Value) -> Result<T, Illegal>,
     ) -> Option<T> {
-        let given = self.stored(name)?;
+        let given = self.find_stored(name)?;
         self.keep_fault(name, parse(given))
     }
 
-    fn flag(&mut self, name: &str) -> bool {
+    fn read_flag(&mut self, name: &str) -> bool {
         self.read(name, value::parse_boolean).unwrap_or(false)
     }
 
-    fn text<const MAX: usize>(&mut self, name: &str) -> Text<MAX> {
+    fn read_text<const MAX: usize>(&mut self, name: &str) -> Text<MAX> {
         let Some(given) = self.object.get(name) else { return Text::default() };
         let text = value::parse_text(given).and_then(|text| Text::new(&text));
         self.keep_fault(name, text).unwrap_or_default()
     }
 
     /// Returns the id of an existing object, if one is given. `things` names the objects.
-    fn reference<T>(
+    fn read_reference<T>(
         &mut self,
         name: &str,
         things: &str,
@@ -155,7 +155,7 @@ impl<'a> VeventReader<'a> {
         let number = self.read(name, value::parse_id).flatten()?;
         let found = find(number);
         if found.is_none() {
-            self.fault(name, format!("must be the id of one of the group's {things}"));
+            self.add_fault(name, format!("must be the id of one of the group's {things}"));
         }
         found
     }
@@ -168,31 +168,31 @@ impl<'a> VeventReader<'a> {
             None => false,
             Some(AVAILABILITY) => true,
             Some(_) => {
-                self.fault("type", format!("must be {AVAILABILITY} or empty"));
+                self.add_fault("type", format!("must be {AVAILABILITY} or empty"));
                 return None;
             }
         };
-        let note = self.flag("note");
-        let intervention = self.reference("intervention_id", "interventions", |id| {
+        let note = self.read_flag("note");
+        let intervention = self.read_reference("intervention_id", "interventions", |id| {
             InterventionId::new(id)
                 .filter(|id| scope.state.catalogue.interventions.contains_key(id))
         });
-        let fiche = self.reference("fiche_id", "fiches", |id| {
+        let fiche = self.read_reference("fiche_id", "fiches", |id| {
             FicheId::new(id).filter(|id| scope.state.fiches.contains_key(id))
         });
         if note && availability {
-            self.fault("note", "must be false for an availability");
+            self.add_fault("note", "must be false for an availability");
         }
         match (intervention, fiche) {
             (Some(_), Some(_)) if note => {
-                self.fault(
+                self.add_fault(
                     "note",
                     "must be false: an event with a client and an intervention is an appointment",
                 );
                 None
             }
             (Some(_), Some(_)) if availability => {
-                self.fault("type", "must be empty for an appointment");
+                self.add_fault("type", "must be empty for an appointment");
                 None
             }
             (Some(intervention), Some(fiche)) => {
@@ -219,29 +219,29 @@ impl<'a> VeventReader<'a> {
         fiche_id: FicheId,
     ) -> Option<AppointmentInput> {
         for name in ["rrule", "repeat_freq"] {
-            if self.filled(name).is_some() {
-                self.fault(name, "must be empty: an appointment does not repeat");
+            if self.find_filled(name).is_some() {
+                self.add_fault(name, "must be empty: an appointment does not repeat");
             }
         }
-        let start = self.moment("start", "start_utc");
-        let end = self.moment("end", "end_utc");
+        let start = self.read_moment("start", "start_utc");
+        let end = self.read_moment("end", "end_utc");
         let state = self.read("state", parse_state);
         let key = self.read_stored("key", parse_key);
         let civil_start = self.read_stored("civil_start", value::parse_civil).flatten();
-        let (smsreminder, from_web) = (self.flag("smsreminder"), self.flag("from_web"));
+        let (smsreminder, from_web) = (self.read_flag("smsreminder"), self.read_flag("from_web"));
         let mail_sent = self.read_stored("mail_sent", value::parse_boolean);
         let sms_sent = self.read_stored("sms_sent", value::parse_boolean);
         let (start, end) = (start?, end?);
         let length_seconds = match u32::try_from(end.seconds_since(start)) {
             Ok(length) if length > 0 => length,
             Ok(_) | Err(_) => {
-                let rule = match (self.civil("start"), self.civil("end")) {
+                let rule = match (self.read_civil("start"), self.read_civil("end")) {
                     (Some(given), Some(end)) if given < end => {
                         end_not_after(self.scope.zone, given, start)
                     }
                     _ => NOT_AFTER_START,
                 };
-                self.fault("end", rule);
+                self.add_fault("end", rule);
                 return None;
             }
         };
@@ -261,25 +261,25 @@ impl<'a> VeventReader<'a> {
     }
 
     /// Returns an instant, from its local time or, at import, from UTC.
-    fn moment(&mut self, name: &str, utc: &str) -> Option<Instant> {
-        if self.stored(utc).is_some() {
+    fn read_moment(&mut self, name: &str, utc: &str) -> Option<Instant> {
+        if self.find_stored(utc).is_some() {
             return self.read_stored(utc, parse_utc);
         }
-        let civil = self.civil(name)?;
+        let civil = self.read_civil(name)?;
         self.keep_fault(name, datetime::to_instant(self.scope.zone, civil))
     }
 
-    fn civil(&mut self, name: &str) -> Option<Civil> {
+    fn read_civil(&mut self, name: &str) -> Option<Civil> {
         self.read(name, value::parse_civil).flatten()
     }
 
     /// Returns a wall-clock time, from its local time or, at import, from UTC.
     fn wall_time(&mut self, name: &str, utc: &str) -> Option<Civil> {
         let zone = self.scope.zone;
-        if self.stored(utc).is_some() {
-            return Some(zone.civil_of(self.moment(name, utc)?));
+        if self.find_stored(utc).is_some() {
+            return Some(zone.civil_of(self.read_moment(name, utc)?));
         }
-        let civil = self.civil(name)?;
+        let civil = self.read_civil(name)?;
         self.keep_fault(name, datetime::to_instant(zone, civil))?;
         Some(civil)
     }
@@ -308,19 +308,20 @@ impl<'a> VeventReader<'a> {
             Series::of_note(zone, start.day(), rule, exceptions)
         } else {
             let name = if start.second_of_day() == 0 { "end" } else { "start" };
-            self.fault(name, "must be midnight of the note's day, as start and end both are");
+            self.add_fault(name, "must be midnight of the note's day, as start and end both are");
             return None;
         };
         match series {
             Ok(series) => Some(series),
             Err(SeriesError::EndNotAfterStart) => {
                 let rule = if start < end { END_IN_GAP } else { NOT_AFTER_START };
-                self.fault("end", rule);
+                self.add_fault("end", rule);
                 None
             }
             Err(error @ SeriesError::UntilNotAfterStart) => {
-                let name = if self.filled("rrule").is_some() { "rrule" } else { "repeat_until" };
-                self.fault(name, error.to_string());
+                let name =
+                    if self.find_filled("rrule").is_some() { "rrule" } else { "repeat_until" };
+                self.add_fault(name, error.to_string());
                 None
             }
         }
@@ -329,7 +330,7 @@ impl<'a> VeventReader<'a> {
     /// Returns the recurrence rule, from `rrule` or else from the obsolete fields.
     /// Reference 5.2, 5.4.
     fn read_rule(&mut self) -> Option<Rule> {
-        if self.filled("rrule").is_some() {
+        if self.find_filled("rrule").is_some() {
             return self.read("rrule", |given| {
                 let parsed = value::parse_text(given)?.trim().parse::<Rule>();
                 parsed.map_err(|error| Illegal(error.to_string()))
@@ -342,7 +343,7 @@ impl<'a> VeventReader<'a> {
             interval: self.read("repeat_intervall", value::parse_integer).flatten(),
             count: self.read("repeat_count", value::parse_integer).flatten(),
             byday: self.read("repeat_byday", value::parse_integer).flatten(),
-            until: self.civil("repeat_until"),
+            until: self.read_civil("repeat_until"),
         };
         if self.faults.len() > before {
             return None;
@@ -350,7 +351,7 @@ impl<'a> VeventReader<'a> {
         match fields.rule(self.scope.zone) {
             Ok(rule) => Some(rule),
             Err(error) => {
-                self.fault(legacy_field_name(error), error.to_string());
+                self.add_fault(legacy_field_name(error), error.to_string());
                 None
             }
         }
@@ -359,7 +360,7 @@ impl<'a> VeventReader<'a> {
     /// Returns the interventions for which an availability may be booked; all by default.
     fn read_permits(&mut self) -> Option<Permits> {
         const NAME: &str = "availableInterventions";
-        let Some(given) = self.filled(NAME) else { return Some(Permits::All) };
+        let Some(given) = self.find_filled(NAME) else { return Some(Permits::All) };
         let numbers = self.keep_fault(NAME, value::parse_ids(given))?;
         let mut ids = Vec::new();
         for number in numbers {
@@ -368,7 +369,7 @@ impl<'a> VeventReader<'a> {
                     ids.push(id);
                 }
                 Some(_) | None => {
-                    self.fault(NAME, "must be ids of the group's interventions");
+                    self.add_fault(NAME, "must be ids of the group's interventions");
                     return None;
                 }
             }
@@ -376,19 +377,19 @@ impl<'a> VeventReader<'a> {
         if ids.is_empty() {
             // A list without ids, such as ",", must not permit everything: removing the last id
             // does not mean that.
-            self.fault(NAME, "must hold at least one id, or be empty for all interventions");
+            self.add_fault(NAME, "must hold at least one id, or be empty for all interventions");
         }
         Some(Permits::only(ids))
     }
 
     fn read_rare(&mut self, appointment: bool) -> Rare {
         let mut rare = Rare {
-            taker: self.text("taker"),
+            taker: self.read_text("taker"),
             colorref: self.read("colorref", |given| Colour::new(value::parse_text(given)?.trim())),
             // The text of an appointment is its client's names and is not stored.
-            text: if appointment { Text::default() } else { self.text("text") },
-            comments: self.text("comments"),
-            websource: self.text("websource"),
+            text: if appointment { Text::default() } else { self.read_text("text") },
+            comments: self.read_text("comments"),
+            websource: self.read_text("websource"),
             ..Rare::default()
         };
         match parse_custom_values(self.object, &self.scope, Model::Vevent, self.audience) {

@@ -152,25 +152,25 @@ fn revise_appointment_times(
     scope: &Scope<'_>,
 ) -> Result<(), Vec<Fault>> {
     let zone = scope.zone;
-    let held = appointment.interval();
+    let stored = appointment.interval();
     let to_instant = |name: &'static str, civil: Civil| {
         datetime::to_instant(zone, civil).map_err(|Illegal(rule)| vec![Fault::new(name, rule)])
     };
-    let moved = changed_civil(given, "start", datetime::to_local(zone, held.start))?;
-    let end = match changed_civil(given, "end", datetime::to_local(zone, held.end))? {
+    let moved = changed_civil(given, "start", datetime::to_local(zone, stored.start))?;
+    let end = match changed_civil(given, "end", datetime::to_local(zone, stored.end))? {
         Some(civil) => Some(to_instant("end", civil)?),
-        None if is_filled(given, "end") => Some(held.end),
+        None if is_filled(given, "end") => Some(stored.end),
         None => None,
     };
     let start = match moved {
         Some(civil) => to_instant("start", civil)?,
-        None => held.start,
+        None => stored.start,
     };
     let end = match end {
         Some(end) => end,
-        None => start.plus_seconds(held.end.seconds_since(held.start)),
+        None => start.plus_seconds(stored.end.seconds_since(stored.start)),
     };
-    if start != held.start {
+    if start != stored.start {
         for name in OF_OLD_START {
             whole.shift_remove(name);
         }
