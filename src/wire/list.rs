@@ -373,6 +373,35 @@ mod tests {
     }
 
     #[test]
+    fn a_short_page_of_a_long_list_is_a_part_of_the_sorted_list() {
+        let mut catalogue = Catalogue::clone(&state().catalogue);
+        for number in 5..=100 {
+            let id = CalendarId::new(number).expect("an id");
+            let mut calendar = Calendar::new(id, Instant(0));
+            calendar.name = Name::new(&format!("{}", number * 37 % 11)).expect("a name");
+            catalogue.calendars.insert(id, calendar.into());
+        }
+        let state = GroupState::new(catalogue);
+        let scope = Scope::for_group(&state);
+        let select = |query: &str| {
+            let params = Params::from_query(query);
+            let query = Query::parse(&params, &CALENDAR, &scope, Audience::Pro).expect("legal");
+            let records = state.catalogue.calendars.values().map(AsRef::as_ref).collect();
+            let page = query.select_page(records, &scope);
+            assert_eq!(page.total, 100, "the total counts the records of all pages");
+            page.records.into_iter().map(|record| query.record_id(record)).collect::<Vec<_>>()
+        };
+        for order in ["sort=name", "sort=name&dir=desc"] {
+            let all = select(&format!("{order}&results=all"));
+            for (start, length) in [(0, 1), (0, 25), (7, 13), (30, 19), (45, 10), (95, 25)] {
+                let page = select(&format!("{order}&results={length}&startIndex={start}"));
+                let end = (start + length).min(100);
+                assert_eq!(page, all[start..end], "{order} from {start}, {length} records");
+            }
+        }
+    }
+
+    #[test]
     fn the_envelope_counts() {
         let envelope = list("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
         assert_eq!(envelope["records"], json!([]), "the records follow the counts");
