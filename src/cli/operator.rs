@@ -219,7 +219,7 @@ impl Place {
             }
         };
         let now = SystemClock.now();
-        for ledger in group_states.into_iter().map(|group_state| Ledger::of(group_state, now)) {
+        for ledger in group_states.into_iter().map(|group_state| Ledger::new(group_state, now)) {
             for entry in ledger.entries() {
                 let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &gateways);
                 writeln!(out, "{}", Value::Object(line))?;

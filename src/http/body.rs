@@ -103,7 +103,9 @@ impl<'h> Incoming<'h> {
     pub(crate) async fn form(self) -> Result<Form, ApiError> {
         match self.state {
             State::Unread(body) => form(self.headers, body).await,
-            State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
+            State::Read(read) => {
+                Ok(Form { params: Params::from_json_object(&read?), is_json: true })
+            }
         }
     }
 }
@@ -142,7 +144,7 @@ async fn form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
     let bytes = in_time(body).await?;
     if declared(headers).as_deref() == Some("application/x-www-form-urlencoded") {
         return Ok(Form {
-            params: Params::of_query(&String::from_utf8_lossy(&bytes)),
+            params: Params::from_query(&String::from_utf8_lossy(&bytes)),
             is_json: false,
         });
     }
@@ -153,7 +155,7 @@ async fn form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
         ));
     }
     let object = if bytes.trim_ascii().is_empty() { Map::new() } else { parse(&bytes)? };
-    Ok(Form { params: Params::of_object(&object), is_json: true })
+    Ok(Form { params: Params::from_json_object(&object), is_json: true })
 }
 
 /// All bytes of a body.

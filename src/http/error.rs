@@ -10,7 +10,7 @@ use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::WritesUnavailable;
 use crate::http::metrics::Codes;
-use crate::wire::errors::{self, Entry, Problem};
+use crate::wire::errors::{self, ErrorEntry, Problem};
 use crate::wire::field::Audience;
 
 /// Seconds after which a caller who met an overloaded server may try again.
@@ -27,7 +27,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 #[derive(Debug)]
 pub(crate) struct ApiError {
     /// All that is refused; the first gives the status.
-    entries: Vec<Entry>,
+    entries: Vec<ErrorEntry>,
     /// Seconds after which trying again makes sense.
     retry_after: Option<u32>,
     /// Whether the rest of the connection cannot be read any more.
@@ -37,16 +37,16 @@ pub(crate) struct ApiError {
 impl ApiError {
     /// One problem in words.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
-        Self::all(vec![Entry::new(problem, message)])
+        Self::all(vec![ErrorEntry::new(problem, message)])
     }
 
-    fn all(entries: Vec<Entry>) -> Self {
+    fn all(entries: Vec<ErrorEntry>) -> Self {
         Self { entries, retry_after: None, closing: false }
     }
 
     /// What does not exist, and what is not the caller's.
     pub(crate) fn no_result() -> Self {
-        Self::all(vec![errors::no_result()])
+        Self::all(vec![errors::not_found_entry()])
     }
 
     /// What the caller's role may not do.
@@ -105,8 +105,8 @@ impl ApiError {
     pub(crate) fn conflict() -> Self {
         let rule =
             "another request came with this key within 24 hours; use a new key for a new request";
-        let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
-        Self::all(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+        let entry = ErrorEntry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
+        Self::all(vec![ErrorEntry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
 
     /// A bug of ours, with nothing of the inside in it.
@@ -153,19 +153,24 @@ impl ApiError {
 
     /// What rules say, in words.
     pub(crate) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
-        Self::all(refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect())
+        Self::all(
+            refusals
+                .iter()
+                .map(|refusal| errors::describe_refusal(refusal, zone, audience))
+                .collect(),
+        )
     }
 }
 
-impl From<Entry> for ApiError {
-    fn from(entry: Entry) -> Self {
+impl From<ErrorEntry> for ApiError {
+    fn from(entry: ErrorEntry) -> Self {
         Self::all(vec![entry])
     }
 }
 
 impl From<Vec<Fault>> for ApiError {
     fn from(faults: Vec<Fault>) -> Self {
-        Self::all(faults.into_iter().map(Entry::from).collect())
+        Self::all(faults.into_iter().map(ErrorEntry::from).collect())
     }
 }
 
@@ -182,10 +187,10 @@ impl IntoResponse for ApiError {
             return Self::ours().into_response();
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
-        let mut response = Response::new(Body::from(errors::body(&self.entries)));
+        let mut response = Response::new(Body::from(errors::render_body(&self.entries)));
         *response.status_mut() =
             StatusCode::from_u16(status).expect("the table holds HTTP statuses");
-        let codes = self.entries.iter().map(|entry| entry.problem.row().0).collect();
+        let codes = self.entries.iter().map(|entry| entry.problem.code_name_status().0).collect();
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -73,7 +73,7 @@ impl Sort {
 
 /// Takes the apikey from the body, where the query has none.
 pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
-    if params.one("apikey").is_none()
+    if params.value("apikey").is_none()
         && let Some(key) =
             body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
     {
@@ -124,12 +124,12 @@ fn holder(
 
 /// The group that a query or a body names, whoever asks.
 pub(crate) async fn named(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<GroupId> {
-    GroupId::new(value::id(&group_id(sort, params, body).await?).ok()??)
+    GroupId::new(value::parse_id(&group_id(sort, params, body).await?).ok()??)
 }
 
 /// The group_id of the query, of the body, of the object that the body wraps.
 async fn group_id(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<Value> {
-    if let Some(text) = params.one("group_id") {
+    if let Some(text) = params.value("group_id") {
         return Some(Value::from(text));
     }
     let body = body.peek().await?;
@@ -150,7 +150,7 @@ pub(crate) async fn root_named(
     identity: &Identity,
     published: &Published,
 ) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
-    let group = match group_id(sort, params, body).await.as_ref().map(value::id) {
+    let group = match group_id(sort, params, body).await.as_ref().map(value::parse_id) {
         Some(Ok(number)) => number.and_then(GroupId::new),
         Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),
         None => match identity.home() {

@@ -149,7 +149,7 @@ impl GroupCall {
             .and_then(Value::as_object)
             .and_then(|object| object.get("sendmail"));
         let given = self.body.get("sendmail").or(within);
-        let quiet = given.is_some_and(|given| value::boolean(given) == Ok(false));
+        let quiet = given.is_some_and(|given| value::parse_boolean(given) == Ok(false));
         if quiet && matches!(self.caller(), Caller::Pro(_)) {
             Command::Quietly(Box::new(command))
         } else {
@@ -164,7 +164,7 @@ impl GroupCall {
 
     /// What fields are read and shown in.
     pub(crate) fn scope(&self) -> Scope<'_> {
-        Scope::of(&self.state).at(self.now)
+        Scope::for_group(&self.state).at_moment(self.now)
     }
 }
 
@@ -215,9 +215,9 @@ async fn checked(
     request: Request,
 ) -> Outcome {
     let (parts, body) = request.into_parts();
-    let mut params = Params::of_query(parts.uri.query().unwrap_or_default());
+    let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
     let mut body = Incoming::new(&parts.headers, body);
-    let json = params.one("format").is_none_or(|format| format.eq_ignore_ascii_case("json"));
+    let json = params.value("format").is_none_or(|format| format.eq_ignore_ascii_case("json"));
     if !json || parts.extensions.get::<XmlAsked>().is_some() {
         return Err(ApiError::new(
             Problem::NotAcceptable,
@@ -286,7 +286,7 @@ async fn checked(
     };
     may(row, &identity, &params)?;
     let state = state?;
-    if let Some(fault) = foreign_group(&body, &Scope::of(&state)) {
+    if let Some(fault) = foreign_group(&body, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
     let once = if row.makes() {
@@ -346,7 +346,7 @@ fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
 /// Whether the caller's role may use a line of the table. Reference 3.
 pub(crate) fn may(row: &Row, identity: &Identity, params: &Params) -> Result<(), ApiError> {
     let Some(right) = permissions::of(row.operation) else { return Ok(()) };
-    right.judge(&identity.caller, params.one("key").is_some()).map_err(ApiError::unauthorized)
+    right.judge(&identity.caller, params.value("key").is_some()).map_err(ApiError::unauthorized)
 }
 
 async fn at_large(operation: AtLarge, call: Call) -> Outcome {

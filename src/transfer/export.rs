@@ -57,7 +57,7 @@ fn write_group(
     state: &GroupState,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    let scope = Scope::of(state);
+    let scope = Scope::for_group(state);
     let catalogue = &state.catalogue;
     let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
     if state.outbox.last_id() > 0 {

@@ -133,7 +133,7 @@ fn report_conflicts(
     faults: &mut ImportFaults,
 ) -> Result<(), ImportFault> {
     let mut look = |group: usize, section: &str, index: usize, row: &Value| {
-        let Some(Ok(Some(id))) = row.get("id").map(value::id) else { return };
+        let Some(Ok(Some(id))) = row.get("id").map(value::parse_id) else { return };
         let rule = match section {
             "pros" => professionals
                 .contains(&id)

@@ -164,7 +164,7 @@ fn times_in_a_repeated_hour_keep_their_instant() {
     let row = &content.group_states[0].rows[&VeventId::new(90).expect("an id")];
     let appointment = row.appointment().expect("an appointment");
     let second_pass =
-        datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
+        datetime::instant_from_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
     assert_eq!(Ok(appointment.start), second_pass);
     assert_eq!(appointment.reminders.mail.settled, Settled::Sent(appointment.start));
     assert_eq!(appointment.reminders.sms.settled, Settled::No);

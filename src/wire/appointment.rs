@@ -1,376 +1,188 @@
-//! Appointments: the body of a booking, and the record that answers it. Reference 12.8, 6.
+//! Record of an appointment in answers: fields and rendering. Reference 6.5.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::book::booking_mode;
-use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::calendar::Calendar;
-use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::place::Place;
-use crate::domain::records::text::{Illegal, Text};
 use crate::domain::records::vevent::{self, Appointment, Rare, Vevent};
-use crate::domain::state::command::{BookAppointment, Caller, Client};
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
-use crate::wire::customfield;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table, foreign_group};
-use crate::wire::value;
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
 
-/// Fields of the fiche that an appointment shows.
+/// Fields of the fiche in an appointment's record.
 pub const SHOWN_OF_FICHE: [&str; 7] =
     ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
-/// Fields of a fiche that no booking sets.
-const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
-/// The field that an account changes only by following a link. Reference 3.
-const BY_LINK: &str = "email";
-
-/// A booking as it was asked for.
-#[derive(Clone, Debug)]
-pub struct Booking {
-    /// What is to be done.
-    pub command: BookAppointment,
-    /// What the caller said of the client, as the booking's own answer repeats it.
-    pub sent: Map<String, Value>,
-}
-
-/// What of a booking decides whether the caller may make it, read before anything else is judged: whether it asks for
-/// the module's rules, and whether it names a fiche.
-#[must_use]
-pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
-    let from_web = object.get("from_web").is_none_or(|given| value::boolean(given) != Ok(false));
-    let fiche_id = object.get("fiche").and_then(|fiche| fiche.get("id"));
-    (from_web, fiche_id.is_some_and(|id| value::id(id) != Ok(None)))
-}
-
-/// The booking that an object asks for.
+/// Fields of an appointment, as professionals see it. Lists sort and filter by them.
 ///
-/// # Errors
-/// Everything that is wrong or missing, each by its field.
-pub fn parse(
-    object: &Map<String, Value>,
-    scope: &Scope<'_>,
-    caller: &Caller,
-) -> Result<Booking, Vec<Fault>> {
-    let audience = Audience::of(caller);
-    let mut given = Given { object, faults: Vec::new() };
-    given.faults.extend(foreign_group(object, scope));
-    let date = given.read("date", value::civil);
-    if date.is_none() && !given.is_wrong("date") {
-        given.wrong("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
-    }
-    let from_web = given.read_unless_empty("from_web", value::boolean).unwrap_or(true);
-    let intervention_ids = interventions(&mut given, scope, caller, from_web);
-    let calendar_id = given.read("calendar_id", value::id).and_then(CalendarId::new);
-    if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
-        given.wrong("calendar_id", "must be the id of one of the group's calendars, or 0 for any");
-    }
-    let comments =
-        given.read("comments", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
-    let websource =
-        given.read("websource", |v| Text::new(&value::text(v)?).map(Some)).unwrap_or_default();
-    let smsreminder = given.read_unless_empty("smsreminder", value::boolean);
-    let customs = customfield::given(object, scope, Model::Vevent, audience);
-    let customs = given.keep(customs).unwrap_or_default();
-    let client = client(object.get("fiche"), scope, caller);
-    let client = given.keep(client);
-    if client.as_ref().is_some_and(|(client, _)| is_nameless(client, scope, caller)) {
-        given.faults.push(missing_name_fault());
-    }
-    let (Some((client, sent)), true) = (client, given.faults.is_empty()) else {
-        return Err(given.faults);
-    };
-    let date = date.unwrap_or(Civil(0));
-    let command = BookAppointment {
-        caller: caller.clone(),
-        from_web,
-        date,
-        intervention_ids,
-        calendar_id,
-        client,
-        comments,
-        websource,
-        smsreminder,
-        customs,
-    };
-    Ok(Booking { command, sent })
-}
-
-/// Whether a booking can only make a new client, who would have no name.
-fn is_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
-    let may_be_new = match caller {
-        Caller::Application => scope.state.catalogue.group.open,
-        Caller::Account(_) => false,
-        Caller::Pro(_) => true,
-    };
-    let mut alone = FICHE.blank.clone();
-    client.fields.apply_to(&mut alone);
-    let is_new = may_be_new && client.id.is_none() && client.email.is_none();
-    is_new && alone.lastname.is_blank() && alone.firstname.is_blank()
-}
-
-fn interventions(
-    given: &mut Given<'_>,
-    scope: &Scope<'_>,
-    caller: &Caller,
-    from_web: bool,
-) -> Vec<InterventionId> {
-    let ids = given.read("intervention_ids", |v| value::ids(v).map(Some)).unwrap_or_default();
-    let ids: Vec<InterventionId> = ids.into_iter().filter_map(InterventionId::new).collect();
-    if !given.is_wrong("intervention_ids") {
-        given
-            .faults
-            .extend(scope.state.catalogue.chain(&ids, booking_mode(caller, from_web)).err());
-    }
-    ids
-}
-
-/// The client of a booking, and what the caller said of it.
-fn client(
-    given: Option<&Value>,
-    scope: &Scope<'_>,
-    caller: &Caller,
-) -> Result<(Client, Map<String, Value>), Vec<Fault>> {
-    let audience = Audience::of(caller);
-    let nothing = Map::new();
-    let object = match given {
-        None | Some(Value::Null) => &nothing,
-        Some(Value::Object(object)) => object,
-        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            return Err(vec![Fault::new("fiche", "must be an object with the client's fields")]);
-        }
-    };
-    let mut faults = Vec::new();
-    let id = object
-        .get("id")
-        .map_or(Ok(None), value::id)
-        .map(|id| id.and_then(FicheId::new))
-        .unwrap_or_else(|wrong| {
-            faults.push(Fault::new("id", wrong.0));
-            None
-        });
-    let bookable_for = |id: &FicheId| match caller {
-        Caller::Account(account) => account.owns(*id) && scope.state.fiches.contains_key(id),
-        Caller::Application | Caller::Pro(_) => scope.state.fiches.contains_key(id),
-    };
-    if id.is_some_and(|id| !bookable_for(&id)) {
-        faults.push(Fault::new("id", unknown_fiche_rule(caller)));
-    }
-    let mut written = object.clone();
-    NOT_BY_BOOKING.iter().for_each(|name| drop(written.shift_remove(*name)));
-    let mut fields = FICHE.parse(&written, scope, audience).unwrap_or_else(|wrong| {
-        faults.extend(wrong);
-        Default::default()
-    });
-    if !faults.is_empty() {
-        return Err(faults.into_iter().map(|fault| fault.within("fiche")).collect());
-    }
-    let customs = customfield::given(object, scope, Model::Fiche, audience)
-        .expect("the table has read them already");
-    let mut alone = FICHE.blank.clone();
-    fields.apply_to(&mut alone);
-    if audience == Audience::Account {
-        written.shift_remove(BY_LINK);
-        fields = FICHE.parse(&written, scope, audience).expect("it was read with more in it");
-    }
-    let shown = of_fiche(&alone, scope, audience);
-    let writable = |name: &str| {
-        FICHE.field(name).and_then(|f| f.writers).is_some_and(|writers| audience >= writers)
-    };
-    let sent =
-        shown.into_iter().filter(|(name, _)| object.contains_key(name) && writable(name)).collect();
-    Ok((Client { id, email: alone.email, fields, customs }, sent))
-}
-
-/// An object being read, and what was wrong with it so far.
-struct Given<'a> {
-    object: &'a Map<String, Value>,
-    faults: Vec<Fault>,
-}
-
-impl Given<'_> {
-    /// A field's value; `None` where it is not given, empty or wrong.
-    fn read<T>(
-        &mut self,
-        field: &str,
-        read: impl FnOnce(&Value) -> Result<Option<T>, Illegal>,
-    ) -> Option<T> {
-        read(self.object.get(field)?).unwrap_or_else(|illegal| {
-            self.faults.push(Fault::new(field, illegal.0));
-            None
-        })
-    }
-
-    /// The same for what knows no empty value.
-    fn read_unless_empty<T>(
-        &mut self,
-        field: &str,
-        read: impl FnOnce(&Value) -> Result<T, Illegal>,
-    ) -> Option<T> {
-        self.read(
-            field,
-            |given| if value::is_empty(given) { Ok(None) } else { read(given).map(Some) },
-        )
-    }
-
-    fn keep<T>(&mut self, read: Result<T, Vec<Fault>>) -> Option<T> {
-        read.map_err(|wrong| self.faults.extend(wrong)).ok()
-    }
-
-    fn wrong(&mut self, field: &str, rule: &str) {
-        self.faults.push(Fault::new(field, rule));
-    }
-
-    fn is_wrong(&self, field: &str) -> bool {
-        self.faults.iter().any(|fault| fault.field == field)
-    }
-}
-
-/// The plain fields of an appointment's record: what lists can be sorted by. Its rows are vevents that are appointments.
+/// Its rows must be vevents that are appointments.
 pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
-    appointment([
+    make_table([
         Field::derived("calendar_name", NAME, Audience::Pro, |row, scope| {
-            ColumnValue::Text(
-                calendar_of(row, scope).map_or("", |calendar| calendar.name.as_str()).into(),
-            )
+            let calendar = find_calendar(row, scope);
+            ColumnValue::Text(calendar.map_or("", |calendar| calendar.name.as_str()).into())
         }),
         Field::derived("intervention_name", NAME, Audience::Pro, |row, scope| {
-            ColumnValue::Text(intervention_of(row, scope).map_or("", |it| it.name.as_str()).into())
+            let intervention = find_intervention(row, scope);
+            ColumnValue::Text(intervention.map_or("", |it| it.name.as_str()).into())
         }),
     ])
 });
 
-/// The same as those are shown it who are no professionals: calendars and interventions go by their public names.
-static SHOWN_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
-    appointment([
-        shown("calendar_name", NAME, |row, scope| {
-            ColumnValue::Text(
-                calendar_of(row, scope).map_or("", |calendar| calendar.publicname.as_str()).into(),
-            )
+/// Fields of an appointment, as applications and accounts see it: names are the public ones.
+static PUBLIC_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+    make_table([
+        public_field("calendar_name", NAME, |row, scope| {
+            let calendar = find_calendar(row, scope);
+            ColumnValue::Text(calendar.map_or("", |calendar| calendar.publicname.as_str()).into())
         }),
-        shown("intervention_name", NAME, |row, scope| {
-            ColumnValue::Text(
-                intervention_of(row, scope).map_or("", |it| it.publicname.as_str()).into(),
-            )
+        public_field("intervention_name", NAME, |row, scope| {
+            let intervention = find_intervention(row, scope);
+            ColumnValue::Text(intervention.map_or("", |it| it.publicname.as_str()).into())
         }),
     ])
 });
 
-/// The table that an audience's appointments are shown and found by.
+/// Returns the table by which an audience lists and reads appointments.
 #[must_use]
-pub fn table_of(audience: Audience) -> &'static Table<Vevent> {
+pub fn table_for_audience(audience: Audience) -> &'static Table<Vevent> {
     match audience {
-        Audience::Application | Audience::Account => &SHOWN_APPOINTMENT,
+        Audience::Application | Audience::Account => &PUBLIC_APPOINTMENT,
         Audience::Pro | Audience::Store => &APPOINTMENT,
     }
 }
 
-/// Seconds.
-const AGE: Kind = Kind::Integer { min: 0, max: i64::MAX };
-const NAME: Kind = Kind::Text { max: 255 };
-const ONE: Kind = Kind::Integer { min: 1, max: 1 };
-const NONE: Kind = Kind::Integer { min: 0, max: 0 };
+/// Type of `created_since`, in seconds.
+const AGE: FieldType = FieldType::Integer { min: 0, max: i64::MAX };
+const NAME: FieldType = FieldType::Text { max: 255 };
+const ALWAYS_ONE: FieldType = FieldType::Integer { min: 1, max: 1 };
+const ALWAYS_ZERO: FieldType = FieldType::Integer { min: 0, max: 0 };
 
-fn appointment(names: [Field<Vevent>; 2]) -> Table<Vevent> {
-    let mut table = Table {
+fn make_table(names: [Field<Vevent>; 2]) -> Table<Vevent> {
+    Table {
         resource: "appointment",
-        fields: vec![
-            shown("id", Kind::Id, |row, _| ColumnValue::Reference(Some(row.id.number()))),
-            shown("key", Kind::Text { max: 20 }, |row, _| {
-                ColumnValue::Text(of(row).key.as_str().into())
-            }),
-            shown("start", Kind::Moment, |row, _| ColumnValue::Moment(Some(of(row).start))),
-            shown("end", Kind::Moment, |row, _| ColumnValue::Moment(Some(of(row).interval().end))),
-            // Stamps never go back, so that one may lie ahead of the clock.
-            shown("created_since", AGE, |row, scope| {
-                scope.now.map_or(ColumnValue::Null, |now| {
-                    ColumnValue::Integer(now.seconds_since(row.created_at).max(0))
-                })
-            }),
-            shown("state", Kind::Integer { min: 0, max: 3 }, |row, _| {
-                ColumnValue::Integer(of(row).state.number())
-            }),
-            shown("group_id", Kind::Reference, |_, scope| {
-                ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
-            }),
-            shown("calendar_id", Kind::Reference, |row, _| {
-                ColumnValue::Reference(Some(row.calendar_id.number()))
-            }),
-            shown("fiche_id", Kind::Reference, |row, _| {
-                ColumnValue::Reference(Some(of(row).fiche_id.number()))
-            }),
-            shown("intervention_id", Kind::Reference, |row, _| {
-                ColumnValue::Reference(Some(of(row).intervention_id.number()))
-            }),
-            shown("websource", Kind::Text { max: 255 }, |row, _| {
-                rare(row, |rare| rare.websource.as_str())
-            }),
-            shown("from_web", Kind::Boolean, |row, _| ColumnValue::Boolean(of(row).from_web)),
-            shown("comments", Kind::Text { max: 65_535 }, |row, _| {
-                rare(row, |rare| rare.comments.as_str())
-            }),
-            shown("smsreminder", Kind::Boolean, |row, _| ColumnValue::Boolean(of(row).smsreminder)),
-            shown("deleted", Kind::Boolean, |row, _| ColumnValue::Boolean(row.deleted)),
-            shown("location", Kind::Text { max: 1_024 }, |row, scope| {
-                ColumnValue::Text(
-                    calendar_of(row, scope)
-                        .map_or_else(String::new, |calendar| location(calendar, scope))
-                        .into(),
-                )
-            }),
-            shown("intervention_length", Kind::Integer { min: 1, max: 1_440 }, |row, scope| {
-                intervention_of(row, scope)
-                    .map_or(ColumnValue::Null, |it| ColumnValue::Integer(it.length.number()))
-            }),
-            shown("group_name", Kind::Text { max: 255 }, |_, scope| {
-                ColumnValue::Text(scope.state.catalogue.group.name.as_str().into())
-            }),
-            shown("capacity", ONE, |_, _| ColumnValue::Integer(1)),
-            shown("resource_id", NONE, |_, _| ColumnValue::Integer(0)),
-        ],
+        fields: [own_fields(), reference_fields(), related_fields(), names.into()]
+            .into_iter()
+            .flatten()
+            .collect(),
         required: &[],
         customs: None,
         id: |row| row.id.number(),
-        order: |a, b, _| of(a).start.cmp(&of(b).start),
-        blank: blank(),
-    };
-    table.fields.extend(names);
-    table
+        order: |a, b, _| to_appointment(a).start.cmp(&to_appointment(b).start),
+        blank: blank_appointment(),
+    }
 }
 
-fn shown(
+fn own_fields() -> Vec<Field<Vevent>> {
+    vec![
+        public_field("id", FieldType::Id, |row, _| ColumnValue::Reference(Some(row.id.number()))),
+        public_field("key", FieldType::Text { max: 20 }, |row, _| {
+            ColumnValue::Text(to_appointment(row).key.as_str().into())
+        }),
+        public_field("start", FieldType::Moment, |row, _| {
+            ColumnValue::Moment(Some(to_appointment(row).start))
+        }),
+        public_field("end", FieldType::Moment, |row, _| {
+            ColumnValue::Moment(Some(to_appointment(row).interval().end))
+        }),
+        public_field("created_since", AGE, |row, scope| match scope.now {
+            // A stamp never goes back when the clock does, so that it may be in the future.
+            Some(now) => ColumnValue::Integer(now.seconds_since(row.created_at).max(0)),
+            None => ColumnValue::Null,
+        }),
+        public_field("state", FieldType::Integer { min: 0, max: 3 }, |row, _| {
+            ColumnValue::Integer(to_appointment(row).state.number())
+        }),
+    ]
+}
+
+fn reference_fields() -> Vec<Field<Vevent>> {
+    vec![
+        public_field("group_id", FieldType::Reference, |_, scope| {
+            ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
+        }),
+        public_field("calendar_id", FieldType::Reference, |row, _| {
+            ColumnValue::Reference(Some(row.calendar_id.number()))
+        }),
+        public_field("fiche_id", FieldType::Reference, |row, _| {
+            ColumnValue::Reference(Some(to_appointment(row).fiche_id.number()))
+        }),
+        public_field("intervention_id", FieldType::Reference, |row, _| {
+            ColumnValue::Reference(Some(to_appointment(row).intervention_id.number()))
+        }),
+    ]
+}
+
+fn related_fields() -> Vec<Field<Vevent>> {
+    vec![
+        public_field("websource", FieldType::Text { max: 255 }, |row, _| {
+            rare_text(row, |rare| rare.websource.as_str())
+        }),
+        public_field("from_web", FieldType::Boolean, |row, _| {
+            ColumnValue::Boolean(to_appointment(row).from_web)
+        }),
+        public_field("comments", FieldType::Text { max: 65_535 }, |row, _| {
+            rare_text(row, |rare| rare.comments.as_str())
+        }),
+        public_field("smsreminder", FieldType::Boolean, |row, _| {
+            ColumnValue::Boolean(to_appointment(row).smsreminder)
+        }),
+        public_field("deleted", FieldType::Boolean, |row, _| ColumnValue::Boolean(row.deleted)),
+        public_field("location", FieldType::Text { max: 1_024 }, |row, scope| match find_calendar(
+            row, scope,
+        ) {
+            Some(calendar) => ColumnValue::Text(format_location(calendar, scope).into()),
+            None => ColumnValue::Text("".into()),
+        }),
+        public_field(
+            "intervention_length",
+            FieldType::Integer { min: 1, max: 1_440 },
+            |row, scope| match find_intervention(row, scope) {
+                Some(intervention) => ColumnValue::Integer(intervention.length.number()),
+                None => ColumnValue::Null,
+            },
+        ),
+        public_field("group_name", FieldType::Text { max: 255 }, |_, scope| {
+            ColumnValue::Text(scope.state.catalogue.group.name.as_str().into())
+        }),
+        public_field("capacity", ALWAYS_ONE, |_, _| ColumnValue::Integer(1)),
+        public_field("resource_id", ALWAYS_ZERO, |_, _| ColumnValue::Integer(0)),
+    ]
+}
+
+fn public_field(
     name: &'static str,
-    kind: Kind,
+    field_type: FieldType,
     read: impl for<'a> Fn(&'a Vevent, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
 ) -> Field<Vevent> {
-    Field::derived(name, kind, Audience::Application, read)
+    Field::derived(name, field_type, Audience::Application, read)
 }
 
-/// Every event's calendar exists; that of the row whose values are the defaults does not.
-fn calendar_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Calendar> {
+/// Returns the calendar of an event; `None` only for the record with the default values.
+fn find_calendar<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Calendar> {
     scope.state.catalogue.calendars.get(&row.calendar_id).map(AsRef::as_ref)
 }
 
-/// No intervention is ever removed; see [`calendar_of`].
-fn intervention_of<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Intervention> {
-    scope.state.catalogue.interventions.get(&of(row).intervention_id).map(AsRef::as_ref)
+/// Returns the intervention of an event; `None` only for the record with the default values.
+fn find_intervention<'r>(row: &Vevent, scope: &Scope<'r>) -> Option<&'r Intervention> {
+    let id = to_appointment(row).intervention_id;
+    scope.state.catalogue.interventions.get(&id).map(AsRef::as_ref)
 }
 
-fn of(row: &Vevent) -> &Appointment {
+fn to_appointment(row: &Vevent) -> &Appointment {
     row.appointment().expect("rows of this table are appointments")
 }
 
-fn rare(row: &Vevent, text: fn(&Rare) -> &str) -> ColumnValue<'_> {
+fn rare_text(row: &Vevent, text: fn(&Rare) -> &str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
 }
 
-fn blank() -> Vevent {
+fn blank_appointment() -> Vevent {
     let appointment = Appointment {
         civil_start: Civil(0),
         start: Instant(0),
@@ -394,8 +206,10 @@ fn blank() -> Vevent {
     }
 }
 
-/// An appointment's record. A key alone sees of the fiche its id and what it `sent` itself; an account, all but what is
-/// for professionals. Both see the names that the module shows. Reference 6.
+/// Renders an appointment's record. Reference 6.5.
+///
+/// An application sees of the fiche only its id and the fields in `sent`. An account sees all
+/// fields except those for professionals. Both see public names of calendar and intervention.
 ///
 /// # Panics
 /// For an event that is no appointment.
@@ -407,37 +221,36 @@ pub fn render(
     now: Instant,
     sent: &Map<String, Value>,
 ) -> Map<String, Value> {
-    let appointment = of(row);
+    let appointment = to_appointment(row);
     let group = &scope.state.catalogue.group;
-    let calendar = calendar_of(row, scope).expect("an event's calendar exists");
-    let intervention = intervention_of(row, scope).expect("an intervention is never removed");
+    let calendar = find_calendar(row, scope).expect("an event's calendar exists");
+    let intervention = find_intervention(row, scope).expect("interventions are never removed");
     let mut fiche = Map::new();
     fiche.insert("id".into(), appointment.fiche_id.number().into());
     match audience {
         Audience::Application => fiche.extend(sent.clone()),
         Audience::Account | Audience::Pro | Audience::Store => {
-            let record = scope
-                .state
-                .fiches
-                .get(&appointment.fiche_id)
-                .expect("an appointment's client exists");
-            fiche.extend(of_fiche(record, scope, audience));
+            let client = scope.state.fiches.get(&appointment.fiche_id);
+            let client = client.expect("an appointment's client exists");
+            fiche.extend(render_fiche(client, scope, audience));
         }
     }
-    let mut record = table_of(audience).render(row, &scope.at(now), audience);
-    let more = json!({
-        "group": {"id": group.id.number(), "name": group.name.as_str(), "urlname": group.urlname.as_str()},
-        "calendar": {"id": calendar.id.number(), "publicname": calendar.publicname.as_str()},
-        "fiche": fiche,
-        "intervention": of_intervention(intervention),
+    let mut record = table_for_audience(audience).render(row, &scope.at_moment(now), audience);
+    let nested_group = json!({
+        "id": group.id.number(),
+        "name": group.name.as_str(),
+        "urlname": group.urlname.as_str(),
     });
-    if let Value::Object(more) = more {
-        record.extend(more);
-    }
+    record.insert("group".into(), nested_group);
+    let nested_calendar =
+        json!({ "id": calendar.id.number(), "publicname": calendar.publicname.as_str() });
+    record.insert("calendar".into(), nested_calendar);
+    record.insert("fiche".into(), fiche.into());
+    record.insert("intervention".into(), render_intervention(intervention));
     record
 }
 
-fn of_intervention(intervention: &Intervention) -> Value {
+fn render_intervention(intervention: &Intervention) -> Value {
     json!({
         "id": intervention.id.number(),
         "publicname": intervention.publicname.as_str(),
@@ -446,21 +259,29 @@ fn of_intervention(intervention: &Intervention) -> Value {
     })
 }
 
-/// What an appointment shows of its client to those who may see it.
-fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-    let shown = |name: &str| FICHE.field(name).filter(|field| audience >= field.readers);
-    let cell = |name: &str| {
-        shown(name).map(|field| (name.to_owned(), field.cell(fiche, scope).json(scope.zone)))
-    };
-    SHOWN_OF_FICHE.iter().filter_map(|name| cell(name)).collect()
+/// Renders those fields of a client in an appointment that the audience sees.
+pub(crate) fn render_fiche(
+    fiche: &Fiche,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Map<String, Value> {
+    let mut object = Map::new();
+    for name in SHOWN_OF_FICHE {
+        let field = FICHE.field(name).expect("these fields are in the table");
+        if audience >= field.readers {
+            object.insert(name.to_owned(), field.read_value(fiche, scope).to_json(scope.zone));
+        }
+    }
+    object
 }
 
-/// Where the client is to go, in one line.
-fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
+/// Returns the address of the appointment in one line; empty if none is set.
+fn format_location(calendar: &Calendar, scope: &Scope<'_>) -> String {
     let place = Place::of_calendar(&scope.state.catalogue, calendar);
-    [place.address, &place.town()]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(", ")
+    let town = place.town();
+    match (place.address.is_empty(), town.is_empty()) {
+        (false, false) => format!("{}, {town}", place.address),
+        (false, true) => place.address.to_string(),
+        (true, _) => town.to_string(),
+    }
 }

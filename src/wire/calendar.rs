@@ -1,4 +1,4 @@
-//! The fields of calendars and of their sets. Reference 12.2, 12.3, 3.
+//! Fields of calendars and calendarsets. Reference 12.2, 12.3.
 
 use std::sync::LazyLock;
 
@@ -7,9 +7,11 @@ use crate::domain::records::ids::{CalendarId, CalendarsetId};
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
-use crate::wire::field_value::FieldValue as _;
+use crate::wire::field_codec::FieldCodec as _;
 
+/// Read by everyone, set by professionals.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of a calendar.
@@ -40,22 +42,23 @@ pub static CALENDAR: LazyLock<Table<Calendar>> = LazyLock::new(|| Table {
     blank: Calendar::new(CalendarId::new(1).expect("1 is an id"), Instant(0)),
 });
 
-/// Every field of a category of calendars.
+/// Every field of a calendarset, with the raw public name.
 pub static CALENDARSET: LazyLock<Table<Calendarset>> =
-    LazyLock::new(|| calendarset(plain!("publicname", publicname, OPEN)));
+    LazyLock::new(|| make_calendarset_table(plain!("publicname", publicname, OPEN)));
 
-/// The same as the module's callers are shown it: a category goes by its public name, else by its name, and under that it
-/// is found and put in order.
+/// Every field of a calendarset, as applications and accounts see it.
+///
+/// An empty public name falls back to the name, also in search and sort. Reference 12.3.
 pub static SHOWN_CALENDARSET: LazyLock<Table<Calendarset>> = LazyLock::new(|| {
-    calendarset(Field::derived(
+    make_calendarset_table(Field::derived(
         "publicname",
-        Name::<255>::KIND,
+        Name::<255>::FIELD_TYPE,
         Audience::Application,
         |set: &Calendarset, _| ColumnValue::Text(set.shown_name().into()),
     ))
 });
 
-fn calendarset(publicname: Field<Calendarset>) -> Table<Calendarset> {
+fn make_calendarset_table(publicname: Field<Calendarset>) -> Table<Calendarset> {
     Table {
         resource: "calendarset",
         fields: fields!(

@@ -1,4 +1,4 @@
-//! The value of a field: how it is shown, and how it is held against another.
+//! Types and values of fields: JSON rendering and comparison. Reference 1.3, 1.4.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,40 +9,42 @@ use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::datetime;
 
-/// What values a field takes, for documents and conditions.
+/// Type of a field, for the API description and for conditions. Reference 1.3.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the specification's types and their bounds")]
-pub enum Kind {
+#[expect(missing_docs, reason = "the reference's types and their bounds")]
+pub enum FieldType {
     Id,
-    /// An id of another object; null, or 0 in an event, where there is none.
+    /// An id of another object. Without one it is null, or 0 in an event.
     Reference,
+    /// A text of at most `max` characters.
     Text {
         max: usize,
     },
-    /// A text without any control character.
+    /// A text of at most `max` characters, none of them a control character.
     Name {
         max: usize,
     },
     Email,
     Colour,
+    /// A whole number from `min` to `max`, both included.
     Integer {
         min: i64,
         max: i64,
     },
     Number,
     Boolean,
-    /// An instant, shown on the group's clocks.
+    /// An instant, rendered in the group's time zone.
     Moment,
-    /// A time tied to no zone.
+    /// A wall-clock time without a zone.
     CivilMoment,
-    /// One of these texts.
+    /// One of the listed texts.
     Choice(fn() -> Vec<&'static str>),
 }
 
-impl Kind {
-    /// The value that stands for none: the empty text, the id 0 that nothing has, else null.
+impl FieldType {
+    /// Returns the value that conditions use for an empty field: the empty text, the id 0, or null.
     #[must_use]
-    pub const fn none(self) -> ColumnValue<'static> {
+    pub const fn empty_value(self) -> ColumnValue<'static> {
         match self {
             Self::Text { .. }
             | Self::Name { .. }
@@ -59,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The value of a field.
+/// Value of one field of one record.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "one variant per type of value")]
 pub enum ColumnValue<'a> {
@@ -68,16 +70,16 @@ pub enum ColumnValue<'a> {
     Integer(i64),
     Number(f64),
     Boolean(bool),
-    /// An instant, shown on the group's clocks; null where it is `None`.
+    /// An instant, rendered in the group's time zone; `None` renders as null.
     Moment(Option<Instant>),
-    /// A wall-clock time, shown as it is; null where it is `None`.
+    /// A wall-clock time, rendered as stored; `None` renders as null.
     Civil(Option<Civil>),
-    /// Null where it is `None`.
+    /// `None` renders as null.
     Reference(Option<u64>),
 }
 
 impl ColumnValue<'_> {
-    /// Whether it is shown as null, which lies before and after nothing.
+    /// Returns whether the value renders as null. Order relations never match null.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         match self {
@@ -92,44 +94,44 @@ impl ColumnValue<'_> {
         }
     }
 
-    /// Has the memory of a text brought near, without waiting for it: whoever looks at many values fetches some first, and
-    /// waits once for all of them.
-    pub fn fetch(&self) {
+    /// Prefetches a text's first cache line. Prefetching a batch overlaps its cache misses.
+    pub fn prefetch(&self) {
         if let Self::Text(text) = self {
             std::hint::black_box(text.as_bytes().first().copied());
         }
     }
 
-    /// The value as JSON, instants on the zone's clocks.
+    /// Renders the value as JSON, with instants as local times of the zone.
     #[must_use]
-    pub fn json(&self, zone: Zone) -> Value {
+    pub fn to_json(&self, zone: Zone) -> Value {
         match self {
-            Self::Null => Value::Null,
+            Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => {
+                Value::Null
+            }
             Self::Text(text) => Value::from(text.as_ref()),
             Self::Integer(number) => Value::from(*number),
             Self::Number(number) => Value::from(*number),
             Self::Boolean(flag) => Value::from(*flag),
-            Self::Moment(moment) => {
-                moment.map_or(Value::Null, |at| datetime::local_text(zone, at).into())
-            }
-            Self::Civil(civil) => civil.map_or(Value::Null, |at| datetime::text(at).into()),
-            Self::Reference(id) => id.map_or(Value::Null, Value::from),
+            Self::Moment(Some(moment)) => datetime::format_local(zone, *moment).into(),
+            Self::Civil(Some(civil)) => datetime::format_civil(*civil).into(),
+            Self::Reference(Some(id)) => Value::from(*id),
         }
     }
 
-    /// The value in the form in which all values of a field of that kind have one order. Among instants a wall-clock
-    /// time is the instant it names, whatever stands beside it: half of them compared as they are shown would contradict
-    /// the other half around a change of clocks.
+    /// Converts the value into a form in which all values of one field have a single total order.
+    ///
+    /// A wall-clock time in an instant field becomes the instant that it names. Comparing some
+    /// values as instants and others as local times is not transitive around a clock change.
     #[must_use]
-    pub fn comparable(self, kind: Kind, zone: Zone) -> Self {
+    pub fn into_comparable(self, field_type: FieldType, zone: Zone) -> Self {
         match self {
             Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => {
-                kind.none()
+                field_type.empty_value()
             }
-            Self::Civil(Some(civil)) if matches!(kind, Kind::Moment) => {
+            Self::Civil(Some(civil)) if matches!(field_type, FieldType::Moment) => {
                 Self::Moment(Some(zone.instant_of(civil)))
             }
-            // The two zeros are one number.
+            // Adding 0.0 turns -0.0 into 0.0, so that both compare as equal.
             Self::Number(number) => Self::Number(number + 0.0),
             Self::Text(_)
             | Self::Integer(_)
@@ -140,12 +142,11 @@ impl ColumnValue<'_> {
         }
     }
 
-    /// Orders [comparable](Self::comparable) values of one field: dates as dates, numbers as numbers, texts as texts;
-    /// null comes first.
+    /// Orders two [comparable](Self::into_comparable) values of one field. Null comes first.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
-            // Two texts of which one is nothing are told apart by that; to compare no bytes takes longer.
+            // An empty text is decided by its length: a zero-length memcmp is slower here.
             (Self::Text(a), Self::Text(b)) if a.is_empty() || b.is_empty() => a.len().cmp(&b.len()),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
@@ -154,7 +155,7 @@ impl ColumnValue<'_> {
             (Self::Reference(a), Self::Reference(b)) => a.cmp(b),
             (Self::Civil(a), Self::Civil(b)) => a.cmp(b),
             (Self::Moment(a), Self::Moment(b)) => a.cmp(b),
-            // A field's values are of one type or null.
+            // All values of one field have one type, so that one of these two is null.
             (a, b) => (*b == Self::Null).cmp(&(*a == Self::Null)),
         }
     }
@@ -165,41 +166,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn around_a_change_of_clocks_walls_and_instants_have_one_order() {
+    fn wall_clock_times_and_instants_have_one_order_around_a_clock_change() {
         let paris = Zone::from_iana("Europe/Paris").expect("a zone");
         let civil = |text| datetime::parse(text).expect("a time");
         let at = |text| ColumnValue::Moment(Some(paris.instant_of(civil(text))));
-        // 02:30 is in the gap and means 03:30.
-        let mut cells = vec![
+        // 02:30 does not exist on that day and is read as 03:30.
+        let mut values = vec![
             ColumnValue::Civil(Some(civil("2025-03-30 02:30:00"))),
             ColumnValue::Civil(Some(civil("2025-03-30 03:05:00"))),
             at("2025-03-30 03:15:00"),
             ColumnValue::Moment(None),
         ];
-        cells = cells.into_iter().map(|cell| cell.comparable(Kind::Moment, paris)).collect();
-        cells.sort_by(ColumnValue::compare);
+        values = values
+            .into_iter()
+            .map(|value| value.into_comparable(FieldType::Moment, paris))
+            .collect();
+        values.sort_by(ColumnValue::compare);
         let sorted = [
             ColumnValue::Null,
             at("2025-03-30 03:05:00"),
             at("2025-03-30 03:15:00"),
             at("2025-03-30 03:30:00"),
         ];
-        assert_eq!(cells, sorted);
+        assert_eq!(values, sorted);
     }
 
     #[test]
-    fn none_is_null_the_empty_text_or_the_id_0() {
+    fn an_empty_value_is_null_the_empty_text_or_the_id_0() {
         let utc = Zone::from_iana("Etc/UTC").expect("a zone");
         assert_eq!(
-            ColumnValue::Reference(None).comparable(Kind::Reference, utc),
+            ColumnValue::Reference(None).into_comparable(FieldType::Reference, utc),
             ColumnValue::Reference(Some(0))
         );
         assert_eq!(
-            ColumnValue::Null.comparable(Kind::Text { max: 255 }, utc),
+            ColumnValue::Null.into_comparable(FieldType::Text { max: 255 }, utc),
             ColumnValue::Text("".into())
         );
-        assert_eq!(ColumnValue::Null.comparable(Kind::Number, utc), ColumnValue::Null);
-        let zero = ColumnValue::Number(-0.0).comparable(Kind::Number, utc);
+        assert_eq!(ColumnValue::Null.into_comparable(FieldType::Number, utc), ColumnValue::Null);
+        let zero = ColumnValue::Number(-0.0).into_comparable(FieldType::Number, utc);
         assert_eq!(zero.compare(&ColumnValue::Number(0.0)), Ordering::Equal);
     }
 }

@@ -1,4 +1,4 @@
-//! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Reference 1.
+//! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, in the group's time zone. Reference 1.2, 1.3.
 
 use crate::domain::records::text::Illegal;
 use crate::domain::time::zone::{self, Zone};
@@ -6,10 +6,10 @@ use crate::domain::time::{
     CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,
 };
 
-/// Bytes of a datetime.
+/// Number of bytes of a datetime.
 pub const LENGTH: usize = 19;
 
-/// The civil time of `YYYY-MM-DD HH:MM:SS`, or midnight of `YYYY-MM-DD`. Years 1800 to 9999.
+/// Parses the civil time `YYYY-MM-DD HH:MM:SS`, or midnight of `YYYY-MM-DD`. Years 1800 to 9999.
 ///
 /// ```
 /// use slotbook::domain::time::Civil;
@@ -20,153 +20,169 @@ pub const LENGTH: usize = 19;
 /// ```
 ///
 /// # Errors
-/// Another form, a date or time that does not exist, a year out of bounds.
+/// Another format, a date or time that does not exist, or a year outside 1800 to 9999.
 pub fn parse(text: &str) -> Result<Civil, Illegal> {
-    let form = || Illegal("must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD".into());
+    const FORMAT: &str = "must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD";
     let bytes = text.as_bytes();
     let (date, time) = match bytes.len() {
         10 => (bytes, None),
         LENGTH if bytes[10] == b' ' => (&bytes[..10], Some(&bytes[11..])),
-        _ => return Err(form()),
+        _ => return Err(Illegal(FORMAT.into())),
     };
-    let [year, month, day] = three(date, b'-', 4).ok_or_else(form)?;
-    let [hour, minute, second] =
-        time.map_or(Some([0; 3]), |time| three(time, b':', 2)).ok_or_else(form)?;
-    let year = i32::try_from(year).map_err(|_| form())?;
-    let civil = Civil::from_ymd_hms(year, month, day, hour, minute, second)
-        .ok_or_else(|| Illegal("must be a date and a time that exist, hours 00 to 23".into()))?;
-    if CIVIL_MIN <= civil && civil <= CIVIL_MAX {
-        Ok(civil)
-    } else {
-        Err(Illegal("must lie in 1800 to 9999".into()))
+    let time = match time {
+        Some(time) => parse_triple(time, b':', 2),
+        None => Some([0; 3]),
+    };
+    let (Some([year, month, day]), Some([hour, minute, second])) =
+        (parse_triple(date, b'-', 4), time)
+    else {
+        return Err(Illegal(FORMAT.into()));
+    };
+    let year = i32::try_from(year).expect("four digits are below 10000");
+    let Some(civil) = Civil::from_ymd_hms(year, month, day, hour, minute, second) else {
+        return Err(Illegal("must be a date and a time that exist, hours 00 to 23".into()));
+    };
+    if civil < CIVIL_MIN || CIVIL_MAX < civil {
+        return Err(Illegal("must be in the years 1800 to 9999".into()));
     }
+    Ok(civil)
 }
 
-/// Three numbers with separators between: the first of `first` digits, the others of two.
-fn three(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
+/// Parses three numbers with separators: the first of `first` digits, the others of two.
+fn parse_triple(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
     if bytes.len() != first + 6 || bytes[first] != separator || bytes[first + 3] != separator {
         return None;
     }
-    let number = |digits: &[u8]| {
-        digits
-            .iter()
-            .try_fold(0, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u32::from(byte - b'0')))
-    };
     Some([
-        number(&bytes[..first])?,
-        number(&bytes[first + 1..first + 3])?,
-        number(&bytes[first + 4..])?,
+        parse_digits(&bytes[..first])?,
+        parse_digits(&bytes[first + 1..first + 3])?,
+        parse_digits(&bytes[first + 4..])?,
     ])
 }
 
-/// The instant that a civil time names on the zone's clocks.
-///
-/// # Errors
-/// An instant outside 1970 to 9999.
-pub fn instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
-    within_years(zone.instant_of(civil))
+fn parse_digits(digits: &[u8]) -> Option<u32> {
+    let mut number = 0;
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        number = number * 10 + u32::from(byte - b'0');
+    }
+    Some(number)
 }
 
-/// The instant of a civil time in UTC, as `start_utc` and its like carry it.
+/// Converts a civil time of the zone to its instant.
 ///
 /// # Errors
-/// An instant outside 1970 to 9999.
-pub fn instant_of_utc(civil: Civil) -> Result<Instant, Illegal> {
-    within_years(zone::instant_of_utc(civil))
+/// An instant outside the years 1970 to 9999.
+pub fn to_instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
+    check_years(zone.instant_of(civil))
 }
 
-fn within_years(instant: Instant) -> Result<Instant, Illegal> {
+/// Converts a civil time in UTC, such as `start_utc`, to its instant.
+///
+/// # Errors
+/// An instant outside the years 1970 to 9999.
+pub fn instant_from_utc(civil: Civil) -> Result<Instant, Illegal> {
+    check_years(zone::instant_of_utc(civil))
+}
+
+fn check_years(instant: Instant) -> Result<Instant, Illegal> {
     let accepted = INSTANT_MIN <= instant && instant <= INSTANT_MAX;
-    if accepted { Ok(instant) } else { Err(Illegal("must lie in 1970 to 9999".into())) }
+    if accepted { Ok(instant) } else { Err(Illegal("must be in the years 1970 to 9999".into())) }
 }
 
-/// What the zone's clocks show at an instant. The last hours of 9999 in UTC, already 10000 in the east, are shown as the
-/// last second of 9999.
+/// Converts an instant to the local time of the zone, at most 9999-12-31 23:59:59.
+///
+/// East of UTC the last hours of 9999 in UTC are already in 10000, which has five digits.
 #[must_use]
-pub fn local(zone: Zone, instant: Instant) -> Civil {
+pub fn to_local(zone: Zone, instant: Instant) -> Civil {
     zone.civil_of(instant).clamp(CIVIL_MIN, CIVIL_MAX)
 }
 
-/// A civil time as text. Times outside 1800 to 9999 are shown as the nearest bound.
+/// Formats a civil time. Times outside 1800 to 9999 become the nearest bound.
 #[must_use]
-pub fn text(civil: Civil) -> String {
+pub fn format_civil(civil: Civil) -> String {
     let mut text = String::with_capacity(LENGTH);
-    push(civil, &mut text);
+    append_civil(civil, &mut text);
     text
 }
 
-/// Appends a civil time to a text; see [`text`].
-pub fn push(civil: Civil, out: &mut String) {
-    let bytes = Shown::new(civil).0;
+/// Appends a civil time to a text, in the format of [`format_civil`].
+pub fn append_civil(civil: Civil, out: &mut String) {
+    let bytes = DatetimeBytes::new(civil).0;
     out.push_str(std::str::from_utf8(&bytes).expect("digits and separators are ASCII"));
 }
 
-/// An instant shown on the zone's clocks, as text.
+/// Formats an instant as local time of the zone.
 #[must_use]
-pub fn local_text(zone: Zone, instant: Instant) -> String {
-    text(local(zone, instant))
+pub fn format_local(zone: Zone, instant: Instant) -> String {
+    format_civil(to_local(zone, instant))
 }
 
-/// Appends many instants of one zone, fastest when they ascend: while they stay within a day, only the time of day is
-/// written anew.
+/// Formats many instants of one zone.
+///
+/// It is fastest for ascending instants: within one day, only the time of day is formatted again.
 ///
 /// ```
-/// use slotbook::{domain::{time::Instant, zone::Zone}, wire::datetime::LocalTimes};
+/// use slotbook::domain::time::{Instant, zone::Zone};
+/// use slotbook::wire::datetime::LocalTimes;
 /// let mut out = Vec::new();
-/// LocalTimes::new(Zone::from_iana("Europe/Paris").unwrap()).write(Instant(0), &mut out);
+/// LocalTimes::new(Zone::from_iana("Europe/Paris").unwrap()).append_local(Instant(0), &mut out);
 /// assert_eq!(out, b"1970-01-01 01:00:00");
 /// ```
 #[derive(Clone, Debug)]
 pub struct LocalTimes {
     zone: Zone,
-    /// The day that `shown` shows.
+    /// The day in `last`.
     day: CivilDay,
-    shown: Shown,
+    /// The local time that was written last, whose date is reused on the same day.
+    last: DatetimeBytes,
 }
 
 impl LocalTimes {
-    /// Nothing written yet.
+    /// Creates a formatter for one zone.
     #[must_use]
     pub fn new(zone: Zone) -> Self {
-        Self { zone, day: Civil(0).day(), shown: Shown::new(Civil(0)) }
+        Self { zone, day: Civil(0).day(), last: DatetimeBytes::new(Civil(0)) }
     }
 
-    /// Appends what the zone's clocks show at an instant.
+    /// Appends the local time of an instant, without quotes.
     #[inline]
-    pub fn write(&mut self, instant: Instant, out: &mut Vec<u8>) {
-        let civil = local(self.zone, instant);
+    pub fn append_local(&mut self, instant: Instant, out: &mut Vec<u8>) {
+        let civil = to_local(self.zone, instant);
         if civil.day() == self.day {
-            self.shown.set_time(civil.second_of_day());
+            self.last.set_time(civil.second_of_day());
         } else {
             self.day = civil.day();
-            self.shown = Shown::new(civil);
+            self.last = DatetimeBytes::new(civil);
         }
-        out.extend_from_slice(&self.shown.0);
+        out.extend_from_slice(&self.last.0);
     }
 }
 
-/// The bytes of a datetime.
+/// Formatted datetime.
 #[derive(Clone, Copy, Debug)]
-struct Shown([u8; LENGTH]);
+struct DatetimeBytes([u8; LENGTH]);
 
-impl Shown {
+impl DatetimeBytes {
     fn new(civil: Civil) -> Self {
         let civil = civil.clamp(CIVIL_MIN, CIVIL_MAX);
         let (year, month, day) = civil.day().ymd();
-        let mut shown = Self(*b"0000-00-00 00:00:00");
-        shown.put(0, i64::from(year) / 100);
-        shown.put(2, i64::from(year) % 100);
-        shown.put(5, i64::from(month));
-        shown.put(8, i64::from(day));
-        shown.set_time(civil.second_of_day());
-        shown
+        let mut bytes = Self(*b"0000-00-00 00:00:00");
+        bytes.put_two_digits(0, i64::from(year) / 100);
+        bytes.put_two_digits(2, i64::from(year) % 100);
+        bytes.put_two_digits(5, i64::from(month));
+        bytes.put_two_digits(8, i64::from(day));
+        bytes.set_time(civil.second_of_day());
+        bytes
     }
 
     #[inline]
     fn set_time(&mut self, second_of_day: i64) {
-        self.put(11, second_of_day / 3_600);
-        self.put(14, second_of_day / 60 % 60);
-        self.put(17, second_of_day % 60);
+        self.put_two_digits(11, second_of_day / 3_600);
+        self.put_two_digits(14, second_of_day / 60 % 60);
+        self.put_two_digits(17, second_of_day % 60);
     }
 
     #[inline]
@@ -175,7 +191,7 @@ impl Shown {
         clippy::cast_sign_loss,
         reason = "two decimal digits"
     )]
-    fn put(&mut self, at: usize, number: i64) {
+    fn put_two_digits(&mut self, at: usize, number: i64) {
         debug_assert!((0..100).contains(&number), "two digits hold 0 to 99");
         self.0[at] = b'0' + (number / 10) as u8;
         self.0[at + 1] = b'0' + (number % 10) as u8;
@@ -192,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_and_dates_that_do_not_exist_are_refused() {
+    fn other_formats_and_dates_that_do_not_exist_are_refused() {
         for form in [
             "",
             "2025",
@@ -212,32 +228,32 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_spring_gap_is_shown_an_hour_later() {
+    fn a_time_in_the_spring_gap_is_formatted_an_hour_later() {
         let instant =
-            instant(paris(), parse("2025-03-30 02:30:00").expect("a time")).expect("in bounds");
-        assert_eq!(local_text(paris(), instant), "2025-03-30 03:30:00");
+            to_instant(paris(), parse("2025-03-30 02:30:00").expect("a time")).expect("in bounds");
+        assert_eq!(format_local(paris(), instant), "2025-03-30 03:30:00");
     }
 
     #[test]
-    fn instants_lie_in_1970_to_9999() {
-        assert!(instant(paris(), parse("1970-01-01 01:00:00").expect("a time")).is_ok());
-        assert!(instant(paris(), parse("1970-01-01 00:59:59").expect("a time")).is_err());
-        assert_eq!(local_text(paris(), INSTANT_MAX), "9999-12-31 23:59:59");
+    fn instants_are_in_1970_to_9999() {
+        assert!(to_instant(paris(), parse("1970-01-01 01:00:00").expect("a time")).is_ok());
+        assert!(to_instant(paris(), parse("1970-01-01 00:59:59").expect("a time")).is_err());
+        assert_eq!(format_local(paris(), INSTANT_MAX), "9999-12-31 23:59:59");
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(seconds in CIVIL_MIN.0..=CIVIL_MAX.0) {
-            prop_assert_eq!(parse(&text(Civil(seconds))), Ok(Civil(seconds)));
+        fn a_formatted_time_is_parsed_to_itself(seconds in CIVIL_MIN.0..=CIVIL_MAX.0) {
+            prop_assert_eq!(parse(&format_civil(Civil(seconds))), Ok(Civil(seconds)));
         }
 
         #[test]
-        fn many_times_are_written_as_one_by_one(instants in prop::collection::vec(0..4_000_000_i64, 1..50)) {
+        fn many_times_are_formatted_like_single_ones(instants in prop::collection::vec(0..4_000_000_i64, 1..50)) {
             let mut times = LocalTimes::new(paris());
             for instant in instants {
                 let mut out = Vec::new();
-                times.write(Instant(instant), &mut out);
-                prop_assert_eq!(out, local_text(paris(), Instant(instant)).into_bytes());
+                times.append_local(Instant(instant), &mut out);
+                prop_assert_eq!(out, format_local(paris(), Instant(instant)).into_bytes());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What callers are told when something is refused: the one table from refusals to codes, names and statuses. Reference 2,
+//! Error bodies: the table of codes, names and statuses, and the message of each refusal.
 //! Reference 2.
 
 use serde::Serialize;
@@ -9,15 +9,15 @@ use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
-use crate::wire::datetime::local_text;
+use crate::wire::datetime::format_local;
 use crate::wire::field::Audience;
 
-/// Most characters of a caller's input that an answer repeats.
+/// Maximum number of characters of a field's name that an answer repeats.
 const ECHO_MAX: usize = 100;
 
-/// Everything a request can be refused for.
+/// Reasons for which a request is refused. Reference 2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the specification's names, then HTTP's")]
+#[expect(missing_docs, reason = "the reference's names, then those of HTTP")]
 pub enum Problem {
     Unauthorized,
     InvalidParameter,
@@ -43,9 +43,9 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Its numeric code, its name and its HTTP status: the one place where they stand.
+    /// Returns the numeric code, the name and the HTTP status. Reference 2.2.
     #[must_use]
-    pub const fn row(self) -> (u8, &'static str, u16) {
+    pub const fn code_name_status(self) -> (u8, &'static str, u16) {
         match self {
             Self::Unauthorized => (1, "Unauthorized", 403),
             Self::InvalidParameter => (2, "InvalidParameter", 400),
@@ -71,50 +71,50 @@ impl Problem {
         }
     }
 
-    /// Its HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
-        self.row().2
+        self.code_name_status().2
     }
 }
 
-/// One entry of an error body.
+/// One entry of an error body. Reference 2.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// What is refused.
+pub struct ErrorEntry {
+    /// The reason, which determines code, name and status.
     pub problem: Problem,
-    /// What was wrong and what would be right.
+    /// The broken rule with its limit, and a remedy if there is one.
     pub message: String,
-    /// The field to blame, where one is.
+    /// The field that breaks the rule, if a single one does.
     pub field: Option<String>,
 }
 
-impl Entry {
-    /// An entry that blames no field.
+impl ErrorEntry {
+    /// Creates an entry without a field.
     #[must_use]
     pub fn new(problem: Problem, message: impl Into<String>) -> Self {
         Self { problem, message: message.into(), field: None }
     }
 
-    fn on(self, field: &str) -> Self {
+    fn with_field(self, field: &str) -> Self {
         Self { field: Some(field.to_owned()), ..self }
     }
 
-    /// Its JSON.
+    /// Renders the entry as JSON.
     #[must_use]
-    pub fn json(&self) -> Value {
-        serde_json::to_value(self.shown()).expect("a number and texts are JSON")
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self.to_serializable()).expect("a number and texts are JSON")
     }
 
-    fn shown(&self) -> Shown<'_> {
-        let (code, name, _) = self.problem.row();
-        Shown { code, name, message: &self.message, field: self.field.as_deref() }
+    fn to_serializable(&self) -> ErrorEntryJson<'_> {
+        let (code, name, _) = self.problem.code_name_status();
+        ErrorEntryJson { code, name, message: &self.message, field: self.field.as_deref() }
     }
 }
 
-/// An entry as it is told.
+/// JSON form of an entry.
 #[derive(Serialize)]
-struct Shown<'e> {
+struct ErrorEntryJson<'e> {
     code: u8,
     name: &'static str,
     message: &'e str,
@@ -122,157 +122,189 @@ struct Shown<'e> {
     field: Option<&'e str>,
 }
 
-/// An error answer as it is told.
+/// JSON form of an error body.
 #[derive(Serialize)]
-struct Body<'e> {
-    errors: Vec<Shown<'e>>,
+struct ErrorBodyJson<'e> {
+    errors: Vec<ErrorEntryJson<'e>>,
 }
 
-impl From<Fault> for Entry {
+impl From<Fault> for ErrorEntry {
     fn from(fault: Fault) -> Self {
         let field: String = fault.field.chars().take(ECHO_MAX).collect();
-        Self::new(Problem::InvalidParameter, format!("{field}: {}", fault.rule)).on(&field)
+        let message = format!("{field}: {}", fault.rule);
+        Self::new(Problem::InvalidParameter, message).with_field(&field)
     }
 }
 
-/// The body of an error answer.
+/// Renders the body of an error answer. Reference 2.1.
 ///
 /// ```
-/// use slotbook::wire::errors::{Entry, Problem, body};
-/// let entry = Entry::new(Problem::NoResult, "there is no such thing");
+/// use slotbook::wire::errors::{ErrorEntry, Problem, render_body};
+/// let entry = ErrorEntry::new(Problem::NoResult, "not found");
 /// assert_eq!(
-///     String::from_utf8_lossy(&body(&[entry])),
-///     r#"{"errors":[{"code":3,"name":"NoResult","message":"there is no such thing"}]}"#,
+///     String::from_utf8_lossy(&render_body(&[entry])),
+///     r#"{"errors":[{"code":3,"name":"NoResult","message":"not found"}]}"#,
 /// );
 /// ```
 #[must_use]
-pub fn body(entries: &[Entry]) -> Vec<u8> {
-    let body = Body { errors: entries.iter().map(Entry::shown).collect() };
+pub fn render_body(entries: &[ErrorEntry]) -> Vec<u8> {
+    let body = ErrorBodyJson { errors: entries.iter().map(ErrorEntry::to_serializable).collect() };
     serde_json::to_vec(&body).expect("numbers and texts are JSON")
 }
 
-/// A refusal in words for those who listen; times on the group's clocks. Only professionals are told of other people's
-/// appointments.
+/// Describes a refusal to an audience, with times in the group's zone.
+///
+/// Applications never learn the times of other appointments, and only professionals learn whose
+/// they are.
 #[must_use]
-pub fn entry(refusal: &Refusal, zone: Zone, audience: Audience) -> Entry {
-    let shown = |at: &Instant| local_text(zone, *at);
+pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> ErrorEntry {
     match refusal {
-        Refusal::Unauthorized { needed } => Entry::new(Problem::Unauthorized, *needed),
+        Refusal::Unauthorized { needed } => ErrorEntry::new(Problem::Unauthorized, *needed),
         Refusal::InvalidParameter(fault) => fault.clone().into(),
-        Refusal::NoResult => no_result(),
-        Refusal::MaxRdvNumber { most } => Entry::new(
+        Refusal::NoResult => not_found_entry(),
+        Refusal::MaxRdvNumber { most } => ErrorEntry::new(
             Problem::MaxRdvNumber,
             format!("a client may have at most {most} upcoming appointments: cancel one first"),
         ),
-        Refusal::MintimeBetween { minutes } => Entry::new(
+        Refusal::MintimeBetween { minutes } => ErrorEntry::new(
             Problem::MintimeBetween,
-            format!("the client's appointments must lie at least {minutes} minutes apart: choose another time"),
+            format!(
+                "a client's appointments must be at least {minutes} minutes apart:                  choose another time"
+            ),
         )
-        .on("date"),
-        Refusal::MaxRdvPeriod { latest } => Entry::new(
-            Problem::MaxRdvPeriod,
-            format!("too far in the future: the last start that can be booked now is {}", shown(latest)),
-        )
-        .on("date"),
-        Refusal::MintimeRdv { earliest } => Entry::new(
-            Problem::MintimeRdv,
-            format!("too soon: the first start that can be booked now is {}", shown(earliest)),
-        )
-        .on("date"),
-        Refusal::MintimeAnnulation { until } => Entry::new(
+        .with_field("date"),
+        Refusal::MaxRdvPeriod { latest } => {
+            ErrorEntry::new(Problem::MaxRdvPeriod, too_late_to_book(zone, *latest))
+                .with_field("date")
+        }
+        Refusal::MintimeRdv { earliest } => {
+            ErrorEntry::new(Problem::MintimeRdv, too_soon_to_book(zone, *earliest))
+                .with_field("date")
+        }
+        Refusal::MintimeAnnulation { until } => ErrorEntry::new(
             Problem::MintimeAnnulation,
-            format!("too late to cancel online: this was possible until {}; call instead", shown(until)),
+            format!(
+                "too late to cancel online, which was possible until {}: call instead",
+                format_local(zone, *until)
+            ),
         ),
-        Refusal::EmailAlreadyExists => Entry::new(
+        Refusal::EmailAlreadyExists => ErrorEntry::new(
             Problem::EmailAlreadyExists,
-            "this e-mail address belongs to a registered client, who must log in to book",
+            "this e-mail address belongs to a registered client: log in to book",
         )
-        .on("fiche.email"),
-        Refusal::SameTimeRdv { other } => {
-            let when = match audience {
-                // An account books for itself alone.
-                Audience::Account | Audience::Pro | Audience::Store => span(zone, *other),
-                Audience::Application => "at that time".to_owned(),
-            };
-            Entry::new(Problem::SameTimeRdv, format!("the client already has an appointment {when}")).on("date")
-        }
-        Refusal::EmailNotFound => Entry::new(
+        .with_field("fiche.email"),
+        Refusal::SameTimeRdv { other } => describe_same_time(*other, zone, audience),
+        Refusal::EmailNotFound => ErrorEntry::new(
             Problem::EmailNotFound,
-            "only registered clients may book here, and this e-mail address is not known: call to be registered",
+            "only registered clients may book here, and this e-mail address is unknown:              call to be registered",
         )
-        .on("fiche.email"),
-        Refusal::ClocksOverlap { first, second } => Entry::new(
+        .with_field("fiche.email"),
+        Refusal::ClocksOverlap { first, second } => ErrorEntry::new(
             Problem::NotAvailable,
-            format!("appointments {first} and {second} would overlap on these clocks: move one of them first"),
+            format!(
+                "appointments {first} and {second} would overlap in this time zone:                  move one of them first"
+            ),
         )
-        .on("timezone"),
-        Refusal::NotAvailable { obstacles } => {
-            let why: Vec<String> = obstacles.iter().map(|o| obstacle(o, zone, audience).1).collect();
-            let why = if why.is_empty() { "no calendar can take it then".to_owned() } else { why.join("; ") };
-            let message = format!("{why}: choose another time");
-            Entry::new(Problem::NotAvailable, message).on("date")
-        }
+        .with_field("timezone"),
+        Refusal::NotAvailable { obstacles } => describe_not_available(obstacles, zone, audience),
     }
 }
 
-/// What does not exist and what is not the caller's: the same words.
-#[must_use]
-pub fn no_result() -> Entry {
-    Entry::new(Problem::NoResult, "there is no such thing, or it is not yours to see")
+fn describe_same_time(other: Interval, zone: Zone, audience: Audience) -> ErrorEntry {
+    let when = match audience {
+        // An account books only for itself and may read its own appointments.
+        Audience::Account | Audience::Pro | Audience::Store => format_interval(zone, other),
+        Audience::Application => "at that time".to_owned(),
+    };
+    let message = format!("the client already has an appointment {when}: choose another time");
+    ErrorEntry::new(Problem::SameTimeRdv, message).with_field("date")
 }
 
-/// What stands in the way, as the name of its rule and in words. Reference 4, `explain`.
+fn describe_not_available(obstacles: &[Obstacle], zone: Zone, audience: Audience) -> ErrorEntry {
+    let mut reasons = Vec::new();
+    for obstacle in obstacles {
+        reasons.push(describe_obstacle(obstacle, zone, audience).1);
+    }
+    if reasons.is_empty() {
+        reasons.push("no calendar is free at that time".to_owned());
+    }
+    let message = format!("{}: choose another time", reasons.join("; "));
+    ErrorEntry::new(Problem::NotAvailable, message).with_field("date")
+}
+
+/// Creates the entry for objects that do not exist and for those that the caller may not see.
+///
+/// Both get the same message, so that it does not reveal which ids exist.
 #[must_use]
-pub fn obstacle(obstacle: &Obstacle, zone: Zone, audience: Audience) -> (&'static str, String) {
-    let shown = |at: &Instant| local_text(zone, *at);
+pub fn not_found_entry() -> ErrorEntry {
+    ErrorEntry::new(Problem::NoResult, "not found")
+}
+
+/// Returns the rule that an obstacle comes from, and its description. Reference 4.8.
+#[must_use]
+pub fn describe_obstacle(
+    obstacle: &Obstacle,
+    zone: Zone,
+    audience: Audience,
+) -> (&'static str, String) {
     match obstacle {
-        Obstacle::NotOffered(why) => ("not_offered", not_offered(*why)),
-        Obstacle::MintimeRdv { earliest } => (
-            "MintimeRdv",
-            format!("too soon: the first start that can be booked now is {}", shown(earliest)),
-        ),
-        Obstacle::MaxRdvPeriod { latest } => (
-            "MaxRdvPeriod",
-            format!(
-                "too far in the future: the last start that can be booked now is {}",
-                shown(latest)
-            ),
-        ),
+        Obstacle::NotOffered(why) => ("not_offered", describe_not_offered(*why)),
+        Obstacle::MintimeRdv { earliest } => ("MintimeRdv", too_soon_to_book(zone, *earliest)),
+        Obstacle::MaxRdvPeriod { latest } => ("MaxRdvPeriod", too_late_to_book(zone, *latest)),
         Obstacle::OffGrid { generate_interval } => (
             "off_grid",
             format!(
-                "starts lie {generate_interval} minutes apart, counted from when the calendar opens"
+                "starts are {generate_interval} minutes apart, counted from the opening time                  of the calendar"
             ),
         ),
         Obstacle::OutsideAvailability { intervention_id, interval } => (
             "outside_availability",
             format!(
                 "the calendar is not open for intervention {intervention_id} {}",
-                span(zone, *interval)
+                format_interval(zone, *interval)
             ),
         ),
         Obstacle::Taken { id, interval, by } => {
-            ("taken", taken(id.number(), *interval, *by, zone, audience))
+            ("taken", describe_taken(id.number(), *interval, *by, zone, audience))
         }
         Obstacle::RepeatedHour => (
             "repeated_hour",
-            "clocks show this time twice, and only its first pass can be booked".to_owned(),
+            "this time occurs twice on that day, and only its first occurrence can be booked"
+                .to_owned(),
         ),
     }
 }
 
-fn taken(id: u64, interval: Interval, by: TakenBy, zone: Zone, audience: Audience) -> String {
+fn too_soon_to_book(zone: Zone, earliest: Instant) -> String {
+    let earliest = format_local(zone, earliest);
+    format!("too soon: the first start that can be booked now is {earliest}")
+}
+
+fn too_late_to_book(zone: Zone, latest: Instant) -> String {
+    let latest = format_local(zone, latest);
+    format!("too far in the future: the last start that can be booked now is {latest}")
+}
+
+fn describe_taken(
+    id: u64,
+    interval: Interval,
+    by: TakenBy,
+    zone: Zone,
+    audience: Audience,
+) -> String {
     let what = match by {
         TakenBy::Appointment => "appointment",
         TakenBy::Plage => "plage",
     };
     match audience {
         Audience::Application | Audience::Account => "taken".to_owned(),
-        Audience::Pro | Audience::Store => format!("taken by {what} {id} {}", span(zone, interval)),
+        Audience::Pro | Audience::Store => {
+            format!("taken by {what} {id} {}", format_interval(zone, interval))
+        }
     }
 }
 
-fn not_offered(why: NotOffered) -> String {
+fn describe_not_offered(why: NotOffered) -> String {
     match why {
         NotOffered::ModuleInactive => "the group takes no bookings online".to_owned(),
         NotOffered::CalendarDeleted(id) => format!("calendar {id} is deleted"),
@@ -285,8 +317,8 @@ fn not_offered(why: NotOffered) -> String {
     }
 }
 
-fn span(zone: Zone, interval: Interval) -> String {
-    format!("from {} to {}", local_text(zone, interval.start), local_text(zone, interval.end))
+fn format_interval(zone: Zone, interval: Interval) -> String {
+    format!("from {} to {}", format_local(zone, interval.start), format_local(zone, interval.end))
 }
 
 #[cfg(test)]
@@ -299,36 +331,39 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_on_the_clocks_of_the_group() {
-        let told =
-            entry(&Refusal::MintimeRdv { earliest: Instant(0) }, paris(), Audience::Application);
-        assert!(told.message.contains("1970-01-01 01:00:00"), "{}", told.message);
+    fn times_are_formatted_in_the_zone_of_the_group() {
+        let described = describe_refusal(
+            &Refusal::MintimeRdv { earliest: Instant(0) },
+            paris(),
+            Audience::Application,
+        );
+        assert!(described.message.contains("1970-01-01 01:00:00"), "{}", described.message);
         assert_eq!(
-            (told.problem.row(), told.field.as_deref()),
+            (described.problem.code_name_status(), described.field.as_deref()),
             ((9, "MintimeRdv", 400), Some("date"))
         );
     }
 
     #[test]
-    fn only_professionals_are_told_who_has_the_time() {
+    fn only_professionals_see_which_appointment_takes_the_time() {
         let interval = Interval { start: Instant(0), end: Instant(900) };
         let id = VeventId::new(77).expect("an id");
         let obstacles = vec![Obstacle::Taken { id, interval, by: TakenBy::Appointment }];
         let refusal = Refusal::NotAvailable { obstacles };
-        let told = |audience| entry(&refusal, paris(), audience).message;
-        assert!(told(Audience::Pro).contains("appointment 77 from 1970-01-01 01:00:00"));
+        let described = |audience| describe_refusal(&refusal, paris(), audience).message;
+        assert!(described(Audience::Pro).contains("appointment 77 from 1970-01-01 01:00:00"));
         assert!(
-            !told(Audience::Application).contains("77")
-                && !told(Audience::Application).contains("1970")
+            !described(Audience::Application).contains("77")
+                && !described(Audience::Application).contains("1970")
         );
         let other = Refusal::SameTimeRdv { other: interval };
-        assert!(!entry(&other, paris(), Audience::Application).message.contains("1970"));
+        assert!(!describe_refusal(&other, paris(), Audience::Application).message.contains("1970"));
     }
 
     #[test]
     fn at_most_100_characters_of_a_field_name_are_repeated() {
-        let told = Entry::from(Fault::new("é".repeat(300), "is not known"));
-        assert_eq!(told.field.map(|field| field.chars().count()), Some(100));
-        assert!(told.message.chars().count() < 120);
+        let described = ErrorEntry::from(Fault::new("é".repeat(300), "is not known"));
+        assert_eq!(described.field.map(|field| field.chars().count()), Some(100));
+        assert!(described.message.chars().count() < 120);
     }
 }

@@ -1,4 +1,4 @@
-//! The client's fields. Reference 12.6, 3, 6, 9.
+//! Fields of fiches. Reference 12.6, 6.3.
 
 use std::sync::LazyLock;
 
@@ -7,23 +7,24 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Illegal, Name};
 use crate::domain::time::Instant;
-use crate::wire::customfield::CustomMember;
+use crate::wire::custom_values::CustomMember;
 use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
-use crate::wire::field_value::FieldValue as _;
+use crate::wire::field_codec::FieldCodec as _;
 use crate::wire::value;
 
-/// What a client sees and sets of the own fiche.
+/// Read and set by clients, in bookings and in their account.
 const OWN: (Audience, Audience) = (Audience::Application, Audience::Application);
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
-/// Every field of a fiche. What an application or account may write is what a booking from the web may hold.
+/// Every field of a fiche. A booking may hold the fields that its audience may set. Reference 6.3.
 pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
     resource: "fiche",
     fields: fields!(
         Fiche,
         Audience::Application,
         [
-            lastname(),
+            lastname_field(),
             plain!("firstname", firstname, OWN),
             plain!("firstphone", firstphone, OWN),
             plain!("secondphone", secondphone, OWN),
@@ -48,18 +49,22 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
     blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
 });
 
-/// The last name, shown with a `$` before it while the fiche is deleted. It stands before `deleted` in the table, so that
-/// a client that sends a deleted fiche back as it was shown restores it under its own name.
-fn lastname() -> Field<Fiche> {
-    Field::derived("lastname", Name::<64>::KIND, Audience::Application, |fiche: &Fiche, _| {
+/// Last name, rendered with a leading `$` while the fiche is deleted. Reference 6.9.
+///
+/// It precedes `deleted` in the table. A caller that sends a rendered deleted fiche back with
+/// `deleted` unset thus restores it without the `$`.
+fn lastname_field() -> Field<Fiche> {
+    Field::derived("lastname", Name::<64>::FIELD_TYPE, Audience::Application, |fiche: &Fiche, _| {
         ColumnValue::Text(fiche.shown_lastname())
     })
-    .written(Audience::Application, |given, _, _, patch| {
-        let given = value::text(given)?;
-        let whole = Name::new(&given);
-        let stripped = given.strip_prefix('$').map_or_else(|| whole.clone(), Name::new);
-        // Only a deleted fiche may show one character more than its name has.
-        let (whole, stripped): (Result<Name<64>, Illegal>, Name<64>) = (whole, stripped?);
+    .with_writer(Audience::Application, |given, _, _, patch| {
+        let given = value::parse_text(given)?;
+        let whole: Result<Name<64>, Illegal> = Name::new(&given);
+        // The `$` of a deleted fiche may make the rendered name one character too long.
+        let stripped = match given.strip_prefix('$') {
+            Some(rest) => Name::new(rest)?,
+            None => whole.clone()?,
+        };
         patch.push(move |fiche| {
             let live = if fiche.deleted { None } else { whole.as_ref().ok() };
             fiche.lastname = live.unwrap_or(&stripped).clone();
@@ -98,9 +103,9 @@ mod tests {
         serde_json::from_value(value).expect("an object")
     }
 
-    fn put(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
+    fn change_fiche(fiche: &mut Fiche, given: Value, audience: Audience) -> Vec<String> {
         let state = state();
-        match FICHE.parse(&object(given), &Scope::of(&state), audience) {
+        match FICHE.parse(&object(given), &Scope::for_group(&state), audience) {
             Ok(patch) => {
                 patch.apply_to(fiche);
                 Vec::new()
@@ -114,31 +119,35 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_fiche_loses_one_dollar_on_input_and_shows_one_on_output() {
+    fn a_deleted_fiche_loses_one_dollar_on_input_and_gains_one_on_output() {
         let state = state();
         let mut fiche = fiche();
-        assert!(put(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
+        assert!(change_fiche(&mut fiche, json!({"lastname": "$Durand"}), Audience::Pro).is_empty());
         assert_eq!(fiche.lastname.as_str(), "$Durand", "a live one keeps it");
         fiche.deleted = true;
-        assert_eq!(FICHE.render(&fiche, &Scope::of(&state), Audience::Pro)["lastname"], "$$Durand");
+        assert_eq!(
+            FICHE.render(&fiche, &Scope::for_group(&state), Audience::Pro)["lastname"],
+            "$$Durand"
+        );
         assert!(
-            put(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro).is_empty()
+            change_fiche(&mut fiche, json!({"lastname": "$Durand", "deleted": 0}), Audience::Pro)
+                .is_empty()
         );
         assert_eq!((fiche.lastname.as_str(), fiche.deleted), ("Durand", false));
     }
 
     #[test]
-    fn an_application_writes_and_sees_only_what_is_the_clients() {
+    fn an_application_sees_and_sets_only_fields_of_clients() {
         let state = state();
         let mut fiche = fiche();
         let given = json!({"firstname": "Anna", "comments": "x", "deleted": true, "str0": "a", "num1": 3, "group_id": "4"});
-        assert!(put(&mut fiche, given, Audience::Application).is_empty());
+        assert!(change_fiche(&mut fiche, given, Audience::Application).is_empty());
         assert_eq!(
             (fiche.firstname.as_str(), fiche.comments.as_str(), fiche.deleted),
             ("Anna", "", false)
         );
         assert_eq!(fiche.customs.iter().count(), 1);
-        let shown = FICHE.render(&fiche, &Scope::of(&state), Audience::Application);
+        let shown = FICHE.render(&fiche, &Scope::for_group(&state), Audience::Application);
         assert!(!shown.contains_key("comments") && !shown.contains_key("num1"));
         assert_eq!(
             (&shown["str0"], &shown["dt0"], &shown["birthdate"]),
@@ -148,15 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn customs_are_held_against_their_definitions() {
+    fn customised_attributes_are_checked_against_their_definitions() {
         let mut fiche = fiche();
         let given = json!({"str1": "undefined", "str2": "", "num1": "many", "dt0": "1850-02-30", "group_id": 5});
-        assert_eq!(put(&mut fiche, given, Audience::Pro), ["group_id", "str1", "num1", "dt0"]);
+        assert_eq!(
+            change_fiche(&mut fiche, given, Audience::Pro),
+            ["group_id", "str1", "num1", "dt0"]
+        );
         assert!(
-            put(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro).is_empty()
+            change_fiche(&mut fiche, json!({"num1": "2.5", "dt0": "1850-02-03"}), Audience::Pro)
+                .is_empty()
         );
         assert_eq!(fiche.customs.iter().count(), 2);
-        assert!(put(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty());
+        assert!(
+            change_fiche(&mut fiche, json!({"num1": "", "dt0": null}), Audience::Pro).is_empty()
+        );
         assert!(fiche.customs.is_empty());
     }
 }

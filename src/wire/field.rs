@@ -1,4 +1,5 @@
-//! A resource as a table of fields: what each is called, who may read and write it, how it is read, shown and compared.
+//! Resources as tables of fields: names, access rights, parsing, rendering and comparison.
+//! Reference 1.2, 1.3, 3.2.
 
 use std::cmp::Ordering;
 
@@ -6,74 +7,21 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomKind, CustomName};
 use crate::domain::records::text::Illegal;
-use crate::domain::state::command::{Caller, Patch};
-use crate::domain::state::group_state::GroupState;
+use crate::domain::state::command::Patch;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::domain::time::zone::{self, Zone};
-pub use crate::wire::column_value::{ColumnValue, Kind};
-use crate::wire::customfield::{self, CustomMember};
+use crate::domain::time::zone;
+pub use crate::wire::column_value::{ColumnValue, FieldType};
+use crate::wire::custom_values::{
+    CustomMember, custom_column_value, parse_custom_values, visible_custom_values,
+};
 use crate::wire::datetime;
-use crate::wire::field_value::FieldValue;
+use crate::wire::field_codec::FieldCodec;
+pub use crate::wire::scope::{Audience, Scope};
 use crate::wire::value;
 
-/// For whom an object is read or shown. Each sees all that those before it see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Audience {
-    /// An application by its key alone.
-    Application,
-    /// A client of the group, logged in.
-    Account,
-    /// A professional of the group.
-    Pro,
-    /// Export and import: everything there is.
-    Store,
-}
-
-impl Audience {
-    /// How much a caller is told.
-    #[must_use]
-    pub const fn of(caller: &Caller) -> Self {
-        match caller {
-            Caller::Application => Self::Application,
-            Caller::Account(_) => Self::Account,
-            Caller::Pro(_) => Self::Pro,
-        }
-    }
-}
-
-/// What reading and showing a group's objects needs to know.
-#[derive(Clone, Copy, Debug)]
-pub struct Scope<'a> {
-    /// The group's state, where references lead.
-    pub state: &'a GroupState,
-    /// The zone of the group's clock.
-    pub zone: Zone,
-    /// The moment of the request, by which ages are told; `None` where none is.
-    pub now: Option<Instant>,
-}
-
-impl<'a> Scope<'a> {
-    /// The scope of a group's own clock.
-    #[must_use]
-    pub fn of(state: &'a GroupState) -> Self {
-        Self { state, zone: state.catalogue.zone(), now: None }
-    }
-
-    /// The same, at a moment.
-    #[must_use]
-    pub fn at(self, now: Instant) -> Self {
-        Self { now: Some(now), ..self }
-    }
-
-    /// The same, with datetimes in UTC.
-    fn in_utc(self) -> Self {
-        Self { zone: Zone::from_iana("Etc/UTC").expect("the zone database has UTC"), ..self }
-    }
-}
-
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
-/// Puts a legal value into a patch; the record is the one whose values are the defaults.
+/// Adds the assignment of a legal value to a patch. The record holds the default values.
 type Write<R> =
     Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
 
@@ -81,20 +29,22 @@ type Write<R> =
 pub struct Field<R> {
     /// Its name on the wire.
     pub name: &'static str,
-    /// What values it takes.
-    pub kind: Kind,
-    /// The least audience that is shown it.
+    /// Its type on the wire.
+    pub field_type: FieldType,
+    /// The least privileged audience that sees it.
     pub readers: Audience,
-    /// The least audience that may give it; `None` where the system alone sets it.
+    /// The least privileged audience that may set it; `None` if only the system sets it.
     pub writers: Option<Audience>,
+    /// Returns the value of a record.
     read: Read<R>,
-    /// `None` where it is not read from an object field by field.
+    /// Parses a given value. `None` if the system sets the field, or if the resource has a parser
+    /// of its own.
     write: Option<Write<R>>,
 }
 
 impl<R: 'static> Field<R> {
-    /// A field that is a member of the record.
-    pub fn plain<T: FieldValue>(
+    /// Creates a field that is a member of the record.
+    pub fn plain<T: FieldCodec>(
         name: &'static str,
         (readers, writers): (Audience, Audience),
         get: fn(&R) -> &T,
@@ -105,30 +55,30 @@ impl<R: 'static> Field<R> {
             patch.push(move |record| *get_mut(record) = value.clone());
             Ok(())
         };
-        Self::derived(name, T::KIND, readers, move |record, _| get(record).cell())
-            .written(writers, write)
+        Self::derived(name, T::FIELD_TYPE, readers, move |record, _| get(record).to_column_value())
+            .with_writer(writers, write)
     }
 
-    /// A field that is shown, and that [`Table::parse`] does not read.
+    /// Creates a read-only field, which [`Table::parse`] skips.
     pub fn derived(
         name: &'static str,
-        kind: Kind,
+        field_type: FieldType,
         readers: Audience,
         read: impl for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, kind, readers, writers: None, read: Box::new(read), write: None }
+        Self { name, field_type, readers, writers: None, read: Box::new(read), write: None }
     }
 
-    /// The same field, which an audience may give; the whole object is read elsewhere.
+    /// Declares the field as settable by an audience. The resource's own parser reads it.
     #[must_use]
-    pub fn given_by(mut self, writers: Audience) -> Self {
+    pub fn writable_by(mut self, writers: Audience) -> Self {
         self.writers = Some(writers);
         self
     }
 
-    /// The same field, read in a way of its own.
+    /// Declares the field as settable by an audience, with a parser of its own.
     #[must_use]
-    pub fn written(
+    pub fn with_writer(
         mut self,
         writers: Audience,
         write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal>
@@ -141,22 +91,22 @@ impl<R: 'static> Field<R> {
         self
     }
 
-    /// Its value in a record.
+    /// Returns the value of a record.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
+    pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         (self.read)(record, scope)
     }
 }
 
-/// A member of the record as a field of a name: `plain!("openData", open_data, (readers, writers))`.
+/// Creates a field from a member: `plain!("openData", open_data, (readers, writers))`.
 macro_rules! plain {
     ($name:literal, $member:ident, $audiences:expr) => {
         $crate::wire::field::Field::plain($name, $audiences, |r| &r.$member, |r| &mut r.$member)
     };
 }
-pub(super) use plain;
+pub(crate) use plain;
 
-/// What a record can be sorted and filtered by.
+/// Column by which records are sorted and filtered.
 pub enum Column<'t, R> {
     /// A field of the table.
     Field(&'t Field<R>),
@@ -165,68 +115,69 @@ pub enum Column<'t, R> {
 }
 
 impl<R: 'static> Column<'_, R> {
-    /// Its value in a record.
+    /// Returns the value of a record.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
+    pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         match self {
-            Self::Field(field) => field.cell(record, scope),
-            Self::Custom(name, member) => {
-                customfield::cell((member.get)(record).and_then(|customs| customs.value(*name)))
-            }
-        }
-    }
-
-    /// What values it takes.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Field(field) => field.kind,
-            Self::Custom(name, _) => match name.kind() {
-                CustomKind::Boolean => Kind::Boolean,
-                CustomKind::Datetime => Kind::CivilMoment,
-                CustomKind::Number => Kind::Number,
-                CustomKind::String => Kind::Text { max: 255 },
-                CustomKind::Text => Kind::Text { max: 65_535 },
+            Self::Field(field) => field.read_value(record, scope),
+            Self::Custom(name, member) => match (member.get)(record) {
+                Some(customs) => custom_column_value(customs.value(*name)),
+                None => ColumnValue::Null,
             },
         }
     }
 
-    /// Its value in a record, in the form in which all values of the column have one order.
+    /// Returns the type of the column's values.
     #[must_use]
-    pub fn key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
-        self.cell(record, scope).comparable(self.kind(), scope.zone)
+    pub fn field_type(&self) -> FieldType {
+        match self {
+            Self::Field(field) => field.field_type,
+            Self::Custom(name, _) => match name.kind() {
+                CustomKind::Boolean => FieldType::Boolean,
+                CustomKind::Datetime => FieldType::CivilMoment,
+                CustomKind::Number => FieldType::Number,
+                CustomKind::String => FieldType::Text { max: 255 },
+                CustomKind::Text => FieldType::Text { max: 65_535 },
+            },
+        }
+    }
+
+    /// Returns the value of a record in its [comparable](ColumnValue::into_comparable) form.
+    #[must_use]
+    pub fn sort_key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
+        self.read_value(record, scope).into_comparable(self.field_type(), scope.zone)
     }
 }
 
-/// Orders records of a resource where no field was asked for.
+/// Default order of a resource's records, before ties are broken by id.
 pub type Order<R> = fn(&R, &R, &Scope<'_>) -> Ordering;
 
 /// All fields of a resource.
 pub struct Table<R> {
-    /// Its name in the singular, as bodies wrap it.
+    /// Its name in the singular, under which a request body wraps the object.
     pub resource: &'static str,
-    /// Its fields, in the order they are shown.
+    /// Its fields, in the order of rendering. [`Table::parse`] applies them in the same order.
     pub fields: Vec<Field<R>>,
-    /// What a new object must have: of each group of names at least one.
+    /// Groups of names; a new object must have at least one field of each group.
     pub required: &'static [&'static [&'static str]],
-    /// Its customised attributes, if it has any.
+    /// Access to its customised attributes, if it has any.
     pub customs: Option<CustomMember<R>>,
-    /// The number that ends every order.
+    /// Returns the unique id that breaks ties in every order.
     pub id: fn(&R) -> u64,
-    /// The order where none was asked for; ties are broken by id.
+    /// The order of a list without `sort`.
     pub order: Order<R>,
-    /// A record whose values are the defaults.
+    /// A record that holds the default values.
     pub blank: R,
 }
 
 impl<R: 'static> Table<R> {
-    /// The field of that name.
+    /// Returns the field of that name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field<R>> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// What an audience can sort and filter by under that name.
+    /// Returns the column of that name, if an audience may sort and filter by it.
     #[must_use]
     pub fn column(
         &self,
@@ -235,18 +186,22 @@ impl<R: 'static> Table<R> {
         audience: Audience,
     ) -> Option<Column<'_, R>> {
         if let Some(field) = self.field(name) {
-            return (audience >= field.readers).then_some(Column::Field(field));
+            return if audience >= field.readers { Some(Column::Field(field)) } else { None };
         }
         let (member, name) = (self.customs?, CustomName::new(name)?);
         let definition = scope.state.catalogue.customfield(member.model, name)?;
-        (audience >= Audience::Pro || definition.user_visible)
-            .then_some(Column::Custom(name, member))
+        if audience >= Audience::Pro || definition.user_visible {
+            Some(Column::Custom(name, member))
+        } else {
+            None
+        }
     }
 
-    /// The legal values that an object gives. Fields that are unknown or not the audience's to write are ignored.
+    /// Parses the changes that an object describes. Fields that the audience may not set are
+    /// ignored.
     ///
     /// # Errors
-    /// Everything that is wrong, each by its field.
+    /// All faults of the object, each with its field.
     pub fn parse(
         &self,
         object: &Map<String, Value>,
@@ -257,41 +212,47 @@ impl<R: 'static> Table<R> {
         let mut faults = Vec::new();
         faults.extend(foreign_group(object, scope));
         for field in &self.fields {
-            let allowed = field.writers.is_some_and(|writers| audience >= writers);
-            let (Some(write), true) = (&field.write, allowed) else { continue };
-            let written = match (exact(field, object, audience), object.get(field.name)) {
+            let Some(write) = &field.write else { continue };
+            if field.writers.is_none_or(|writers| audience < writers) {
+                continue;
+            }
+            let written = match (exact_moment(field, object, audience), object.get(field.name)) {
                 (Some(moment), _) => write(moment, &scope.in_utc(), &self.blank, &mut patch),
                 (None, Some(given)) => write(given, scope, &self.blank, &mut patch),
                 (None, None) => Ok(()),
             };
-            faults.extend(written.err().map(|illegal| Fault::new(field.name, illegal.0)));
+            if let Err(illegal) = written {
+                faults.push(Fault::new(field.name, illegal.0));
+            }
         }
         if let Some(member) = self.customs {
-            match customfield::given(object, scope, member.model, audience) {
-                Ok(given) => given.into_iter().for_each(|(name, value)| {
-                    patch.push(move |record| (member.set)(record, name, value.clone()));
-                }),
+            match parse_custom_values(object, scope, member.model, audience) {
+                Ok(given) => {
+                    for (name, value) in given {
+                        patch.push(move |record| (member.set)(record, name, value.clone()));
+                    }
+                }
                 Err(wrong) => faults.extend(wrong),
             }
         }
         if faults.is_empty() { Ok(patch) } else { Err(faults) }
     }
 
-    /// [`Table::parse`] for an object that is made, which must have all it is required to have.
+    /// Parses a new object, which must have all required fields; else as [`Table::parse`].
     ///
     /// # Errors
-    /// Everything that is wrong or missing, each by its field.
+    /// All faults of the object and its missing fields, each with its field.
     pub fn parse_new(
         &self,
         object: &Map<String, Value>,
         scope: &Scope<'_>,
         audience: Audience,
     ) -> Result<Patch<R>, Vec<Fault>> {
-        let mut faults = self.missing(object);
+        let mut faults = self.find_missing(object);
         match self.parse(object, scope, audience) {
             Ok(patch) if faults.is_empty() => return Ok(patch),
             Ok(_) => {}
-            // A field that is wrong is not missing too.
+            // A field with a fault of its own is not reported as missing too.
             Err(wrong) => {
                 faults.retain(|fault| !wrong.iter().any(|other| other.field == fault.field));
                 faults.extend(wrong);
@@ -300,125 +261,167 @@ impl<R: 'static> Table<R> {
         Err(faults)
     }
 
-    /// When an object was made and when it last changed, as an import gives it.
+    /// Parses `created_at` and `updated_at` of an imported object; `None` for an absent stamp.
     ///
     /// # Errors
-    /// Stamps that are no datetimes.
+    /// Each stamp that is no datetime.
     pub fn parse_stamps(
         &self,
         object: &Map<String, Value>,
         scope: &Scope<'_>,
     ) -> Result<(Option<Instant>, Option<Instant>), Vec<Fault>> {
         let mut faults = Vec::new();
-        let [created_at, updated_at] = ["created_at", "updated_at"].map(|name| {
+        let mut stamps = [None, None];
+        for (stamp, name) in stamps.iter_mut().zip(["created_at", "updated_at"]) {
             let utc = object.get(&format!("{name}_utc")).filter(|value| !value::is_empty(value));
             let read = match (utc, object.get(name)) {
-                (Some(moment), _) => Option::<Instant>::parse(moment, &scope.in_utc()),
-                (None, Some(given)) => Option::<Instant>::parse(given, scope),
+                (Some(moment), _) => Instant::parse(moment, &scope.in_utc()),
+                (None, Some(given)) => Instant::parse(given, scope),
                 (None, None) => Ok(None),
             };
-            read.map_err(|illegal| faults.push(Fault::new(name, illegal.0)))
-                .ok()
-                .flatten()
-                .flatten()
-        });
+            match read {
+                Ok(moment) => *stamp = moment,
+                Err(illegal) => faults.push(Fault::new(name, illegal.0)),
+            }
+        }
+        let [created_at, updated_at] = stamps;
         if faults.is_empty() { Ok((created_at, updated_at)) } else { Err(faults) }
     }
 
-    /// What a new object must have and does not.
+    /// Returns a fault for each required field that a new object lacks.
     #[must_use]
-    pub fn missing(&self, object: &Map<String, Value>) -> Vec<Fault> {
-        let given = |name: &&str| object.get(*name).is_some_and(|value| !value::is_empty(value));
-        let missing = self.required.iter().filter(|names| !names.iter().any(given));
+    pub fn find_missing(&self, object: &Map<String, Value>) -> Vec<Fault> {
+        let mut missing = Vec::new();
+        for names in self.required {
+            let given = names.iter().any(|name| is_filled(object, name));
+            if !given {
+                let rule = format!("is required: give {}", names.join(" or "));
+                missing.push(Fault::new(names[0], rule));
+            }
+        }
         missing
-            .map(|names| Fault::new(names[0], format!("is required: give {}", names.join(" or "))))
-            .collect()
     }
 
-    /// The object as an audience is shown it.
+    /// Renders a record with the fields that an audience sees.
     #[must_use]
     pub fn render(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-        let shown = self.fields.iter().filter(|field| audience >= field.readers);
-        let mut object: Map<String, Value> = shown
-            .map(|field| (field.name.to_owned(), field.cell(record, scope).json(scope.zone)))
-            .collect();
+        let mut object = Map::new();
+        for field in &self.fields {
+            if audience >= field.readers {
+                let value = field.read_value(record, scope).to_json(scope.zone);
+                object.insert(field.name.to_owned(), value);
+            }
+        }
         if let Some(member) = self.customs {
             let values = (member.get)(record);
-            for (name, cell) in customfield::shown(values, scope, member.model, audience) {
-                object.insert(name.to_string(), cell.json(scope.zone));
+            for (name, value) in visible_custom_values(values, scope, member.model, audience) {
+                object.insert(name.to_string(), value.to_json(scope.zone));
             }
         }
         object
     }
 
-    /// What an import needs to make the object again: all that may be given and differs from the defaults. An instant
-    /// that its local time does not name stands there in UTC too.
+    /// Renders all settable fields that differ from their defaults, from which an import restores
+    /// the record. Reference 11.2.
+    ///
+    /// An instant whose local time names another instant is also given as `…_utc`.
     #[must_use]
     pub fn render_for_store(&self, record: &R, scope: &Scope<'_>) -> Map<String, Value> {
         let mut object = Map::new();
-        for field in
-            self.fields.iter().filter(|field| field.writers.is_some() || field.name == "id")
-        {
-            let cell = field.cell(record, scope);
-            // A new object must have some fields, whatever they hold; others take a default that is no constant.
-            let always = self.required.iter().any(|names| names.contains(&field.name))
-                || matches!(field.name, "id" | "sort" | "created_at" | "updated_at");
-            if !always && cell == field.cell(&self.blank, scope) {
+        for field in &self.fields {
+            if field.writers.is_none() && field.name != "id" {
                 continue;
             }
-            if let ColumnValue::Moment(Some(moment)) = cell
-                && scope.zone.instant_of(datetime::local(scope.zone, moment)) != moment
+            let value = field.read_value(record, scope);
+            // Required fields must be present. The default of the others named here varies.
+            let always = self.required.iter().any(|names| names.contains(&field.name))
+                || matches!(field.name, "id" | "sort" | "created_at" | "updated_at");
+            if !always && value == field.read_value(&self.blank, scope) {
+                continue;
+            }
+            if let ColumnValue::Moment(Some(moment)) = value
+                && scope.zone.instant_of(datetime::to_local(scope.zone, moment)) != moment
             {
                 object.insert(
                     format!("{}_utc", field.name),
-                    datetime::text(zone::utc_of(moment)).into(),
+                    datetime::format_civil(zone::utc_of(moment)).into(),
                 );
             }
-            object.insert(field.name.to_owned(), cell.json(scope.zone));
+            object.insert(field.name.to_owned(), value.to_json(scope.zone));
         }
         if let Some(values) = self.customs.and_then(|member| (member.get)(record)) {
             for (name, value) in values.iter() {
-                object.insert(name.to_string(), customfield::cell(Some(value)).json(scope.zone));
+                let value = custom_column_value(Some(value)).to_json(scope.zone);
+                object.insert(name.to_string(), value);
             }
         }
         object
     }
 }
 
-/// The `…_utc` that stands for a moment's local time at import.
-fn exact<'o, R>(
+/// Returns whether an object has a non-empty value under a name.
+pub(crate) fn is_filled(object: &Map<String, Value>, name: &str) -> bool {
+    object.get(name).is_some_and(|value| !value::is_empty(value))
+}
+
+/// Returns the non-empty `…_utc` value that replaces an instant's local time at import.
+fn exact_moment<'o, R>(
     field: &Field<R>,
     object: &'o Map<String, Value>,
     audience: Audience,
 ) -> Option<&'o Value> {
-    let moment = audience == Audience::Store && matches!(field.kind, Kind::Moment);
-    let given = if moment { object.get(&format!("{}_utc", field.name)) } else { None };
-    given.filter(|value| !value::is_empty(value))
+    if audience != Audience::Store || !matches!(field.field_type, FieldType::Moment) {
+        return None;
+    }
+    object.get(&format!("{}_utc", field.name)).filter(|value| !value::is_empty(value))
 }
 
-/// A body's group that is not the path's, in the object that the fields stand in or around it. Reference 1.
+/// Returns a fault if an object's `group_id` differs from the group of the request. Reference 1.1.
+///
+/// The object is a request body or the record inside it.
 #[must_use]
 pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.state.catalogue.group.id.number();
     let given = object.get("group_id").filter(|value| !value::is_empty(value))?;
-    (value::id(given) != Ok(Some(own)))
-        .then(|| Fault::new("group_id", format!("must be {own}, the group that it is given to")))
+    if value::parse_id(given) == Ok(Some(own)) {
+        return None;
+    }
+    Some(Fault::new("group_id", format!("must be {own}, the group of the request, or left out")))
 }
 
-/// All fields of an object of a group: those that the system sets, then its own. Reference 1.
+/// Lists all fields of an object of a group: its own between those that the system sets.
 macro_rules! fields {
     ($record:ty, $readers:expr, [$($field:expr),* $(,)?]) => {
         vec![
-            $crate::wire::field::Field::derived("id", $crate::wire::field::Kind::Id, $readers, |r: &$record, _| {
-                $crate::wire::field::ColumnValue::Reference(Some(r.id.number()))
-            }),
-            $crate::wire::field::Field::derived("group_id", $crate::wire::field::Kind::Reference, $readers, |_, scope| {
-                $crate::wire::field::ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
-            }),
+            $crate::wire::field::Field::derived(
+                "id",
+                $crate::wire::field::FieldType::Id,
+                $readers,
+                |r: &$record, _| {
+                    $crate::wire::field::ColumnValue::Reference(Some(r.id.number()))
+                },
+            ),
+            $crate::wire::field::Field::derived(
+                "group_id",
+                $crate::wire::field::FieldType::Reference,
+                $readers,
+                |_, scope| {
+                    let group = &scope.state.catalogue.group;
+                    $crate::wire::field::ColumnValue::Reference(Some(group.id.number()))
+                },
+            ),
             $($field,)*
-            $crate::wire::field::plain!("created_at", created_at, ($readers, $crate::wire::field::Audience::Store)),
-            $crate::wire::field::plain!("updated_at", updated_at, ($readers, $crate::wire::field::Audience::Store)),
+            $crate::wire::field::plain!(
+                "created_at",
+                created_at,
+                ($readers, $crate::wire::field::Audience::Store)
+            ),
+            $crate::wire::field::plain!(
+                "updated_at",
+                updated_at,
+                ($readers, $crate::wire::field::Audience::Store)
+            ),
         ]
     };
 }
-pub(super) use fields;
+pub(crate) use fields;

@@ -1,4 +1,5 @@
-//! Conditions on lists: `conditions[n][field|op|value]`, all of which a record must meet. Reference 1.
+//! Conditions on lists, `conditions[n][field|op|value]`, all of which a record must meet.
+//! Reference 1.4.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,15 +11,15 @@ use crate::domain::records::text::Illegal;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
-use crate::wire::field::{Audience, Column, ColumnValue, Kind, Scope, Table};
-use crate::wire::like_pattern::{LikePattern, push_folded};
-use crate::wire::params::{Object, Params};
+use crate::wire::field::{Audience, Column, ColumnValue, FieldType, Scope, Table};
+use crate::wire::like_pattern::{LikePattern, append_folded};
+use crate::wire::params::{ParamObject, Params};
 use crate::wire::value;
 
-/// Most conditions of one list.
+/// Maximum number of conditions of one list.
 const CONDITIONS_MAX: usize = 50;
 
-/// The relations that a condition can ask for.
+/// Relations between a field and the value of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     Equal,
@@ -49,10 +50,13 @@ impl Relation {
 
     fn parse(text: &str) -> Result<Self, Illegal> {
         let given = text.trim().to_ascii_lowercase();
-        let found = Self::ALL.into_iter().find(|(name, _)| *name == given);
-        let rule =
-            || Illegal(format!("must be one of {}", Self::ALL.map(|(name, _)| name).join(", ")));
-        found.map(|(_, relation)| relation).ok_or_else(rule)
+        for (name, relation) in Self::ALL {
+            if name == given {
+                return Ok(relation);
+            }
+        }
+        let names = Self::ALL.map(|(name, _)| name).join(", ");
+        Err(Illegal(format!("must be one of {names}")))
     }
 }
 
@@ -61,25 +65,25 @@ pub struct Condition<'t, R> {
     /// The name of its field.
     pub field: String,
     column: Column<'t, R>,
-    test: Test,
+    test: ConditionTest,
 }
 
-/// What a value is held against; the values are comparable ones of the field's kind.
-enum Test {
-    /// Whether it is one of these, which ascend; the answer that is wanted.
+/// Test of a value. Its own values are comparable ones of the field's type.
+enum ConditionTest {
+    /// Tests whether the value is in this ascending list; it must be, if the flag is true.
     OneOf(Vec<ColumnValue<'static>>, bool),
-    /// How it must lie to this one; null lies nowhere.
-    Lies(fn(Ordering) -> bool, ColumnValue<'static>),
-    /// Whether it is shown in this form; the answer that is wanted.
-    Shown(LikePattern, bool),
+    /// Tests the order of the value relative to this bound; null never passes.
+    Ordered(fn(Ordering) -> bool, ColumnValue<'static>),
+    /// Tests whether the rendered value matches; it must match, if the flag is true.
+    Like(LikePattern, bool),
 }
 
 impl<'t, R: 'static> Condition<'t, R> {
-    /// The conditions that the parameters name, in no particular order.
+    /// Parses all conditions, in the order of first mention.
     ///
     /// # Errors
-    /// Everything that is wrong: an index that is no whole number, a field that the audience does not see, an unknown
-    /// relation, a value that the field cannot have, too many conditions.
+    /// More than 50 conditions, and the faults of each condition. Its index must be a whole number,
+    /// the audience must see its field, and the field must be able to have its value.
     pub fn parse_all(
         params: &Params,
         table: &'t Table<R>,
@@ -88,10 +92,8 @@ impl<'t, R: 'static> Condition<'t, R> {
     ) -> Result<Vec<Self>, Vec<Fault>> {
         let given = params.objects("conditions");
         if given.len() > CONDITIONS_MAX {
-            return Err(vec![Fault::new(
-                "conditions",
-                format!("must be at most {CONDITIONS_MAX}"),
-            )]);
+            let rule = format!("must be at most {CONDITIONS_MAX}, not {}", given.len());
+            return Err(vec![Fault::new("conditions", rule)]);
         }
         let (mut conditions, mut faults) = (Vec::new(), Vec::new());
         for object in given {
@@ -104,7 +106,7 @@ impl<'t, R: 'static> Condition<'t, R> {
     }
 
     fn parse(
-        given: &Object<'_>,
+        given: &ParamObject<'_>,
         table: &'t Table<R>,
         scope: &Scope<'_>,
         audience: Audience,
@@ -112,78 +114,82 @@ impl<'t, R: 'static> Condition<'t, R> {
         let index = given.index;
         let digits = index.strip_prefix('-').unwrap_or(index);
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let form = "must be numbered, as in conditions[0][field]";
+            let form = "must have a whole number as index, as in conditions[0][field]";
             return Err(vec![Fault::new(format!("conditions[{index}]"), form)]);
         }
         let fault = |part: &str, illegal: Illegal| {
             Fault::new(format!("conditions[{index}][{part}]"), illegal.0)
         };
-        let field = given.part("field").map_or("", str::trim);
+        let mut faults = Vec::new();
+        let field = given.part("field").unwrap_or_default().trim();
         let column = table.column(field, scope, audience);
-        let column =
-            column.ok_or_else(|| Illegal(format!("must be a field of {}", table.resource)));
-        let relation = Relation::parse(given.part("op").unwrap_or_default());
-        match (column, relation) {
-            (Ok(column), Ok(relation)) => {
-                let test = Test::parse(
-                    &column,
-                    relation,
-                    given.part("value").unwrap_or_default(),
-                    scope.zone,
-                );
-                let test = test.map_err(|illegal| vec![fault("value", illegal)])?;
-                Ok(Self { field: field.to_owned(), column, test })
+        if column.is_none() {
+            let rule = format!("must be a field of {}", table.resource);
+            faults.push(fault("field", Illegal(rule)));
+        }
+        let relation = match Relation::parse(given.part("op").unwrap_or_default()) {
+            Ok(relation) => Some(relation),
+            Err(illegal) => {
+                faults.push(fault("op", illegal));
+                None
             }
-            (column, relation) => {
-                let field = column.err().map(|illegal| fault("field", illegal));
-                Err(field
-                    .into_iter()
-                    .chain(relation.err().map(|illegal| fault("op", illegal)))
-                    .collect())
-            }
+        };
+        let (Some(column), Some(relation)) = (column, relation) else { return Err(faults) };
+        let text = given.part("value").unwrap_or_default();
+        match ConditionTest::parse(&column, relation, text, scope.zone) {
+            Ok(test) => Ok(Self { field: field.to_owned(), column, test }),
+            Err(illegal) => Err(vec![fault("value", illegal)]),
         }
     }
 
-    /// What it costs to try on a record, in times of looking at the record.
+    /// Returns the cost of the condition on one record, relative to a comparison.
     #[must_use]
-    pub fn cost(&self) -> usize {
+    pub fn cost_per_record(&self) -> usize {
         match self.test {
-            Test::OneOf(..) | Test::Lies(..) => 1,
-            Test::Shown(..) => 10,
+            ConditionTest::OneOf(..) | ConditionTest::Ordered(..) => 1,
+            ConditionTest::Like(..) => 10,
         }
     }
 
-    /// The value of a record that it looks at.
+    /// Returns the value of a record that the condition tests.
     #[must_use]
-    pub fn cell<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
-        self.column.cell(record, scope)
+    pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
+        self.column.read_value(record, scope)
     }
 
-    /// Whether a record meets it. Texts are written into `room`, whatever stood there.
+    /// Returns whether a record meets the condition. `buffer` is overwritten.
     #[must_use]
-    pub fn holds(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
-        self.admits(self.cell(record, scope), scope, room)
+    pub fn matches_record(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
+        self.matches_value(self.read_value(record, scope), scope, buffer)
     }
 
-    /// Whether a record meets it whose value is this. Texts are written into `room`, whatever stood there.
+    /// Returns whether a value meets the condition. `buffer` is overwritten.
     #[must_use]
-    pub fn admits(&self, cell: ColumnValue<'_>, scope: &Scope<'_>, room: &mut String) -> bool {
+    pub fn matches_value(
+        &self,
+        value: ColumnValue<'_>,
+        scope: &Scope<'_>,
+        buffer: &mut String,
+    ) -> bool {
         match &self.test {
-            Test::OneOf(cells, wanted) => {
-                let key = cell.comparable(self.column.kind(), scope.zone);
-                cells.binary_search_by(|cell| cell.compare(&key)).is_ok() == *wanted
+            ConditionTest::OneOf(values, wanted) => {
+                let key = value.into_comparable(self.column.field_type(), scope.zone);
+                values.binary_search_by(|value| value.compare(&key)).is_ok() == *wanted
             }
-            Test::Lies(how, bound) => {
-                !cell.is_null()
-                    && how(cell.comparable(self.column.kind(), scope.zone).compare(bound))
+            ConditionTest::Ordered(passes, bound) => {
+                if value.is_null() {
+                    return false;
+                }
+                let key = value.into_comparable(self.column.field_type(), scope.zone);
+                passes(key.compare(bound))
             }
-            Test::Shown(pattern, wanted) => {
-                let matches = if let ColumnValue::Text(text) = &cell {
-                    pattern.matches(text, room)
+            ConditionTest::Like(pattern, wanted) => {
+                let matches = if let ColumnValue::Text(text) = &value {
+                    pattern.matches(text, buffer)
                 } else {
-                    room.clear();
-                    push_shown(&cell, scope.zone, room);
-                    pattern.matches_folded(room)
+                    buffer.clear();
+                    append_rendered(&value, scope.zone, buffer);
+                    pattern.matches_folded(buffer)
                 };
                 matches == *wanted
             }
@@ -191,104 +197,131 @@ impl<'t, R: 'static> Condition<'t, R> {
     }
 }
 
-impl Test {
+impl ConditionTest {
     fn parse<R: 'static>(
         column: &Column<'_, R>,
         relation: Relation,
         text: &str,
         zone: Zone,
     ) -> Result<Self, Illegal> {
-        let cell = |text: &str| cell(column, text, zone);
-        let one = |wanted| Ok(Self::OneOf(vec![cell(text)?], wanted));
-        let lies = |how| {
-            let bound = cell(text)?;
-            if bound == ColumnValue::Null {
-                return Err(Illegal("must not be empty: nothing lies before or after it".into()));
-            }
-            Ok(Self::Lies(how, bound))
-        };
-        let several = |wanted| {
-            let mut cells = entries(column.kind(), text)
-                .into_iter()
-                .map(cell)
-                .collect::<Result<Vec<_>, _>>()?;
-            cells.sort_unstable_by(ColumnValue::compare);
-            Ok(Self::OneOf(cells, wanted))
-        };
+        let parse_one = || Ok(vec![parse_value(column, text, zone)?]);
         match relation {
-            Relation::Equal => one(true),
-            Relation::Unequal => one(false),
-            Relation::Greater => lies(Ordering::is_gt),
-            Relation::GreaterOrEqual => lies(Ordering::is_ge),
-            Relation::Less => lies(Ordering::is_lt),
-            Relation::LessOrEqual => lies(Ordering::is_le),
-            Relation::Like => Ok(Self::Shown(LikePattern::new(text), true)),
-            Relation::NotLike => Ok(Self::Shown(LikePattern::new(text), false)),
-            Relation::In => several(true),
-            Relation::NotIn => several(false),
+            Relation::Equal => Ok(Self::OneOf(parse_one()?, true)),
+            Relation::Unequal => Ok(Self::OneOf(parse_one()?, false)),
+            Relation::Greater => {
+                Ok(Self::Ordered(Ordering::is_gt, parse_bound(column, text, zone)?))
+            }
+            Relation::GreaterOrEqual => {
+                Ok(Self::Ordered(Ordering::is_ge, parse_bound(column, text, zone)?))
+            }
+            Relation::Less => Ok(Self::Ordered(Ordering::is_lt, parse_bound(column, text, zone)?)),
+            Relation::LessOrEqual => {
+                Ok(Self::Ordered(Ordering::is_le, parse_bound(column, text, zone)?))
+            }
+            Relation::Like => Ok(Self::Like(LikePattern::new(text), true)),
+            Relation::NotLike => Ok(Self::Like(LikePattern::new(text), false)),
+            Relation::In => Ok(Self::OneOf(parse_list(column, text, zone)?, true)),
+            Relation::NotIn => Ok(Self::OneOf(parse_list(column, text, zone)?, false)),
         }
     }
 }
 
-/// The entries of a list. Between two commas stands an empty text; of other kinds no entry is empty but a lone one, so that
-/// `,11,13,` is two ids.
-fn entries(kind: Kind, text: &str) -> Vec<&str> {
-    let entries = text.split(',');
-    if matches!(kind.none(), ColumnValue::Text(_)) {
-        return entries.collect();
-    }
-    let given: Vec<&str> = entries.filter(|entry| !entry.trim().is_empty()).collect();
-    if given.is_empty() { vec![""] } else { given }
-}
-
-/// A value of the field, in the form in which records are held against it.
-fn cell<R: 'static>(
+fn parse_bound<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
 ) -> Result<ColumnValue<'static>, Illegal> {
-    let kind = column.kind();
-    let given = Value::from(text.trim());
-    let cell = match kind {
-        Kind::Text { .. } | Kind::Name { .. } | Kind::Email | Kind::Colour | Kind::Choice(_) => {
-            ColumnValue::Text(Cow::Owned(text.to_owned()))
-        }
-        Kind::Id | Kind::Reference => ColumnValue::Reference(value::id(&given)?),
-        Kind::Integer { .. } => {
-            value::integer(&given)?.map_or(ColumnValue::Null, ColumnValue::Integer)
-        }
-        Kind::Number => value::number(&given)?.map_or(ColumnValue::Null, ColumnValue::Number),
-        // Only a customised attribute may be neither.
-        Kind::Boolean if value::is_empty(&given) && matches!(column, Column::Custom(..)) => {
-            ColumnValue::Null
-        }
-        Kind::Boolean => ColumnValue::Boolean(value::boolean(&given)?),
-        Kind::Moment => ColumnValue::Moment(
-            value::civil(&given)?.map(|civil| datetime::instant(zone, civil)).transpose()?,
-        ),
-        Kind::CivilMoment => ColumnValue::Civil(value::civil(&given)?),
-    };
-    Ok(cell.comparable(kind, zone))
+    let bound = parse_value(column, text, zone)?;
+    if bound == ColumnValue::Null {
+        return Err(Illegal("must not be empty: an empty value has no order".into()));
+    }
+    Ok(bound)
 }
 
-/// Appends a value as clients are shown it, folded; nothing where it is null.
-fn push_shown(cell: &ColumnValue<'_>, zone: Zone, out: &mut String) {
-    let written = match cell {
-        ColumnValue::Text(text) => return push_folded(text, out),
+/// Parses the values of a list; they ascend.
+fn parse_list<R: 'static>(
+    column: &Column<'_, R>,
+    text: &str,
+    zone: Zone,
+) -> Result<Vec<ColumnValue<'static>>, Illegal> {
+    let mut values = Vec::new();
+    for entry in split_list(column.field_type(), text) {
+        values.push(parse_value(column, entry, zone)?);
+    }
+    values.sort_unstable_by(ColumnValue::compare);
+    Ok(values)
+}
+
+/// Splits a list at its commas.
+///
+/// Empty entries are values of text fields. For other types they are dropped unless the whole
+/// list is empty, so that `,11,13,` is two ids.
+fn split_list(field_type: FieldType, text: &str) -> Vec<&str> {
+    let is_text = matches!(field_type.empty_value(), ColumnValue::Text(_));
+    let mut entries = Vec::new();
+    for entry in text.split(',') {
+        if is_text || !entry.trim().is_empty() {
+            entries.push(entry);
+        }
+    }
+    if entries.is_empty() { vec![""] } else { entries }
+}
+
+/// Parses a value of the column into its comparable form.
+fn parse_value<R: 'static>(
+    column: &Column<'_, R>,
+    text: &str,
+    zone: Zone,
+) -> Result<ColumnValue<'static>, Illegal> {
+    let field_type = column.field_type();
+    let given = Value::from(text.trim());
+    let value = match field_type {
+        FieldType::Text { .. }
+        | FieldType::Name { .. }
+        | FieldType::Email
+        | FieldType::Colour
+        | FieldType::Choice(_) => ColumnValue::Text(Cow::Owned(text.to_owned())),
+        FieldType::Id | FieldType::Reference => ColumnValue::Reference(value::parse_id(&given)?),
+        FieldType::Integer { .. } => match value::parse_integer(&given)? {
+            Some(number) => ColumnValue::Integer(number),
+            None => ColumnValue::Null,
+        },
+        FieldType::Number => match value::parse_number(&given)? {
+            Some(number) => ColumnValue::Number(number),
+            None => ColumnValue::Null,
+        },
+        // Customised attributes may be unset; other booleans are always true or false.
+        FieldType::Boolean if value::is_empty(&given) && matches!(column, Column::Custom(..)) => {
+            ColumnValue::Null
+        }
+        FieldType::Boolean => ColumnValue::Boolean(value::parse_boolean(&given)?),
+        FieldType::Moment => ColumnValue::Moment(match value::parse_civil(&given)? {
+            Some(civil) => Some(datetime::to_instant(zone, civil)?),
+            None => None,
+        }),
+        FieldType::CivilMoment => ColumnValue::Civil(value::parse_civil(&given)?),
+    };
+    Ok(value.into_comparable(field_type, zone))
+}
+
+/// Appends a value as it is rendered, case-folded; nothing for null.
+fn append_rendered(value: &ColumnValue<'_>, zone: Zone, out: &mut String) {
+    let written = match value {
+        ColumnValue::Text(text) => return append_folded(text, out),
         ColumnValue::Null
         | ColumnValue::Moment(None)
         | ColumnValue::Civil(None)
         | ColumnValue::Reference(None) => return,
         ColumnValue::Moment(Some(moment)) => {
-            return datetime::push(datetime::local(zone, *moment), out);
+            return datetime::append_civil(datetime::to_local(zone, *moment), out);
         }
-        ColumnValue::Civil(Some(civil)) => return datetime::push(*civil, out),
+        ColumnValue::Civil(Some(civil)) => return datetime::append_civil(*civil, out),
         ColumnValue::Reference(Some(id)) => write!(out, "{id}"),
         ColumnValue::Integer(number) => write!(out, "{number}"),
         ColumnValue::Number(number) => write!(out, "{number}"),
         ColumnValue::Boolean(flag) => write!(out, "{flag}"),
     };
-    written.expect("memory takes all that is written");
+    written.expect("writing to a String does not fail");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The group's fields. Reference 12.1, 3, 6.
+//! Fields of groups. Reference 12.1.
 
 use std::sync::LazyLock;
 
@@ -6,19 +6,19 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, plain};
 
-/// What everybody sees and professionals set.
+/// Read by everyone, set by professionals.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
-/// What professionals alone see and set.
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
-/// What the system sets, and an import.
+/// Read by professionals, set by the system and by an import.
 const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
 
 /// Every field of a group.
 pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
     resource: "group",
-    fields: identity().into_iter().chain(messages()).chain(module()).collect(),
+    fields: [identity_fields(), message_fields(), booking_fields()].into_iter().flatten().collect(),
     required: &[&["name"], &["timezone"]],
     customs: None,
     id: |group| group.id.number(),
@@ -30,9 +30,9 @@ pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
     ),
 });
 
-fn identity() -> Vec<Field<Group>> {
+fn identity_fields() -> Vec<Field<Group>> {
     vec![
-        Field::derived("id", Kind::Id, Audience::Application, |group: &Group, _| {
+        Field::derived("id", FieldType::Id, Audience::Application, |group: &Group, _| {
             ColumnValue::Reference(Some(group.id.number()))
         }),
         plain!("name", name, OPEN),
@@ -50,7 +50,7 @@ fn identity() -> Vec<Field<Group>> {
     ]
 }
 
-fn messages() -> Vec<Field<Group>> {
+fn message_fields() -> Vec<Field<Group>> {
     vec![
         plain!("sendmail", sendmail, PRO),
         plain!("mailreminder", mailreminder, PRO),
@@ -62,7 +62,7 @@ fn messages() -> Vec<Field<Group>> {
     ]
 }
 
-fn module() -> Vec<Field<Group>> {
+fn booking_fields() -> Vec<Field<Group>> {
     vec![
         plain!("inactive", inactive, OPEN),
         plain!("open", open, OPEN),
@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn an_application_sees_no_message_settings() {
         let state = state();
-        let shown = GROUP.render(&state.catalogue.group, &Scope::of(&state), Audience::Application);
+        let shown =
+            GROUP.render(&state.catalogue.group, &Scope::for_group(&state), Audience::Application);
         for hidden in [
             "sendmail",
             "mailreminder",
@@ -118,13 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_named_at_once() {
+    fn all_faults_are_reported_at_once() {
         let state = state();
         let object = json!({"timezone": "Europe/Paris", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
             "currency_code": "eur", "created_at": "2025-01-01"});
         let object = object.as_object().expect("an object");
-        let faults =
-            GROUP.parse(object, &Scope::of(&state), Audience::Pro).expect_err("four are wrong");
+        let faults = GROUP
+            .parse(object, &Scope::for_group(&state), Audience::Pro)
+            .expect_err("four are wrong");
         let names: Vec<&str> = faults.iter().map(|fault| fault.field.as_str()).collect();
         assert_eq!(names, ["timezone", "mailreminder", "open", "currency_code"]);
     }
@@ -136,7 +138,10 @@ mod tests {
         let object = object.as_object().expect("an object");
         let mut group = state.catalogue.group.clone();
         group.calendar_choice = 5;
-        GROUP.parse(object, &Scope::of(&state), Audience::Pro).expect("legal").apply_to(&mut group);
+        GROUP
+            .parse(object, &Scope::for_group(&state), Audience::Pro)
+            .expect("legal")
+            .apply_to(&mut group);
         assert_eq!(
             (group.max_multirdvs.number(), group.calendar_choice, group.updated_at),
             (3, 2, Instant(0))

@@ -1,4 +1,4 @@
-//! The fields of interventions and of their sets. Reference 12.4, 12.5, 3.
+//! Fields of interventions and interventionsets. Reference 12.4, 12.5.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,9 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, Table, fields, plain};
 
+/// Read by everyone, set by professionals.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of an intervention.
@@ -36,7 +38,7 @@ pub static INTERVENTION: LazyLock<Table<Intervention>> = LazyLock::new(|| Table 
     blank: Intervention::new(InterventionId::new(1).expect("1 is an id"), Instant(0)),
 });
 
-/// Every field of a category of interventions.
+/// Every field of an interventionset.
 pub static INTERVENTIONSET: LazyLock<Table<Interventionset>> = LazyLock::new(|| Table {
     resource: "interventionset",
     fields: fields!(

@@ -1,7 +1,8 @@
-//! Lists: which part of which order was asked for, and the envelope it comes in. Reference 1.
+//! Lists: parameters, order, pages and the envelope. Reference 1.4.
 
 use std::cmp::Ordering;
 
+use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
 use crate::domain::state::refusal::Fault;
@@ -9,30 +10,29 @@ use crate::wire::field::{Audience, Column, ColumnValue, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::params::Params;
 use crate::wire::search::Search;
-use crate::wire::top_k::TopK;
 
-/// Records of a page where `results` does not say how many.
+/// Number of records on a page without `results`.
 const PAGE_DEFAULT: usize = 25;
-/// Records whose values are fetched from memory side by side: one after another, the waits for memory are most of what a
-/// long list takes.
-const FETCHED_TOGETHER: usize = 32;
-/// What a search costs for a record, in times of looking at it.
+/// Number of records whose values are prefetched together. Cache misses dominate long lists, and
+/// the misses of one batch overlap.
+const BATCH_RECORDS: usize = 32;
+/// Cost of a search on one record, relative to a comparison.
 const SEARCH_COST: usize = 10;
 
-/// What a list was asked for.
+/// Parsed parameters of a list.
 pub struct Query<'t, R> {
     table: &'t Table<R>,
-    /// Records on a page; `None` for all.
+    /// Number of records on a page; `None` for all.
     results: Option<usize>,
-    /// How many records of the order come before the page.
+    /// Number of records before the page.
     start_index: usize,
-    /// The field to sort by, under its name.
+    /// The column to sort by and its name; `None` for the default order.
     sort: Option<(String, Column<'t, R>)>,
-    /// Whether it was asked for, and whether downwards.
+    /// The direction, if it is given; ascending otherwise.
     dir: Option<Direction>,
-    /// What every record of the list meets.
+    /// Conditions that every record of the list meets.
     conditions: Vec<Condition<'t, R>>,
-    /// What finds every record of the list.
+    /// Search that matches every record of the list.
     search: Option<Search<'t, R>>,
 }
 
@@ -42,29 +42,28 @@ enum Direction {
     Descending,
 }
 
-/// A part of a list, in order.
-pub struct Page<'r, R> {
-    /// The records of the page.
+/// One page of a list.
+pub struct ListPage<'r, R> {
+    /// The records of the page, in order.
     pub records: Vec<&'r R>,
-    /// How many there are on all pages.
+    /// Number of records on all pages.
     pub total: usize,
 }
 
-/// A record with what decides its place in the order.
-struct Placed<'r, R> {
-    /// Its value of the field to sort by; null in the order of the resource.
+/// Record with its sort key.
+struct SortEntry<'r, R> {
+    /// Comparable value of the column to sort by; null in the default order.
     key: ColumnValue<'r>,
     id: u64,
     record: &'r R,
 }
 
 impl<'t, R: 'static> Query<'t, R> {
-    /// What the parameters ask for.
+    /// Parses `results`, `startIndex`, `sort`, `dir`, `conditions` and `search`.
     ///
     /// # Errors
-    /// All parameters that are wrong: a `results` or `startIndex` that is no such number, a `sort` that is no field the
-    /// audience sees, a `dir` other than asc and desc, conditions that [`Condition::parse_all`] refuses, a
-    /// `search` that is too long.
+    /// A fault for each parameter that is wrong. The audience must see the column of `sort`. See
+    /// [`Condition::parse_all`] and [`Search::parse`] for the others.
     pub fn parse(
         params: &Params,
         table: &'t Table<R>,
@@ -72,56 +71,62 @@ impl<'t, R: 'static> Query<'t, R> {
         audience: Audience,
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
-        let results = match params.one("results") {
-            None => Some(PAGE_DEFAULT),
-            Some("all") => None,
-            Some(text) => text.parse().ok().filter(|number| *number > 0).or_else(|| {
-                faults.push(Fault::new("results", "must be a positive whole number or all"));
-                None
-            }),
-        };
-        let start_index = params.one("startIndex").map_or(Some(0), |text| text.parse().ok());
-        if start_index.is_none() {
-            faults.push(Fault::new("startIndex", "must be a whole number from 0"));
+        let mut results = Some(PAGE_DEFAULT);
+        if let Some(text) = params.value("results") {
+            match text.parse() {
+                Ok(number) if number > 0 => results = Some(number),
+                _ if text == "all" => results = None,
+                _ => faults.push(Fault::new("results", "must be a whole number from 1, or all")),
+            }
         }
-        let sort = params.one("sort").and_then(|name| match table.column(name, scope, audience) {
-            Some(column) => Some((name.to_owned(), column)),
-            None => {
-                faults.push(Fault::new("sort", format!("must be a field of {}", table.resource)));
-                None
+        let mut start_index = 0;
+        if let Some(text) = params.value("startIndex") {
+            match text.parse() {
+                Ok(number) => start_index = number,
+                Err(_) => faults.push(Fault::new("startIndex", "must be a whole number from 0")),
             }
-        });
-        let dir = match params.one("dir").map(str::to_ascii_lowercase).as_deref() {
-            None => None,
-            Some("asc") => Some(Direction::Ascending),
-            Some("desc") => Some(Direction::Descending),
-            Some(_) => {
-                faults.push(Fault::new("dir", "must be asc or desc"));
-                None
+        }
+        let mut sort = None;
+        if let Some(name) = params.value("sort") {
+            match table.column(name, scope, audience) {
+                Some(column) => sort = Some((name.to_owned(), column)),
+                None => {
+                    let rule = format!("must be a field of {}", table.resource);
+                    faults.push(Fault::new("sort", rule));
+                }
             }
-        };
-        let conditions =
-            Condition::parse_all(params, table, scope, audience).unwrap_or_else(|wrong| {
-                faults.extend(wrong);
-                Vec::new()
-            });
-        let search = Search::parse(params, table, audience).unwrap_or_else(|wrong| {
-            faults.push(wrong);
-            None
-        });
-        let start_index = start_index.unwrap_or(0);
+        }
+        let mut dir = None;
+        if let Some(text) = params.value("dir") {
+            match text.to_ascii_lowercase().as_str() {
+                "asc" => dir = Some(Direction::Ascending),
+                "desc" => dir = Some(Direction::Descending),
+                _ => faults.push(Fault::new("dir", "must be asc or desc")),
+            }
+        }
+        let mut conditions = Vec::new();
+        match Condition::parse_all(params, table, scope, audience) {
+            Ok(parsed) => conditions = parsed,
+            Err(wrong) => faults.extend(wrong),
+        }
+        let mut search = None;
+        match Search::parse(params, table, audience) {
+            Ok(parsed) => search = parsed,
+            Err(wrong) => faults.push(wrong),
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
         Ok(Self { table, results, start_index, sort, dir, conditions, search })
     }
 
-    /// The same, searched in the fields of another table of the same records, as far as an audience sees them: that of
-    /// appointments has no names.
+    /// Replaces the search by one in the fields of another table of the same records.
+    ///
+    /// The table of appointments has no name fields, so that it searches those of vevents.
     ///
     /// # Errors
-    /// A `search` that is too long.
-    pub fn searching(
+    /// As [`Search::parse`].
+    pub fn with_search_table(
         self,
         params: &Params,
         table: &'t Table<R>,
@@ -130,148 +135,185 @@ impl<'t, R: 'static> Query<'t, R> {
         Ok(Self { search: Search::parse(params, table, audience)?, ..self })
     }
 
-    /// The page that was asked for of those of these records that meet all conditions and are found. Only as many are put
-    /// in order as it takes, and the field to sort by is read once of each.
+    /// Returns the requested page of the records that meet all conditions and the search.
+    ///
+    /// Each record's sort key is read once. A bounded page keeps at most twice as many records as
+    /// it and the pages before it hold.
     #[must_use]
-    pub fn page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
+    pub fn select_page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> ListPage<'r, R> {
         if self.sort.is_none() && self.results.is_none() {
-            return self.whole(records, scope);
+            return self.select_all(records, scope);
         }
-        let until =
-            self.results.map_or(usize::MAX, |results| self.start_index.saturating_add(results));
-        let compare = |a: &Placed<'r, R>, b: &Placed<'r, R>| self.compare(a, b, scope);
-        let mut foremost = TopK::new(until, records.len(), compare);
-        let (mut total, mut room) = (0, String::new());
-        let mut placed = Vec::with_capacity(FETCHED_TOGETHER);
-        for records in records.chunks(FETCHED_TOGETHER) {
-            self.wanted(records, scope, &mut room, |record| placed.push(self.place(record, scope)));
-            placed.iter().for_each(|placed| placed.key.fetch());
-            total += placed.len();
-            placed.drain(..).for_each(|placed| foremost.offer(placed));
-        }
-        let records = foremost
-            .sorted()
-            .into_iter()
-            .skip(self.start_index)
-            .map(|placed| placed.record)
-            .collect();
-        Page { records, total }
-    }
-
-    /// The same of all there are in the order of the resource, which takes no room but theirs.
-    fn whole<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> Page<'r, R> {
-        let mut room = String::new();
-        records.retain(|record| self.wants(record, scope, &mut room));
-        let total = records.len();
-        let order = |a: &&R, b: &&R| self.directed((self.table.order)(a, b, scope));
-        records
-            .sort_unstable_by(|a, b| order(a, b).then_with(|| self.number(a).cmp(&self.number(b))));
-        records.drain(..self.start_index.min(total));
-        Page { records, total }
-    }
-
-    /// Takes those of at most [`FETCHED_TOGETHER`] records that meet all conditions and are found.
-    fn wanted<'r>(
-        &self,
-        records: &[&'r R],
-        scope: &Scope<'r>,
-        room: &mut String,
-        mut take: impl FnMut(&'r R),
-    ) {
-        let Some((first, others)) = self.conditions.split_first() else {
-            records
-                .iter()
-                .filter(|record| self.is_found(record, scope, room))
-                .for_each(|record| take(record));
-            return;
+        let results = self.results.unwrap_or(usize::MAX);
+        let page_end = self.start_index.saturating_add(results);
+        let compare = |a: &SortEntry<'r, R>, b: &SortEntry<'r, R>| self.compare(a, b, scope);
+        let (mut total, mut buffer) = (0, String::new());
+        let entries = records.chunks(BATCH_RECORDS).flat_map(|batch| {
+            let entries = self.read_sort_entries(batch, scope, &mut buffer);
+            total += entries.len();
+            entries
+        });
+        let sorted: Vec<SortEntry<'r, R>> = if page_end < records.len() / 2 {
+            entries.k_smallest_relaxed_by(page_end, compare).collect()
+        } else {
+            // A selection would keep all of them too. Reserving once avoids holding two copies.
+            let mut all = Vec::with_capacity(records.len());
+            all.extend(entries);
+            all.sort_unstable_by(compare);
+            all
         };
-        let mut cells = [const { ColumnValue::Null }; FETCHED_TOGETHER];
-        for (cell, record) in cells.iter_mut().zip(records) {
-            *cell = first.cell(record, scope);
-            cell.fetch();
+        let mut page = Vec::new();
+        for entry in sorted.into_iter().skip(self.start_index).take(results) {
+            page.push(entry.record);
         }
-        for (cell, record) in cells.into_iter().zip(records) {
-            if first.admits(cell, scope, room)
-                && others.iter().all(|condition| condition.holds(record, scope, room))
-                && self.is_found(record, scope, room)
-            {
-                take(record);
+        ListPage { records: page, total }
+    }
+
+    /// Selects all records in the default order. It sorts in place and reads no keys.
+    fn select_all<'r>(&self, mut records: Vec<&'r R>, scope: &Scope<'r>) -> ListPage<'r, R> {
+        let mut buffer = String::new();
+        records.retain(|record| self.meets(&self.conditions, record, scope, &mut buffer));
+        let total = records.len();
+        records.sort_unstable_by(|a, b| {
+            let order = self.apply_direction((self.table.order)(a, b, scope));
+            order.then_with(|| self.record_id(a).cmp(&self.record_id(b)))
+        });
+        records.drain(..self.start_index.min(total));
+        ListPage { records, total }
+    }
+
+    /// Reads the sort keys of the matching records in a batch of at most [`BATCH_RECORDS`].
+    fn read_sort_entries<'r>(
+        &self,
+        batch: &[&'r R],
+        scope: &Scope<'r>,
+        buffer: &mut String,
+    ) -> Vec<SortEntry<'r, R>> {
+        let mut entries = Vec::with_capacity(batch.len());
+        if let Some((first, others)) = self.conditions.split_first() {
+            let mut values = [const { ColumnValue::Null }; BATCH_RECORDS];
+            for (value, record) in values.iter_mut().zip(batch) {
+                *value = first.read_value(record, scope);
+                value.prefetch();
+            }
+            for (value, record) in values.into_iter().zip(batch) {
+                if first.matches_value(value, scope, buffer)
+                    && self.meets(others, record, scope, buffer)
+                {
+                    entries.push(self.make_sort_entry(record, scope));
+                }
+            }
+        } else {
+            for record in batch {
+                if self.meets(&[], record, scope, buffer) {
+                    entries.push(self.make_sort_entry(record, scope));
+                }
             }
         }
+        for entry in &entries {
+            entry.key.prefetch();
+        }
+        entries
     }
 
-    /// Whether a record meets all conditions and is found.
-    fn wants(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(record, scope, room))
-            && self.is_found(record, scope, room)
+    /// Returns whether a record meets these conditions and the search.
+    fn meets(
+        &self,
+        conditions: &[Condition<'t, R>],
+        record: &R,
+        scope: &Scope<'_>,
+        buffer: &mut String,
+    ) -> bool {
+        for condition in conditions {
+            if !condition.matches_record(record, scope, buffer) {
+                return false;
+            }
+        }
+        match &self.search {
+            Some(search) => search.matches(record, scope, buffer),
+            None => true,
+        }
     }
 
-    fn is_found(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
-        self.search.as_ref().is_none_or(|search| search.finds(record, scope, room))
-    }
-
-    /// What it costs to try whether a record is wanted and where it stands, in times of looking at the record.
+    /// Returns the cost of one record in this query, relative to a comparison.
     #[must_use]
-    pub fn cost(&self) -> usize {
-        let search = if self.search.is_some() { SEARCH_COST } else { 0 };
-        1 + search + self.conditions.iter().map(Condition::cost).sum::<usize>()
+    pub fn cost_per_record(&self) -> usize {
+        let mut cost = 1;
+        if self.search.is_some() {
+            cost += SEARCH_COST;
+        }
+        for condition in &self.conditions {
+            cost += condition.cost_per_record();
+        }
+        cost
     }
 
-    /// Whether a condition names a field.
+    /// Returns whether a condition names a field.
     #[must_use]
-    pub fn names(&self, field: &str) -> bool {
+    pub fn filters_by_field(&self, field: &str) -> bool {
         self.conditions.iter().any(|condition| condition.field == field)
     }
 
-    fn place<'r>(&self, record: &'r R, scope: &Scope<'r>) -> Placed<'r, R> {
-        let key =
-            self.sort.as_ref().map_or(ColumnValue::Null, |(_, column)| column.key(record, scope));
-        Placed { key, id: (self.table.id)(record), record }
+    fn make_sort_entry<'r>(&self, record: &'r R, scope: &Scope<'r>) -> SortEntry<'r, R> {
+        let key = match &self.sort {
+            Some((_, column)) => column.sort_key(record, scope),
+            None => ColumnValue::Null,
+        };
+        SortEntry { key, id: self.record_id(record), record }
     }
 
-    fn compare<'r>(&self, a: &Placed<'r, R>, b: &Placed<'r, R>, scope: &Scope<'r>) -> Ordering {
-        let by_field = match &self.sort {
+    fn compare<'r>(
+        &self,
+        a: &SortEntry<'r, R>,
+        b: &SortEntry<'r, R>,
+        scope: &Scope<'r>,
+    ) -> Ordering {
+        let order = match &self.sort {
             Some(_) => a.key.compare(&b.key),
             None => (self.table.order)(a.record, b.record, scope),
         };
-        self.directed(by_field).then_with(|| a.id.cmp(&b.id))
+        // The id breaks ties ascending in both directions.
+        self.apply_direction(order).then_with(|| a.id.cmp(&b.id))
     }
 
-    /// An order, turned round where that was asked for.
-    fn directed(&self, order: Ordering) -> Ordering {
+    /// Reverses an order if `dir` is descending.
+    fn apply_direction(&self, order: Ordering) -> Ordering {
         match self.dir {
             Some(Direction::Descending) => order.reverse(),
             Some(Direction::Ascending) | None => order,
         }
     }
 
-    /// The number of a record, by which it is found again.
+    /// Returns the unique number of a record.
     #[must_use]
-    pub fn number(&self, record: &R) -> u64 {
+    pub fn record_id(&self, record: &R) -> u64 {
         (self.table.id)(record)
     }
 
-    /// The bytes of an envelope up to its first record. After the last stands `]}`.
+    /// Renders the envelope up to its first record. The last record is followed by `]}`.
     #[must_use]
-    pub fn head(&self, returned: usize, total: usize) -> Vec<u8> {
-        let mut bytes = Value::Object(self.counts(returned, total)).to_string().into_bytes();
+    pub fn envelope_head(&self, returned: usize, total: usize) -> Vec<u8> {
+        let mut bytes =
+            Value::Object(self.envelope_counts(returned, total)).to_string().into_bytes();
         bytes.pop();
         bytes.extend_from_slice(b",\"records\":[");
         bytes
     }
 
-    /// What an envelope says of its records.
-    fn counts(&self, returned: usize, total: usize) -> Map<String, Value> {
-        let dir = self.dir.map(|dir| match dir {
-            Direction::Ascending => "asc",
-            Direction::Descending => "desc",
-        });
+    /// Returns the fields of the envelope before `records`.
+    fn envelope_counts(&self, returned: usize, total: usize) -> Map<String, Value> {
+        let dir = match self.dir {
+            Some(Direction::Ascending) => Some("asc"),
+            Some(Direction::Descending) => Some("desc"),
+            None => None,
+        };
+        let sort = self.sort.as_ref().map(|(name, _)| name.as_str());
         let mut counts = Map::new();
         counts.insert("recordsReturned".into(), returned.into());
         counts.insert("totalRecords".into(), total.into());
         counts.insert("startIndex".into(), self.start_index.into());
         counts.insert("pageSize".into(), self.results.unwrap_or(total).max(1).into());
-        counts.insert("sort".into(), self.sort.as_ref().map(|(name, _)| name.as_str()).into());
+        counts.insert("sort".into(), sort.into());
         counts.insert("dir".into(), dir.into());
         counts
     }
@@ -306,47 +348,75 @@ mod tests {
         GroupState::new(catalogue)
     }
 
-    fn asked(query: &str) -> Result<(Vec<u64>, Value), Vec<String>> {
+    fn list(query: &str) -> Result<(Vec<u64>, Value), Vec<String>> {
         let state = state();
-        let scope = Scope::of(&state);
-        let query = Query::parse(&Params::of_query(query), &CALENDAR, &scope, Audience::Pro)
+        let scope = Scope::for_group(&state);
+        let query = Query::parse(&Params::from_query(query), &CALENDAR, &scope, Audience::Pro)
             .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
-        let page =
-            query.page(state.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
-        let ids: Vec<u64> = page.records.iter().map(|calendar| query.number(calendar)).collect();
-        let mut envelope = query.head(ids.len(), page.total);
+        let page = query
+            .select_page(state.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
+        let ids: Vec<u64> = page.records.iter().map(|calendar| query.record_id(calendar)).collect();
+        let mut envelope = query.envelope_head(ids.len(), page.total);
         envelope.extend_from_slice(b"]}");
         Ok((ids, serde_json::from_slice(&envelope).expect("JSON")))
     }
 
     #[test]
     fn ties_are_broken_by_id_in_every_order() {
-        assert_eq!(asked("").expect("a list").0, [2, 4, 3, 1]);
-        assert_eq!(asked("sort=name").expect("a list").0, [3, 4, 2, 1]);
-        assert_eq!(asked("sort=name&dir=desc").expect("a list").0, [1, 2, 3, 4]);
-        assert_eq!(asked("sort=name&results=2&startIndex=1").expect("a list").0, [4, 2]);
-        assert_eq!(asked("results=all&startIndex=1").expect("a list").0, [4, 3, 1]);
-        assert_eq!(asked("results=all&dir=desc").expect("a list").0, [1, 3, 2, 4]);
-        assert_eq!(asked("results=all&startIndex=9").expect("a list").0, [0_u64; 0]);
+        assert_eq!(list("").expect("a list").0, [2, 4, 3, 1]);
+        assert_eq!(list("sort=name").expect("a list").0, [3, 4, 2, 1]);
+        assert_eq!(list("sort=name&dir=desc").expect("a list").0, [1, 2, 3, 4]);
+        assert_eq!(list("sort=name&results=2&startIndex=1").expect("a list").0, [4, 2]);
+        assert_eq!(list("results=all&startIndex=1").expect("a list").0, [4, 3, 1]);
+        assert_eq!(list("results=all&dir=desc").expect("a list").0, [1, 3, 2, 4]);
+        assert_eq!(list("results=all&startIndex=9").expect("a list").0, [0_u64; 0]);
+    }
+
+    #[test]
+    fn a_short_page_of_a_long_list_is_a_part_of_the_sorted_list() {
+        let mut catalogue = Catalogue::clone(&state().catalogue);
+        for number in 5..=100 {
+            let id = CalendarId::new(number).expect("an id");
+            let mut calendar = Calendar::new(id, Instant(0));
+            calendar.name = Name::new(&format!("{}", number * 37 % 11)).expect("a name");
+            catalogue.calendars.insert(id, calendar.into());
+        }
+        let state = GroupState::new(catalogue);
+        let scope = Scope::for_group(&state);
+        let select = |query: &str| {
+            let params = Params::from_query(query);
+            let query = Query::parse(&params, &CALENDAR, &scope, Audience::Pro).expect("legal");
+            let records = state.catalogue.calendars.values().map(AsRef::as_ref).collect();
+            let page = query.select_page(records, &scope);
+            assert_eq!(page.total, 100, "the total counts the records of all pages");
+            page.records.into_iter().map(|record| query.record_id(record)).collect::<Vec<_>>()
+        };
+        for order in ["sort=name", "sort=name&dir=desc"] {
+            let all = select(&format!("{order}&results=all"));
+            for (start, length) in [(0, 1), (0, 25), (7, 13), (30, 19), (45, 10), (95, 25)] {
+                let page = select(&format!("{order}&results={length}&startIndex={start}"));
+                let end = (start + length).min(100);
+                assert_eq!(page, all[start..end], "{order} from {start}, {length} records");
+            }
+        }
     }
 
     #[test]
     fn the_envelope_counts() {
-        let envelope = asked("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
-        assert_eq!(envelope["records"], json!([]), "they come after what is counted");
+        let envelope = list("sort=name&dir=DESC&results=3&startIndex=2").expect("a list").1;
+        assert_eq!(envelope["records"], json!([]), "the records follow the counts");
         assert_eq!(
             (&envelope["totalRecords"], &envelope["recordsReturned"]),
             (&json!(4), &json!(2))
         );
         assert_eq!((&envelope["startIndex"], &envelope["pageSize"]), (&json!(2), &json!(3)));
         assert_eq!((&envelope["sort"], &envelope["dir"]), (&json!("name"), &json!("desc")));
-        assert_eq!(asked("").expect("a list").1["sort"], Value::Null);
+        assert_eq!(list("").expect("a list").1["sort"], Value::Null);
     }
 
     #[test]
-    fn what_cannot_be_asked_for_is_named() {
-        let faults =
-            asked("results=0&startIndex=-1&sort=colour&dir=up").expect_err("all are wrong");
+    fn each_wrong_parameter_is_reported() {
+        let faults = list("results=0&startIndex=-1&sort=colour&dir=up").expect_err("all are wrong");
         assert_eq!(faults, ["results", "startIndex", "sort", "dir"]);
     }
 }

@@ -1,4 +1,5 @@
-//! The ledger of messages: what will go out, what went, and why something did not. Reference 7.
+//! Ledger of messages: sent, waiting and failed messages, and the reminders of the next 7 days.
+//! Reference 7.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -9,163 +10,179 @@ use crate::domain::messaging::planning::{self, Planned};
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
 
-/// Reminders that are due later than this, in seconds, are not listed.
+/// Maximum seconds from now at which a planned reminder is due and listed.
 pub const PLANNED_SECONDS: i64 = 7 * DAY;
 
-/// A line of the ledger. What its fields say is read from the message, or from the state that the ledger is of.
+/// One line of the ledger.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    /// Its place among all lines of the same list: its number where it is a message.
+pub struct LedgerEntry {
+    /// Unique number in the list. It is the id of a message; planned reminders follow the last id.
     place: u64,
-    what: What,
+    source: EntrySource,
 }
 
-/// What stands in a line.
+/// Origin of a line's values.
 #[derive(Clone, Debug)]
-enum What {
+enum EntrySource {
     Message(Arc<Message>),
-    /// A reminder that will be a message.
+    /// A reminder that is not due yet and has no message.
     Planned(Planned),
-    /// Nothing: every field as it is where it says nothing.
+    /// Default values of every field.
     Blank,
 }
 
-/// Every field of a line but what the message says.
-pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
+/// Every field of a line except the message's subject and text.
+pub static MESSAGE: LazyLock<Table<LedgerEntry>> = LazyLock::new(|| Table {
     resource: "message",
     fields: vec![
-        shown("id", Kind::Reference, |entry, _| {
+        ledger_field("id", FieldType::Reference, |entry, _| {
             ColumnValue::Reference(entry.message().map(|message| message.id.number()))
         }),
-        shown("group_id", Kind::Reference, |_, scope| {
+        ledger_field("group_id", FieldType::Reference, |_, scope| {
             ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
         }),
-        shown("kind", Kind::Choice(kinds), |entry, _| text(entry.kind().name())),
-        shown("channel", Kind::Choice(channels), |entry, _| text(entry.kind().channel().name())),
-        shown("state", Kind::Choice(states), |entry, _| text(entry.state())),
-        shown("appointment_id", Kind::Reference, |entry, _| {
+        ledger_field("kind", FieldType::Choice(kind_names), |entry, _| {
+            text_value(entry.kind().name())
+        }),
+        ledger_field("channel", FieldType::Choice(channel_names), |entry, _| {
+            text_value(entry.kind().channel().name())
+        }),
+        ledger_field("state", FieldType::Choice(state_names), |entry, _| text_value(entry.state())),
+        ledger_field("appointment_id", FieldType::Reference, |entry, _| {
             ColumnValue::Reference(entry.appointment())
         }),
-        shown("recipient", Kind::Text { max: 255 }, |entry, scope| {
+        ledger_field("recipient", FieldType::Text { max: 255 }, |entry, scope| {
             ColumnValue::Text(entry.recipient(scope.state))
         }),
-        shown("planned_at", Kind::Moment, |entry, _| ColumnValue::Moment(entry.planned_at())),
-        shown("created_at", Kind::Moment, |entry, _| {
+        ledger_field("planned_at", FieldType::Moment, |entry, _| {
+            ColumnValue::Moment(entry.planned_at())
+        }),
+        ledger_field("created_at", FieldType::Moment, |entry, _| {
             ColumnValue::Moment(entry.message().map(|message| message.created_at))
         }),
-        shown("settled_at", Kind::Moment, |entry, _| {
+        ledger_field("settled_at", FieldType::Moment, |entry, _| {
             ColumnValue::Moment(entry.message().and_then(Message::settled_at))
         }),
-        shown("attempts", Kind::Integer { min: 0, max: u32::MAX as i64 }, |entry, _| {
-            entry
-                .attempts()
-                .map_or(ColumnValue::Null, |attempts| ColumnValue::Integer(attempts.into()))
-        }),
-        shown("reason", Kind::Text { max: 255 }, |entry, _| text(entry.reason())),
+        ledger_field(
+            "attempts",
+            FieldType::Integer { min: 0, max: u32::MAX as i64 },
+            |entry, _| match entry.attempts() {
+                Some(attempts) => ColumnValue::Integer(attempts.into()),
+                None => ColumnValue::Null,
+            },
+        ),
+        ledger_field("reason", FieldType::Text { max: 255 }, |entry, _| text_value(entry.reason())),
     ],
     required: &[],
     customs: None,
     id: |entry| entry.place,
     order: |a, b, _| a.place.cmp(&b.place),
-    blank: Entry { place: 0, what: What::Blank },
+    blank: LedgerEntry { place: 0, source: EntrySource::Blank },
 });
 
 const STATES: [&str; 7] = ["planned", "sending", "sent", "kept", "failed", "missed", "suppressed"];
 
-fn kinds() -> Vec<&'static str> {
+fn kind_names() -> Vec<&'static str> {
     outbox::Kind::ALL.map(outbox::Kind::name).to_vec()
 }
 
-fn states() -> Vec<&'static str> {
+fn state_names() -> Vec<&'static str> {
     STATES.to_vec()
 }
 
-fn channels() -> Vec<&'static str> {
+fn channel_names() -> Vec<&'static str> {
     Channel::ALL.map(Channel::name).to_vec()
 }
 
-fn shown(
+fn ledger_field(
     name: &'static str,
-    kind: Kind,
-    read: for<'a> fn(&'a Entry, &Scope<'a>) -> ColumnValue<'a>,
-) -> Field<Entry> {
-    Field::derived(name, kind, Audience::Pro, read)
+    field_type: FieldType,
+    read: for<'a> fn(&'a LedgerEntry, &Scope<'a>) -> ColumnValue<'a>,
+) -> Field<LedgerEntry> {
+    Field::derived(name, field_type, Audience::Pro, read)
 }
 
-fn text(text: &str) -> ColumnValue<'_> {
+fn text_value(text: &str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(text))
 }
 
-/// A group's ledger: messages in the order they came to be, then the reminders due within a week.
+/// Ledger of a group: its messages by id, then the planned reminders by due time.
 pub struct Ledger {
-    /// The group's state.
+    /// The group's state, which holds the messages.
     state: Arc<GroupState>,
-    /// What will be messages, in the order they are due.
+    /// Reminders due within [`PLANNED_SECONDS`], ascending by due time.
     planned: Vec<Planned>,
 }
 
 impl Ledger {
-    /// The ledger of a state at a moment.
+    /// Returns the ledger of a state at a moment.
     #[must_use]
-    pub fn of(state: Arc<GroupState>, now: Instant) -> Self {
-        let mut planned: Vec<_> =
-            planning::due_before(&state, now, now.plus_seconds(PLANNED_SECONDS)).collect();
+    pub fn new(state: Arc<GroupState>, now: Instant) -> Self {
+        let until = now.plus_seconds(PLANNED_SECONDS);
+        let mut planned: Vec<Planned> = planning::due_before(&state, now, until).collect();
         planned.sort_unstable();
         Self { state, planned }
     }
 
-    /// The state that it is of.
+    /// Returns the state of the ledger.
     #[must_use]
     pub fn group_state(&self) -> &Arc<GroupState> {
         &self.state
     }
 
-    /// Every line, by its place.
+    /// Returns all lines, ascending by place.
     #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<LedgerEntry> {
         let messages = self.state.outbox.messages();
         let mut entries = Vec::with_capacity(messages.len() + self.planned.len());
-        entries.extend(messages.map(Entry::of));
-        let planned = (self.state.outbox.last_id() + 1..).zip(&self.planned);
-        entries
-            .extend(planned.map(|(place, planned)| Entry { place, what: What::Planned(*planned) }));
+        for message in messages {
+            entries.push(LedgerEntry::from_message(message));
+        }
+        for (place, planned) in (self.first_planned_place()..).zip(&self.planned) {
+            entries.push(LedgerEntry { place, source: EntrySource::Planned(*planned) });
+        }
         entries
     }
 
-    /// The line at a place.
+    /// Returns the line at a place.
     #[must_use]
-    pub fn entry(&self, place: u64) -> Option<Entry> {
-        let Some(planned) = place.checked_sub(self.state.outbox.last_id() + 1) else {
-            return self.state.outbox.message(MessageId::new(place)?).map(Entry::of);
+    pub fn entry(&self, place: u64) -> Option<LedgerEntry> {
+        let Some(index) = place.checked_sub(self.first_planned_place()) else {
+            let message = self.state.outbox.message(MessageId::new(place)?)?;
+            return Some(LedgerEntry::from_message(message));
         };
-        let planned = self.planned.get(usize::try_from(planned).ok()?)?;
-        Some(Entry { place, what: What::Planned(*planned) })
+        let planned = self.planned.get(usize::try_from(index).ok()?)?;
+        Some(LedgerEntry { place, source: EntrySource::Planned(*planned) })
+    }
+
+    fn first_planned_place(&self) -> u64 {
+        self.state.outbox.last_id() + 1
     }
 }
 
-impl Entry {
-    /// The line of a message.
+impl LedgerEntry {
+    /// Returns the line of a message.
     #[must_use]
-    pub fn of(message: &Arc<Message>) -> Self {
-        Self { place: message.id.number(), what: What::Message(Arc::clone(message)) }
+    pub fn from_message(message: &Arc<Message>) -> Self {
+        Self { place: message.id.number(), source: EntrySource::Message(Arc::clone(message)) }
     }
 
-    /// The message, once there is one.
+    /// Returns the message; `None` for a planned reminder.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
-        match &self.what {
-            What::Message(message) => Some(message),
-            What::Planned(_) | What::Blank => None,
+        match &self.source {
+            EntrySource::Message(message) => Some(message),
+            EntrySource::Planned(_) | EntrySource::Blank => None,
         }
     }
 
     fn kind(&self) -> outbox::Kind {
-        match &self.what {
-            What::Message(message) => message.kind(),
-            What::Planned(planned) => outbox::Kind::of_reminder(planned.channel),
-            What::Blank => outbox::Kind::Confirmation,
+        match &self.source {
+            EntrySource::Message(message) => message.kind(),
+            EntrySource::Planned(planned) => outbox::Kind::of_reminder(planned.channel),
+            EntrySource::Blank => outbox::Kind::Confirmation,
         }
     }
 
@@ -183,30 +200,28 @@ impl Entry {
     }
 
     fn appointment(&self) -> Option<u64> {
-        match &self.what {
-            What::Message(message) => message.appointment().map(|id| id.number()),
-            What::Planned(planned) => Some(planned.appointment.number()),
-            What::Blank => None,
+        match &self.source {
+            EntrySource::Message(message) => Some(message.appointment()?.number()),
+            EntrySource::Planned(planned) => Some(planned.appointment.number()),
+            EntrySource::Blank => None,
         }
     }
 
     fn recipient<'a>(&'a self, state: &'a GroupState) -> Cow<'a, str> {
-        match &self.what {
-            What::Message(message) => message.recipient.as_str().into(),
-            What::Planned(planned) => {
-                let row = state.rows.get(&planned.appointment);
-                row.and_then(|row| delivery::recipient_of(state, row, planned.channel))
-                    .unwrap_or_default()
-                    .into()
+        match &self.source {
+            EntrySource::Message(message) => message.recipient.as_str().into(),
+            EntrySource::Planned(planned) => {
+                let Some(row) = state.rows.get(&planned.appointment) else { return "".into() };
+                delivery::recipient_of(state, row, planned.channel).unwrap_or_default().into()
             }
-            What::Blank => "".into(),
+            EntrySource::Blank => "".into(),
         }
     }
 
-    /// When it is to be attempted, or was last begun.
+    /// Returns the time of the next attempt, or the start of the attempt in progress.
     fn planned_at(&self) -> Option<Instant> {
-        match &self.what {
-            What::Message(message) => match &message.progress {
+        match &self.source {
+            EntrySource::Message(message) => match &message.progress {
                 Progress::Waiting { not_before, .. } => Some(message.created_at.max(*not_before)),
                 Progress::Claimed { at, .. } => Some(*at),
                 Progress::Sent { .. }
@@ -215,15 +230,15 @@ impl Entry {
                 | Progress::Missed { .. }
                 | Progress::Suppressed { .. } => None,
             },
-            What::Planned(planned) => Some(planned.due),
-            What::Blank => None,
+            EntrySource::Planned(planned) => Some(planned.due),
+            EntrySource::Blank => None,
         }
     }
 
-    /// How many there were; `None` of what failed or ceased to be wanted, of which that is not remembered.
+    /// Returns the number of attempts. Failed and suppressed messages do not store it.
     fn attempts(&self) -> Option<u32> {
-        match &self.what {
-            What::Message(message) => match &message.progress {
+        match &self.source {
+            EntrySource::Message(message) => match &message.progress {
                 Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => {
                     Some(*attempts)
                 }
@@ -231,8 +246,8 @@ impl Entry {
                 Progress::Kept { .. } | Progress::Missed { .. } => Some(0),
                 Progress::Failed { .. } | Progress::Suppressed { .. } => None,
             },
-            What::Planned(_) => Some(0),
-            What::Blank => None,
+            EntrySource::Planned(_) => Some(0),
+            EntrySource::Blank => None,
         }
     }
 
@@ -241,27 +256,25 @@ impl Entry {
             Some(Progress::Waiting { reason, .. } | Progress::Failed { reason, .. }) => {
                 reason.as_str()
             }
-            Some(Progress::Kept { .. }) => "nobody is configured to carry it",
-            Some(Progress::Missed { .. }) => "it was too late when it could have been sent",
-            Some(Progress::Suppressed { why, .. }) => said(*why),
+            Some(Progress::Kept { .. }) => "the server is not configured to send on this channel",
+            Some(Progress::Missed { .. }) => "it could not be sent in time",
+            Some(Progress::Suppressed { why, .. }) => describe_suppression(*why),
             Some(Progress::Claimed { .. } | Progress::Sent { .. }) | None => "",
         }
     }
 }
 
-/// Why a message was not wanted any more, in words.
-fn said(why: Why) -> &'static str {
+/// Describes the reason for which a message was not sent any more.
+fn describe_suppression(why: Why) -> &'static str {
     match why {
         Why::Cancelled => "the appointment was cancelled",
         Why::Moved => "the appointment, or the time of its reminder, was moved",
         Why::Restored => "the appointment was restored",
-        Why::Unwanted => "the client or the group wants no such message",
+        Why::Unwanted => "the client or the group has switched such messages off",
         Why::NoRecipient => "the client has no address or number, or is deleted",
-        Why::Begun => "the appointment had begun",
-        Why::Expired => "the link was too old",
-        Why::TooMany => {
-            "as many messages as the server allows had gone to the recipient within 24 hours"
-        }
+        Why::Begun => "the appointment had already begun",
+        Why::Expired => "the link had expired",
+        Why::TooMany => "the recipient's limit of messages within 24 hours was reached",
         Why::GivenAway => "the appointment was given to another client",
     }
 }

@@ -1,16 +1,19 @@
-//! What goes over the wire: how each resource's fields are read, shown, sorted and limited. No rule of booking is here.
+//! Wire format: parsing, rendering, sorting and limits of each resource's fields. It holds no
+//! booking rules. Reference 1.
 //!
-//! Every resource is a [`field::Table`]; whatever reads, shows or sorts a resource is driven by its table.
+//! Each resource is one [`field::Table`]; parsing, rendering, lists and filters all read it.
 
 pub mod appointment;
+pub mod booking;
 pub mod calendar;
 pub mod column_value;
+pub mod custom_values;
 pub mod customfield;
 pub mod datetime;
 pub mod errors;
 pub mod fiche;
 pub mod field;
-pub mod field_value;
+pub mod field_codec;
 pub mod filter;
 pub mod group;
 pub mod intervention;
@@ -20,8 +23,8 @@ pub mod message;
 pub mod params;
 pub mod pro;
 pub mod query;
+pub mod scope;
 pub mod search;
 pub mod slots;
-mod top_k;
 pub mod value;
 pub mod vevent;

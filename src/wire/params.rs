@@ -1,137 +1,150 @@
-//! The parameters of a query, as they were decoded. Reference 1.
+//! Decoded query parameters: single values, lists and lists of objects. Reference 1.1.
 
 use serde_json::{Map, Value};
 
-/// Names and values in the order they came.
+/// Names and values, in the order of the request.
 #[derive(Clone, Debug, Default)]
 pub struct Params(Vec<(String, String)>);
 
-/// An object of a list, as [`Params::objects`] finds it.
+/// One object of a list, found by [`Params::objects`].
 #[derive(Clone, Debug)]
-pub struct Object<'p> {
-    /// Its index in the list, as it was written.
+pub struct ParamObject<'p> {
+    /// Its index in the list, as given.
     pub index: &'p str,
-    /// Names and values of its parts, in the order they came.
+    /// Names and values of its parts, in the order of the request.
     parts: Vec<(&'p str, &'p str)>,
 }
 
-impl<'p> Object<'p> {
-    /// The value of a part, white space and all: of several the last, and none where it is empty.
+impl<'p> ParamObject<'p> {
+    /// Returns the last value of a part, untrimmed; `None` if it is absent or empty.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&'p str> {
-        let value =
-            self.parts.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)?;
-        (!value.is_empty()).then_some(value)
+        for (given, value) in self.parts.iter().rev() {
+            if *given == name {
+                return if value.is_empty() { None } else { Some(value) };
+            }
+        }
+        None
     }
 }
 
 impl Params {
-    /// The parameters of a raw query string, brackets and spaces encoded or not.
+    /// Decodes a raw query string.
     ///
     /// ```
     /// use slotbook::wire::params::Params;
-    /// let params = Params::of_query("ids%5B%5D=1&ids[]=2&sort=&dir=desc");
+    /// let params = Params::from_query("ids%5B%5D=1&ids[]=2&sort=&dir=desc");
     /// assert_eq!(params.list("ids"), ["1", "2"]);
-    /// assert_eq!((params.one("sort"), params.one("dir")), (None, Some("desc")));
+    /// assert_eq!((params.value("sort"), params.value("dir")), (None, Some("desc")));
     /// ```
     #[must_use]
-    pub fn of_query(query: &str) -> Self {
+    pub fn from_query(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    /// The value of a name: of several the last, and none where it is empty.
+    /// Flattens a JSON object: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` both give
+    /// `pro[email]=a`.
+    ///
+    /// Values other than texts, numbers and one level of objects are skipped.
     #[must_use]
-    pub fn one(&self, name: &str) -> Option<&str> {
-        let value =
-            self.0.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.trim())?;
-        (!value.is_empty()).then_some(value)
-    }
-
-    /// The values of a list, in order: `name[]=1&name[]=2`, `name[0]=1`, `name=1,2`. Empty values are absent.
-    #[must_use]
-    pub fn list(&self, name: &str) -> Vec<&str> {
-        let belongs = |given: &str| match given.strip_prefix(name) {
-            Some("" | "[]") => true,
-            Some(rest) => rest
-                .strip_prefix('[')
-                .and_then(|rest| rest.strip_suffix(']'))
-                .is_some_and(|index| index.bytes().all(|byte| byte.is_ascii_digit())),
-            None => false,
-        };
-        let values =
-            self.0.iter().filter(|(given, _)| belongs(given)).map(|(_, value)| value.as_str());
-        values
-            .flat_map(|value| value.split(','))
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
-            .collect()
-    }
-
-    /// The objects of a list, `name[0][part]=value`, by their index, which may be any text; in the order in which they are
-    /// first named.
-    #[must_use]
-    pub fn objects(&self, name: &str) -> Vec<Object<'_>> {
-        let mut objects: Vec<Object<'_>> = Vec::new();
-        for (given, value) in self.iter() {
-            let parts = given.strip_prefix(name).and_then(|rest| rest.strip_prefix('['));
-            let parts = parts
-                .and_then(|rest| rest.strip_suffix(']'))
-                .and_then(|rest| rest.split_once("]["));
-            let Some((index, part)) = parts else { continue };
-            match objects.iter_mut().find(|object| object.index == index) {
-                Some(object) => object.parts.push((part, value)),
-                None => objects.push(Object { index, parts: vec![(part, value)] }),
-            }
-        }
-        objects
-    }
-
-    /// The same with one more at the end.
-    pub fn push(&mut self, name: &str, value: impl Into<String>) {
-        self.0.push((name.to_owned(), value.into()));
-    }
-
-    /// These, and others after them.
-    #[must_use]
-    pub fn followed_by(mut self, others: Self) -> Self {
-        self.0.extend(others.0);
-        self
-    }
-
-    /// The parameters that a JSON object stands for: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` are `pro[email]=a`.
-    /// What is neither a text nor a number is left out.
-    #[must_use]
-    pub fn of_object(object: &Map<String, Value>) -> Self {
-        fn text(value: &Value) -> Option<String> {
-            match value {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-            }
-        }
+    pub fn from_json_object(object: &Map<String, Value>) -> Self {
         let mut params = Vec::new();
         for (name, value) in object {
-            match value {
-                Value::Object(parts) => {
-                    params.extend(parts.iter().filter_map(|(part, value)| {
-                        Some((format!("{name}[{part}]"), text(value)?))
-                    }))
+            if let Value::Object(parts) = value {
+                for (part, value) in parts {
+                    if let Some(text) = scalar_text(value) {
+                        params.push((format!("{name}[{part}]"), text));
+                    }
                 }
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_) => {
-                    params.extend(text(value).map(|text| (name.clone(), text)));
-                }
+            } else if let Some(text) = scalar_text(value) {
+                params.push((name.clone(), text));
             }
         }
         Self(params)
     }
 
-    /// All names and values.
+    /// Returns the last value of a name, trimmed; `None` if it is absent or empty.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        for (given, value) in self.0.iter().rev() {
+            if given == name {
+                let value = value.trim();
+                return if value.is_empty() { None } else { Some(value) };
+            }
+        }
+        None
+    }
+
+    /// Returns the values of a list, trimmed and in order; empty ones are dropped.
+    ///
+    /// The accepted forms are `name[]=1&name[]=2`, `name[0]=1&name[1]=2` and `name=1,2`.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        let mut values = Vec::new();
+        for (given, value) in &self.0 {
+            if given.strip_prefix(name).is_some_and(is_list_suffix) {
+                values.extend(value.split(',').map(str::trim).filter(|entry| !entry.is_empty()));
+            }
+        }
+        values
+    }
+
+    /// Returns the objects of a list, `name[0][part]=value`, in the order of first mention.
+    ///
+    /// The index that groups their parts may be any text.
+    #[must_use]
+    pub fn objects(&self, name: &str) -> Vec<ParamObject<'_>> {
+        let mut objects: Vec<ParamObject<'_>> = Vec::new();
+        for (given, value) in self.iter() {
+            let Some((index, part)) = split_object_name(given, name) else { continue };
+            match objects.iter_mut().find(|object| object.index == index) {
+                Some(object) => object.parts.push((part, value)),
+                None => objects.push(ParamObject { index, parts: vec![(part, value)] }),
+            }
+        }
+        objects
+    }
+
+    /// Adds a parameter at the end.
+    pub fn push(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push((name.to_owned(), value.into()));
+    }
+
+    /// Returns these parameters, followed by others.
+    #[must_use]
+    pub fn append(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// Iterates over names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// Returns whether a parameter named `name` and this suffix is part of the list `name`.
+fn is_list_suffix(suffix: &str) -> bool {
+    if suffix.is_empty() {
+        return true;
+    }
+    let Some(index) = suffix.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return false;
+    };
+    index.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Splits `name[index][part]` into index and part.
+fn split_object_name<'p>(given: &'p str, name: &str) -> Option<(&'p str, &'p str)> {
+    let rest = given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
+    rest.split_once("][")
+}
+
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -140,17 +153,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_written_in_four_ways() {
+    fn a_list_has_four_spellings() {
         for query in ["a[]=1&a[]=2", "a%5B%5D=1&a%5B%5D=2", "a=1,2", "a[0]=1&a[1]=2", "a=1%2C2&a="]
         {
-            assert_eq!(Params::of_query(query).list("a"), ["1", "2"], "{query}");
+            assert_eq!(Params::from_query(query).list("a"), ["1", "2"], "{query}");
         }
-        assert!(Params::of_query("ab[]=1&a[x]=2&a[]=").list("a").is_empty());
+        assert!(Params::from_query("ab[]=1&a[x]=2&a[]=").list("a").is_empty());
     }
 
     #[test]
-    fn objects_of_a_list_are_told_apart_by_their_index() {
-        let params = Params::of_query(
+    fn objects_of_a_list_are_grouped_by_their_index() {
+        let params = Params::from_query(
             "c[7][op]=%3D&c%5B-1%5D%5Bop%5D=>=&c[7][value]=+a&c[x]=1&cc[1][op]=<&c[7][op]=<",
         );
         let objects = params.objects("c");
@@ -162,7 +175,7 @@ mod tests {
     #[test]
     fn spaces_come_as_plus_or_percent() {
         for query in ["start=2025-01-01+09:00:00", "start=2025-01-01%2009%3A00%3A00"] {
-            assert_eq!(Params::of_query(query).one("start"), Some("2025-01-01 09:00:00"));
+            assert_eq!(Params::from_query(query).value("start"), Some("2025-01-01 09:00:00"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of professionals. Reference 3.3, 3.
+//! Fields of professionals. Reference 3.3, 3.5.
 
 use std::sync::LazyLock;
 
@@ -6,26 +6,28 @@ use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, plain};
 use crate::wire::value;
 
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+/// Read by professionals, set by the system and by an import.
 const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
 
-/// Every field of a professional but the password.
+/// Every field of a professional except the password.
 pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     resource: "pro",
     fields: vec![
-        Field::derived("id", Kind::Id, Audience::Pro, |pro: &Pro, _| {
+        Field::derived("id", FieldType::Id, Audience::Pro, |pro: &Pro, _| {
             ColumnValue::Reference(Some(pro.id.number()))
         }),
         plain!("lastname", lastname, PRO),
         plain!("firstname", firstname, PRO),
-        Field::derived("email", Kind::Email, Audience::Pro, |pro: &Pro, _| {
+        Field::derived("email", FieldType::Email, Audience::Pro, |pro: &Pro, _| {
             ColumnValue::Text(pro.email.as_str().into())
         })
-        .written(Audience::Store, |given, _, _, patch| {
-            let email = Email::new(value::text(given)?.trim())?;
+        .with_writer(Audience::Store, |given, _, _, patch| {
+            let email = Email::new(value::parse_text(given)?.trim())?;
             patch.push(move |pro| pro.email = email.clone());
             Ok(())
         }),
@@ -38,19 +40,19 @@ pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     customs: None,
     id: |pro| pro.id.number(),
     order: |a, b, _| a.id.cmp(&b.id),
-    blank: blank(
+    blank: blank_pro(
         ProId::new(1).expect("1 is an id"),
         GroupId::new(1).expect("1 is an id"),
         Instant(0),
     ),
 });
 
-/// A professional of one group, of whom nothing else is known yet; the address is a stand-in that must be replaced.
+/// Creates a professional of one group with a placeholder address, which must be replaced.
 #[must_use]
-pub fn blank(id: ProId, group: GroupId, now: Instant) -> Pro {
+pub fn blank_pro(id: ProId, group: GroupId, now: Instant) -> Pro {
     Pro {
         id,
-        email: Email::new("nobody@invalid").expect("an address"),
+        email: Email::new("placeholder@invalid").expect("an address"),
         password_hash: Text::default(),
         lastname: Name::default(),
         firstname: Name::default(),

@@ -1,106 +1,109 @@
-//! Parameters of a query as values. Reference 1.
+//! Typed parsing of query parameters. Reference 1.1, 1.2.
 
 use std::ops::RangeInclusive;
 
+use crate::domain::records::text::Illegal;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::params::Params;
 
-/// A moment on the clocks of the group, if one is given.
+/// Parses a local time of the zone; `None` if the parameter is absent or empty.
 ///
 /// # Errors
-/// What is no datetime, or lies outside 1970 to 9999.
-pub fn moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
-    let read = |text: &str| datetime::parse(text).and_then(|civil| datetime::instant(zone, civil));
-    params.one(name).map(read).transpose().map_err(|illegal| Fault::new(name, illegal.0))
+/// A value that is no datetime, or an instant outside 1970 to 9999.
+pub fn parse_moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
+    let Some(text) = params.value(name) else { return Ok(None) };
+    let fault = |Illegal(rule)| Fault::new(name, rule);
+    let civil = datetime::parse(text).map_err(fault)?;
+    Ok(Some(datetime::to_instant(zone, civil).map_err(fault)?))
 }
 
-/// A whole number within bounds, if one is given.
+/// Parses a whole number; `None` if the parameter is absent or empty.
 ///
 /// # Errors
-/// What is no such number.
-pub fn number(
+/// A value that is no whole number within the bounds.
+pub fn parse_number(
     params: &Params,
     name: &str,
     bounds: RangeInclusive<i64>,
 ) -> Result<Option<i64>, Fault> {
-    let Some(text) = params.one(name) else { return Ok(None) };
-    let number = text.parse().ok().filter(|number| bounds.contains(number));
-    let rule = || {
-        Fault::new(
-            name,
-            format!("must be a whole number from {} to {}", bounds.start(), bounds.end()),
-        )
-    };
-    number.ok_or_else(rule).map(Some)
+    let Some(text) = params.value(name) else { return Ok(None) };
+    match text.parse() {
+        Ok(number) if bounds.contains(&number) => Ok(Some(number)),
+        Ok(_) | Err(_) => {
+            let (min, max) = bounds.into_inner();
+            Err(Fault::new(name, format!("must be a whole number from {min} to {max}")))
+        }
+    }
 }
 
-/// A boolean; `otherwise` where none is given.
+/// Parses a boolean; `default` if the parameter is absent or empty.
 ///
 /// # Errors
-/// What is no boolean.
-pub fn flag(params: &Params, name: &str, otherwise: bool) -> Result<bool, Fault> {
-    match params.one(name) {
-        None => Ok(otherwise),
+/// A value other than 1, 0, true and false.
+pub fn parse_flag(params: &Params, name: &str, default: bool) -> Result<bool, Fault> {
+    match params.value(name) {
+        None => Ok(default),
         Some("1" | "true") => Ok(true),
         Some("0" | "false") => Ok(false),
         Some(_) => Err(Fault::new(name, "must be 1, 0, true or false")),
     }
 }
 
-/// The ids of a list, in the order given.
+/// Parses a list of ids, in the order given. `to_id` makes an id of a number.
 ///
 /// # Errors
-/// What is no id, or not one that is `known`.
-pub fn ids<T: Copy>(
+/// A value that is no id, and an id that is not `known`.
+pub fn parse_ids<T: Copy>(
     params: &Params,
     name: &str,
-    of: impl Fn(u64) -> Option<T>,
+    to_id: impl Fn(u64) -> Option<T>,
     known: impl Fn(T) -> bool,
 ) -> Result<Vec<T>, Fault> {
     let mut ids = Vec::new();
     for text in params.list(name) {
-        let number: u64 =
-            text.parse().map_err(|_| Fault::new(name, "must hold ids, which are whole numbers"))?;
-        match of(number) {
+        let Ok(number) = text.parse::<u64>() else {
+            return Err(Fault::new(name, "must be ids, which are whole numbers from 1"));
+        };
+        match to_id(number) {
             Some(id) if known(id) => ids.push(id),
-            // Without the number: what is another group's and what is nobody's get the same answer.
+            // The message omits the id: it must not reveal which ids other groups have.
             Some(_) | None => {
-                return Err(Fault::new(name, "must be ids of the group's own, and one is not"));
+                return Err(Fault::new(name, "must be ids of the group's objects: one is unknown"));
             }
         }
     }
     Ok(ids)
 }
 
-/// An id, if one is given.
+/// Parses a single id; `None` if the parameter is absent or empty.
 ///
 /// # Errors
-/// As [`ids`], and where several are given.
-pub fn id<T: Copy>(
+/// As [`parse_ids`], and more than one id.
+pub fn parse_id<T: Copy>(
     params: &Params,
     name: &str,
-    of: impl Fn(u64) -> Option<T>,
+    to_id: impl Fn(u64) -> Option<T>,
     known: impl Fn(T) -> bool,
 ) -> Result<Option<T>, Fault> {
-    match *ids(params, name, of, known)? {
+    match *parse_ids(params, name, to_id, known)? {
         [] => Ok(None),
         [id] => Ok(Some(id)),
         [_, _, ..] => Err(Fault::new(name, "must be one id")),
     }
 }
 
-/// An id, if one is given, where 0 stands for none.
+/// Parses a single id, with 0 for none.
 ///
 /// # Errors
-/// As [`id`].
-pub fn id_or_zero<T: Copy>(
+/// As [`parse_id`].
+pub fn parse_id_or_zero<T: Copy>(
     params: &Params,
     name: &str,
-    of: impl Fn(u64) -> Option<T>,
+    to_id: impl Fn(u64) -> Option<T>,
     known: impl Fn(T) -> bool,
 ) -> Result<Option<T>, Fault> {
-    if params.list(name) == ["0"] { Ok(None) } else { id(params, name, of, known) }
+    if params.list(name) == ["0"] { Ok(None) } else { parse_id(params, name, to_id, known) }
 }

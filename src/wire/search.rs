@@ -1,97 +1,111 @@
-//! `search=`: records whose name holds some words; of people also e-mail address and telephone number. Reference 1.
+//! `search=`: finds records by words in their names, and people also by address and telephone
+//! number. Reference 1.4.
 
 use memchr::memmem::Finder;
 
 use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, ColumnValue, Field, Scope, Table};
-use crate::wire::like_pattern::{finder, folded, push_folded};
+use crate::wire::like_pattern::{append_folded, fold_case, make_finder};
 use crate::wire::params::Params;
 
-/// Most characters that are searched for.
+/// Maximum number of characters of a search.
 const LENGTH_MAX: usize = 255;
-/// Fields that name an object, of whichever it has. An event has no name of its own: its text names an appointment's
-/// client.
+/// Fields in which words are searched. `text` of an appointment holds its client's names.
 const NAMES: [&str; 6] = ["name", "publicname", "lastname", "firstname", "email", "text"];
-/// Fields that hold a telephone number.
+/// Fields in which telephone numbers are searched.
 const PHONES: [&str; 3] = ["firstphone", "secondphone", "cellphone"];
 
 impl<R: 'static> Table<R> {
-    /// The fields that a search looks for words in, and those it looks for a telephone number in, as far as the audience
-    /// sees them.
+    /// Returns the name fields and the telephone fields of a search, as far as the audience sees
+    /// them.
     #[must_use]
-    pub fn searched(&self, audience: Audience) -> (Vec<&Field<R>>, Vec<&Field<R>>) {
-        let seen = |name: &&str| self.field(name).filter(|field| audience >= field.readers);
-        (NAMES.iter().filter_map(seen).collect(), PHONES.iter().filter_map(seen).collect())
+    pub fn searched_fields(&self, audience: Audience) -> (Vec<&Field<R>>, Vec<&Field<R>>) {
+        (self.visible_fields(&NAMES, audience), self.visible_fields(&PHONES, audience))
+    }
+
+    fn visible_fields(&self, names: &[&str], audience: Audience) -> Vec<&Field<R>> {
+        let mut visible = Vec::new();
+        for name in names {
+            if let Some(field) = self.field(name)
+                && audience >= field.readers
+            {
+                visible.push(field);
+            }
+        }
+        visible
     }
 }
 
-/// What is searched for, and where.
+/// Parsed search, with the fields to look at.
 pub struct Search<'t, R> {
-    /// Folded; each must stand somewhere in the names.
+    /// Case-folded words. A record is found by its names if each word occurs in one of them.
     words: Vec<Finder<'static>>,
-    /// What is left of a telephone number without its separators; `None` where it is none.
+    /// Digits of the search; `None` unless all of it could be part of a telephone number.
     digits: Option<Finder<'static>>,
     names: Vec<&'t Field<R>>,
     phones: Vec<&'t Field<R>>,
 }
 
 impl<'t, R: 'static> Search<'t, R> {
-    /// The search that the parameters ask for; `None` where they ask for none.
+    /// Parses the parameter `search`; `None` if it is absent or empty.
     ///
     /// # Errors
-    /// A text that is too long.
+    /// A text of more than 255 characters.
     pub fn parse(
         params: &Params,
         table: &'t Table<R>,
         audience: Audience,
     ) -> Result<Option<Self>, Fault> {
-        let Some(text) = params.one("search") else { return Ok(None) };
+        let Some(text) = params.value("search") else { return Ok(None) };
         if text.chars().count() > LENGTH_MAX {
             return Err(Fault::new("search", format!("must have at most {LENGTH_MAX} characters")));
         }
-        let words = folded(text).split_whitespace().map(finder).collect();
-        let (names, phones) = table.searched(audience);
-        Ok(Some(Self { words, digits: digits(text).as_deref().map(finder), names, phones }))
+        let words = fold_case(text).split_whitespace().map(make_finder).collect();
+        let digits = phone_digits(text).as_deref().map(make_finder);
+        let (names, phones) = table.searched_fields(audience);
+        Ok(Some(Self { words, digits, names, phones }))
     }
 
-    /// Whether a record is found. Its names are written into `room`, whatever stood there.
+    /// Returns whether a record is found. `buffer` is overwritten.
     #[must_use]
-    pub fn finds(&self, record: &R, scope: &Scope<'_>, room: &mut String) -> bool {
-        room.clear();
-        // A line for each field, so that no word is found across two.
+    pub fn matches(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
+        buffer.clear();
         for field in &self.names {
-            if let ColumnValue::Text(text) = field.cell(record, scope) {
-                push_folded(&text, room);
-                room.push('\n');
+            if let ColumnValue::Text(text) = field.read_value(record, scope) {
+                append_folded(&text, buffer);
+                // A separator, so that no word matches across two fields.
+                buffer.push('\n');
             }
         }
-        if self.words.iter().all(|word| word.find(room.as_bytes()).is_some()) {
+        if self.words.iter().all(|word| word.find(buffer.as_bytes()).is_some()) {
             return true;
         }
-        let Some(wanted) = &self.digits else { return false };
-        self.phones.iter().any(|field| match field.cell(record, scope) {
-            ColumnValue::Text(phone) => {
-                room.clear();
-                room.extend(phone.chars().filter(char::is_ascii_digit));
-                wanted.find(room.as_bytes()).is_some()
+        let Some(digits) = &self.digits else { return false };
+        for field in &self.phones {
+            if let ColumnValue::Text(phone) = field.read_value(record, scope) {
+                buffer.clear();
+                buffer.extend(phone.chars().filter(char::is_ascii_digit));
+                if digits.find(buffer.as_bytes()).is_some() {
+                    return true;
+                }
             }
-            ColumnValue::Null
-            | ColumnValue::Integer(_)
-            | ColumnValue::Number(_)
-            | ColumnValue::Boolean(_)
-            | ColumnValue::Moment(_)
-            | ColumnValue::Civil(_)
-            | ColumnValue::Reference(_) => false,
-        })
+        }
+        false
     }
 }
 
-/// The digits of a text that could be part of a telephone number.
-fn digits(text: &str) -> Option<String> {
-    let separator = |c: char| c.is_whitespace() || matches!(c, '.' | '-' | '/' | '+' | '(' | ')');
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    (!digits.is_empty() && text.chars().all(|c| c.is_ascii_digit() || separator(c)))
-        .then_some(digits)
+/// Returns the digits of a text that holds only digits and telephone separators, at least one
+/// digit.
+fn phone_digits(text: &str) -> Option<String> {
+    let mut digits = String::new();
+    for c in text.chars() {
+        if c.is_ascii_digit() {
+            digits.push(c);
+        } else if !c.is_whitespace() && !matches!(c, '.' | '-' | '/' | '+' | '(' | ')') {
+            return None;
+        }
+    }
+    if digits.is_empty() { None } else { Some(digits) }
 }
 
 #[cfg(test)]
@@ -121,12 +135,14 @@ mod tests {
         let query =
             form_urlencoded::Serializer::new(String::new()).append_pair("search", text).finish();
         let search =
-            Search::parse(&Params::of_query(&query), table, audience).expect("short enough");
-        search.is_none_or(|search| search.finds(record, &Scope::of(&state()), &mut String::new()))
+            Search::parse(&Params::from_query(&query), table, audience).expect("short enough");
+        search.is_none_or(|search| {
+            search.matches(record, &Scope::for_group(&state()), &mut String::new())
+        })
     }
 
     #[test]
-    fn a_client_is_found_by_name_address_and_number() {
+    fn a_client_is_found_by_name_address_and_telephone_number() {
         let mut fiche = Fiche::new(FicheId::new(7).expect("an id"), Instant(0));
         fiche.lastname = Name::new("Lefèvre").expect("a name");
         fiche.firstname = Name::new("Anna").expect("a name");
@@ -151,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_shown_finds_nothing() {
+    fn a_name_that_the_audience_does_not_see_is_not_searched() {
         let mut calendar = CALENDAR.blank.clone();
         calendar.id = CalendarId::new(11).expect("an id");
         calendar.name = Name::new("Inside").expect("a name");
@@ -165,8 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_bounded() {
-        let params = Params::of_query(&format!("search={}", "é".repeat(256)));
+    fn a_search_of_256_characters_is_refused() {
+        let params = Params::from_query(&format!("search={}", "é".repeat(256)));
         assert!(Search::parse(&params, &FICHE, Audience::Pro).is_err());
     }
 }

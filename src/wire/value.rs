@@ -1,4 +1,5 @@
-//! Inputs as clients write them: numbers as strings, booleans as 1 and 0, `""` for nothing. Reference 1.
+//! Lenient parsing of JSON values: numbers as texts, booleans as 1 and 0, `""` as empty.
+//! Reference 1.2.
 
 use std::borrow::Cow;
 
@@ -9,11 +10,11 @@ use crate::domain::records::text::Illegal;
 use crate::domain::time::Civil;
 use crate::wire::datetime;
 
-fn illegal<T>(rule: &str) -> Result<T, Illegal> {
+fn refuse_value<T>(rule: &str) -> Result<T, Illegal> {
     Err(Illegal(rule.into()))
 }
 
-/// Whether a value unsets what it is given for: null, a text of nothing but white space, a list of nothing.
+/// Returns whether a value is empty: null, a text of white space only, or a list without items.
 #[must_use]
 pub fn is_empty(value: &Value) -> bool {
     match value {
@@ -24,126 +25,152 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A boolean: true, false, 1, 0, or one of them as text.
+/// Parses a boolean: true, false, 1 or 0, each also as text.
 ///
 /// # Errors
-/// Anything else, nothing included.
-pub fn boolean(value: &Value) -> Result<bool, Illegal> {
-    let known = match value {
-        Value::Bool(flag) => Some(*flag),
+/// Any other value, an empty one included.
+pub fn parse_boolean(value: &Value) -> Result<bool, Illegal> {
+    const RULE: &str = "must be true, false, 1 or 0";
+    match value {
+        Value::Bool(flag) => Ok(*flag),
         Value::Number(number) => match number.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            Some(_) | None => None,
+            Some(0) => Ok(false),
+            Some(1) => Ok(true),
+            Some(_) | None => refuse_value(RULE),
         },
         Value::String(text) => match text.as_str() {
-            "true" | "1" => Some(true),
-            "false" | "0" => Some(false),
-            _ => None,
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => refuse_value(RULE),
         },
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    known.map_or_else(|| illegal("must be true, false, 1 or 0"), Ok)
+        Value::Null | Value::Array(_) | Value::Object(_) => refuse_value(RULE),
+    }
 }
 
-/// A whole number, perhaps as text; `None` for null and `""`.
+/// Parses a whole number, also as text; `None` for null and `""`.
 ///
 /// # Errors
-/// Anything else.
-pub fn integer(value: &Value) -> Result<Option<i64>, Illegal> {
+/// Any other value, and numbers beyond 64 bits.
+pub fn parse_integer(value: &Value) -> Result<Option<i64>, Illegal> {
     let read = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
         Value::String(text) => text.trim().parse().ok(),
-        Value::Number(number) => whole(number),
+        Value::Number(number) => to_whole(number),
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    read.map_or_else(|| illegal("must be a whole number"), |number| Ok(Some(number)))
+    match read {
+        Some(number) => Ok(Some(number)),
+        None => refuse_value("must be a whole number"),
+    }
 }
 
-/// A number written as an integer, or with nothing after its decimal point.
-fn whole(number: &Number) -> Option<i64> {
+/// Converts a JSON number without a fraction, such as 15 or 15.0.
+fn to_whole(number: &Number) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if let Some(whole) = number.as_i64() {
         return Some(whole);
     }
-    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT_MAX)?;
+    let float = number.as_f64()?;
+    if float.fract() != 0.0 || float.abs() >= EXACT_MAX {
+        return None;
+    }
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
     Some(float as i64)
 }
 
-/// A decimal number, perhaps as text; `None` for null and `""`.
+/// Parses a finite decimal number, also as text; `None` for null and `""`.
 ///
 /// # Errors
-/// Anything else, infinities included.
-pub fn number(value: &Value) -> Result<Option<f64>, Illegal> {
-    let read = match value {
+/// Any other value.
+pub fn parse_number(value: &Value) -> Result<Option<f64>, Illegal> {
+    let read: Option<f64> = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
         Value::String(text) => text.trim().parse().ok(),
         Value::Number(number) => number.as_f64(),
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
-    read.filter(|number: &f64| number.is_finite())
-        .map_or_else(|| illegal("must be a number"), |n| Ok(Some(n)))
-}
-
-/// The number of an id, perhaps as text; `None` for null, `""` and 0.
-///
-/// # Errors
-/// Anything else but 1 to the largest id.
-pub fn id(value: &Value) -> Result<Option<u64>, Illegal> {
-    let rule = || Illegal("must be an id: a whole number from 1".into());
-    let read = integer(value).map_err(|_| rule())?.map(u64::try_from);
     match read {
-        None | Some(Ok(0)) => Ok(None),
-        Some(Ok(number)) if number <= ID_MAX => Ok(Some(number)),
-        Some(_) => Err(rule()),
+        Some(number) if number.is_finite() => Ok(Some(number)),
+        Some(_) | None => refuse_value("must be a number"),
     }
 }
 
-/// Ids in a list, or separated by commas in a text: `[11,13]`, `",11,13,"`; none for null and `""`.
+/// Parses an id, also as text; `None` for null, `""` and 0.
 ///
 /// # Errors
-/// An entry that is no id.
-pub fn ids(value: &Value) -> Result<Vec<u64>, Illegal> {
-    let rule = || Illegal("must be ids: a list such as [11,13], or a text such as ,11,13,".into());
-    let read = |value: &Value| id(value).ok().flatten().ok_or_else(rule);
-    match value {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(list) => list.iter().map(read).collect(),
-        Value::String(text) => {
-            let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-            entries.map(|entry| read(&Value::from(entry))).collect()
-        }
-        Value::Number(_) => Ok(vec![read(value)?]),
-        Value::Bool(_) | Value::Object(_) => Err(rule()),
+/// Any value other than a whole number from 1 to [`ID_MAX`].
+pub fn parse_id(value: &Value) -> Result<Option<u64>, Illegal> {
+    const RULE: &str = "must be an id: a whole number from 1";
+    let Ok(number) = parse_integer(value) else { return refuse_value(RULE) };
+    let Some(number) = number else { return Ok(None) };
+    match u64::try_from(number) {
+        Ok(0) => Ok(None),
+        Ok(number) if number <= ID_MAX => Ok(Some(number)),
+        Ok(_) | Err(_) => refuse_value(RULE),
     }
 }
 
-/// A text; null is the empty one, and a number stands for its digits.
+/// Parses a list of ids, also as a text with commas: `[11,13]`, `",11,13,"`. Null and `""` give
+/// none.
+///
+/// # Errors
+/// Any other value, and an entry that is no id.
+pub fn parse_ids(value: &Value) -> Result<Vec<u64>, Illegal> {
+    let mut ids = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Array(list) => {
+            for entry in list {
+                ids.push(parse_entry(entry)?);
+            }
+        }
+        Value::String(text) => {
+            for entry in text.split(',') {
+                if !entry.trim().is_empty() {
+                    ids.push(parse_entry(&Value::from(entry.trim()))?);
+                }
+            }
+        }
+        Value::Number(_) => ids.push(parse_entry(value)?),
+        Value::Bool(_) | Value::Object(_) => return refuse_value(IDS_RULE),
+    }
+    Ok(ids)
+}
+
+const IDS_RULE: &str = "must be ids: a list such as [11,13], or a text such as ,11,13,";
+
+fn parse_entry(value: &Value) -> Result<u64, Illegal> {
+    match parse_id(value) {
+        Ok(Some(id)) => Ok(id),
+        Ok(None) | Err(_) => refuse_value(IDS_RULE),
+    }
+}
+
+/// Parses a text. Null gives the empty text, and a number its digits.
 ///
 /// # Errors
 /// A boolean, a list or an object.
-pub fn text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
+pub fn parse_text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
     match value {
         Value::Null => Ok(Cow::Borrowed("")),
         Value::String(text) => Ok(Cow::Borrowed(text)),
         Value::Number(number) => Ok(Cow::Owned(number.to_string())),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => illegal("must be a text"),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => refuse_value("must be a text"),
     }
 }
 
-/// A date, with or without a time; `None` for null and `""`.
+/// Parses a date, with or without a time; `None` for null and `""`.
 ///
 /// # Errors
-/// Anything that [`datetime::parse`] refuses.
-pub fn civil(value: &Value) -> Result<Option<Civil>, Illegal> {
+/// Any other value that [`datetime::parse`] refuses.
+pub fn parse_civil(value: &Value) -> Result<Option<Civil>, Illegal> {
     match value {
-        Value::String(text) if !text.trim().is_empty() => datetime::parse(text.trim()).map(Some),
+        Value::String(text) if !text.trim().is_empty() => Ok(Some(datetime::parse(text.trim())?)),
         Value::String(_) | Value::Null => Ok(None),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            illegal("must be a text YYYY-MM-DD HH:MM:SS")
+            refuse_value("must be a text YYYY-MM-DD HH:MM:SS")
         }
     }
 }
@@ -154,38 +181,40 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn booleans_come_in_eight_spellings() {
+    fn eight_spellings_of_booleans_are_accepted() {
         for value in [json!(true), json!(1), json!("1"), json!("true")] {
-            assert_eq!(boolean(&value), Ok(true));
+            assert_eq!(parse_boolean(&value), Ok(true));
         }
         for value in [json!(false), json!(0), json!("0"), json!("false")] {
-            assert_eq!(boolean(&value), Ok(false));
+            assert_eq!(parse_boolean(&value), Ok(false));
         }
         for value in [json!(null), json!(""), json!(2), json!("yes"), json!([]), json!(1.0)] {
-            assert!(boolean(&value).is_err(), "{value}");
+            assert!(parse_boolean(&value).is_err(), "{value}");
         }
     }
 
     #[test]
-    fn numbers_may_be_texts_and_nothing_unsets() {
-        assert_eq!(integer(&json!("15")), Ok(Some(15)));
-        assert_eq!(integer(&json!(15.0)), Ok(Some(15)));
-        assert_eq!((integer(&json!("")), integer(&json!(null))), (Ok(None), Ok(None)));
+    fn numbers_may_be_texts_and_empty_values_are_none() {
+        assert_eq!(parse_integer(&json!("15")), Ok(Some(15)));
+        assert_eq!(parse_integer(&json!(15.0)), Ok(Some(15)));
+        assert_eq!((parse_integer(&json!("")), parse_integer(&json!(null))), (Ok(None), Ok(None)));
         for value in [json!("1e3"), json!(1.5), json!(true), json!([]), json!("15 min")] {
-            assert!(integer(&value).is_err(), "{value}");
+            assert!(parse_integer(&value).is_err(), "{value}");
         }
-        assert_eq!(id(&json!("7")), Ok(Some(7)));
-        assert_eq!(id(&json!(0)), Ok(None));
-        assert!(id(&json!(-1)).is_err() && id(&json!(9_007_199_254_740_992_u64)).is_err());
-        assert_eq!(number(&json!("2.5")), Ok(Some(2.5)));
-        assert!(number(&json!("inf")).is_err());
+        assert_eq!(parse_id(&json!("7")), Ok(Some(7)));
+        assert_eq!(parse_id(&json!(0)), Ok(None));
+        assert!(
+            parse_id(&json!(-1)).is_err() && parse_id(&json!(9_007_199_254_740_992_u64)).is_err()
+        );
+        assert_eq!(parse_number(&json!("2.5")), Ok(Some(2.5)));
+        assert!(parse_number(&json!("inf")).is_err());
     }
 
     #[test]
-    fn ids_are_a_list_or_stand_between_commas() {
-        assert_eq!(ids(&json!(",11,13,")), Ok(vec![11, 13]));
-        assert_eq!(ids(&json!([11, "13"])), Ok(vec![11, 13]));
-        assert_eq!(ids(&json!("")), Ok(vec![]));
-        assert!(ids(&json!("11,x")).is_err() && ids(&json!([0])).is_err());
+    fn ids_are_a_list_or_a_text_with_commas() {
+        assert_eq!(parse_ids(&json!(",11,13,")), Ok(vec![11, 13]));
+        assert_eq!(parse_ids(&json!([11, "13"])), Ok(vec![11, 13]));
+        assert_eq!(parse_ids(&json!("")), Ok(vec![]));
+        assert!(parse_ids(&json!("11,x")).is_err() && parse_ids(&json!([0])).is_err());
     }
 }

@@ -450,7 +450,7 @@ async fn an_appointment_shows_its_reminders_as_the_vectors_say() {
 /// A day later, whatever clocks do in between.
 fn ends(start: &Value) -> String {
     let civil = slotbook::wire::datetime::parse(start.as_str().expect("a text")).expect("a time");
-    slotbook::wire::datetime::text(civil.plus_seconds(86_400))
+    slotbook::wire::datetime::format_civil(civil.plus_seconds(86_400))
 }
 
 /// The listed name of a zone.

@@ -113,7 +113,7 @@ fn reminding(in_seconds: i64) -> serde_json::Value {
         [(11, now.plus_minutes(60).plus_seconds(in_seconds)), (12, now.plus_minutes(2 * 1_440))]
     {
         let [start, end] =
-            [start, start.plus_minutes(10)].map(|at| datetime::text(zone::utc_of(at)));
+            [start, start.plus_minutes(10)].map(|at| datetime::format_civil(zone::utc_of(at)));
         let row = json!({"id": id, "calendar_id": 1, "fiche_id": 1, "intervention_id": 1, "start_utc": start, "end_utc": end});
         rows.push(row);
     }

@@ -75,7 +75,7 @@ fn recipient(id: u64) -> String {
 }
 
 fn utc(moment: Instant) -> String {
-    datetime::text(zone::utc_of(moment))
+    datetime::format_civil(zone::utc_of(moment))
 }
 
 /// A practice whose reminders are due from a moment on.

@@ -43,7 +43,7 @@ fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
     let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
         let local = zone.civil_of(planning::shown(&shop.group_state, zone, row, channel)?);
-        Some(slotbook::wire::datetime::text(local)[..16].to_owned())
+        Some(slotbook::wire::datetime::format_civil(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
 }

@@ -29,7 +29,7 @@ use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::session::{Sessions, Standing};
 use crate::http::error::ApiError;
 use crate::password;
-use crate::wire::errors::{Entry, Problem};
+use crate::wire::errors::{ErrorEntry, Problem};
 use crate::wire::field::Audience;
 use crate::wire::params::Params;
 
@@ -111,7 +111,7 @@ impl Identity {
 
     /// How much the caller is told.
     pub(crate) fn audience(&self) -> Audience {
-        Audience::of(&self.caller)
+        Audience::for_caller(&self.caller)
     }
 }
 
@@ -362,7 +362,7 @@ impl Authenticator {
     /// right, 429 after too many of them; 503 when too many are being verified.
     pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
         let session = self.session(asked);
-        let given = asked.params.one("apikey");
+        let given = asked.params.value("apikey");
         let apikey = asked.key(given, session.as_ref())?;
         let session = session.filter(|session| session.apikey == apikey);
         let basic = asked.headers.get(AUTHORIZATION);
@@ -520,8 +520,8 @@ fn fresh(at: Instant, now: Instant) -> bool {
 }
 
 /// What is said of credentials that are not right, whatever is wrong with them.
-pub(crate) fn login_failed() -> Entry {
-    Entry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
+pub(crate) fn login_failed() -> ErrorEntry {
+    ErrorEntry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
 }
 
 impl Credential {

@@ -17,7 +17,7 @@ use crate::http::openapi::schema::{
     text, whole,
 };
 use crate::wire::errors::Problem;
-use crate::wire::field::Kind;
+use crate::wire::field::FieldType;
 
 /// Every status of an answer that says no: the component that stands for it, and when it comes.
 const REFUSALS: [(u16, &str, &str); 11] = [
@@ -234,7 +234,7 @@ fn address() -> Object {
         "what was about to be booked; given back once the link has been followed",
     ));
     let group = any_of([named("IdGiven"), null()]);
-    let account = object().property("email", given(Kind::Email)).property("group_id", group);
+    let account = object().property("email", given(FieldType::Email)).property("group_id", group);
     account.property("pendingRdv", pending).required("email").build()
 }
 
@@ -274,7 +274,7 @@ fn status() -> Object {
 fn errors() -> Object {
     let (codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
         .into_iter()
-        .map(Problem::row)
+        .map(Problem::code_name_status)
         .map(|(code, name, _)| (Value::from(code), name))
         .unzip();
     let entry = object()
@@ -289,7 +289,7 @@ fn errors() -> Object {
 }
 
 fn datetime() -> RefOr<Schema> {
-    shown(Kind::Moment, false).into()
+    shown(FieldType::Moment, false).into()
 }
 
 fn ids() -> RefOr<Schema> {
@@ -304,9 +304,9 @@ fn slots() -> Object {
     ]);
     of_properties([
         ("group_id", id().into()),
-        ("firstSlot", shown(Kind::Moment, true).into()),
+        ("firstSlot", shown(FieldType::Moment, true).into()),
         ("intervention_ids", ids()),
-        ("calendar_id", shown(Kind::Reference, true).into()),
+        ("calendar_id", shown(FieldType::Reference, true).into()),
         ("calendar_ids", ids()),
         ("availabletimeslots", list(slot).into()),
     ])
@@ -349,8 +349,8 @@ fn booking() -> RefOr<Schema> {
         .property("intervention_ids", interventions)
         .property("calendar_id", named("IdGiven"))
         .property("fiche", any_of([client.into(), null()]))
-        .property("comments", given(Kind::Text { max: 65_535 }))
-        .property("websource", given(Kind::Text { max: 255 }))
+        .property("comments", given(FieldType::Text { max: 65_535 }))
+        .property("websource", given(FieldType::Text { max: 255 }))
         .property("from_web", or_nothing(named("BooleanGiven")))
         .property("smsreminder", or_nothing(named("BooleanGiven")))
         .property("group_id", named("GroupGiven"))

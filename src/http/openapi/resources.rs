@@ -18,7 +18,7 @@ use crate::wire::appointment::APPOINTMENT;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::message::MESSAGE;
@@ -96,7 +96,7 @@ impl Resource {
             Self::Message => {
                 let readings =
                     ["subject", "text"].into_iter().fold(answer(&MESSAGE), |entry, name| {
-                        entry.property(name, shown(Kind::Text { max: 65_535 }, true))
+                        entry.property(name, shown(FieldType::Text { max: 65_535 }, true))
                     });
                 components.schema(self.name(), readings.build())
             }
@@ -165,7 +165,7 @@ fn answer<R: 'static>(table: &Table<R>) -> ObjectBuilder {
     let least = table.fields.iter().map(|field| field.readers).min().unwrap_or(Audience::Pro);
     let seen = table.fields.iter().filter(|field| field.readers <= Audience::Pro);
     seen.fold(object(), |object, field| {
-        let mut schema = shown(field.kind, is_null(&default(table, field)));
+        let mut schema = shown(field.field_type, is_null(&default(table, field)));
         if field.readers > least {
             schema.description = Some("shown to professionals only".into());
             object.property(field.name, schema)
@@ -186,7 +186,7 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     for field in table.fields.iter().filter(writable) {
         let schema = match resource {
             // Events take nothing for any of their fields.
-            Resource::Vevent => vevent_field(field.name, field.kind),
+            Resource::Vevent => vevent_field(field.name, field.field_type),
             Resource::Group
             | Resource::Calendar
             | Resource::Calendarset
@@ -196,15 +196,16 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
             | Resource::Fiche
             | Resource::Appointment
             | Resource::Pro
-            | Resource::Message => given(field.kind),
+            | Resource::Message => given(field.field_type),
         };
         let required = table.required.iter().any(|names| names.contains(&field.name));
         // What every object has cannot be unset.
         let alone = table.required.iter().any(|names| *names == [field.name]);
-        let schema = if alone { filled(field.kind) } else { schema };
+        let schema = if alone { filled(field.field_type) } else { schema };
         let default = default(table, field);
         // The order of a new object is the one after the last.
-        let told = !required && field.name != "sort" && !matches!(field.kind, Kind::Moment);
+        let told =
+            !required && field.name != "sort" && !matches!(field.field_type, FieldType::Moment);
         object =
             object.property(field.name, if told { with_default(schema, default) } else { schema });
     }
@@ -223,7 +224,7 @@ fn fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     object.build()
 }
 
-fn vevent_field(name: &str, kind: Kind) -> RefOr<Schema> {
+fn vevent_field(name: &str, kind: FieldType) -> RefOr<Schema> {
     match name {
         "availableInterventions" => named("IdsGiven"),
         "taker" | "text" | "comments" | "websource" => given(kind),
@@ -234,10 +235,14 @@ fn vevent_field(name: &str, kind: Kind) -> RefOr<Schema> {
 /// What a field holds where nothing was given.
 fn default<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
     let nowhere = GroupState::new(Catalogue::new(GROUP.blank.clone()));
-    let scope = Scope::of(&nowhere).at(Instant(0));
-    let cell = field.cell(&table.blank, &scope);
+    let scope = Scope::for_group(&nowhere).at_moment(Instant(0));
+    let cell = field.read_value(&table.blank, &scope);
     // A stand-in for a reference that every object has.
-    if matches!(cell, ColumnValue::Reference(Some(1))) { 1.into() } else { cell.json(scope.zone) }
+    if matches!(cell, ColumnValue::Reference(Some(1))) {
+        1.into()
+    } else {
+        cell.to_json(scope.zone)
+    }
 }
 
 fn is_null(value: &Value) -> bool {
@@ -253,8 +258,8 @@ fn envelope(name: &str) -> Object {
         ("recordsReturned", count().into()),
         ("startIndex", count().into()),
         ("pageSize", at_least(1).into()),
-        ("sort", shown(Kind::Text { max: 255 }, true).into()),
-        ("dir", shown(Kind::Text { max: 4 }, true).into()),
+        ("sort", shown(FieldType::Text { max: 255 }, true).into()),
+        ("dir", shown(FieldType::Text { max: 4 }, true).into()),
     ];
     let properties: [(&str, RefOr<Schema>); 7] = properties;
     properties
@@ -264,13 +269,13 @@ fn envelope(name: &str) -> Object {
 }
 
 /// The customised attributes that there may be; those that the group has defined stand in an object.
-fn customs(schema: fn(Kind) -> RefOr<Schema>) -> Object {
+fn customs(schema: fn(FieldType) -> RefOr<Schema>) -> Object {
     let kinds = [
-        ("bool", 10, Kind::Boolean),
-        ("dt", 2, Kind::CivilMoment),
-        ("num", 4, Kind::Number),
-        ("str", 15, Kind::Text { max: 255 }),
-        ("txt", 3, Kind::Text { max: 65_535 }),
+        ("bool", 10, FieldType::Boolean),
+        ("dt", 2, FieldType::CivilMoment),
+        ("num", 4, FieldType::Number),
+        ("str", 15, FieldType::Text { max: 255 }),
+        ("txt", 3, FieldType::Text { max: 65_535 }),
     ];
     let names = kinds
         .into_iter()
@@ -295,7 +300,7 @@ fn appointment() -> Object {
         .iter()
         .filter(|field| crate::wire::appointment::SHOWN_OF_FICHE.contains(&field.name));
     let fiche = fiche.fold(object().property("id", id()).required("id"), |object, field| {
-        object.property(field.name, shown(field.kind, is_null(&default(&FICHE, field))))
+        object.property(field.name, shown(field.field_type, is_null(&default(&FICHE, field))))
     });
     let fiche = fiche
         .description(Some("to a key alone the id, and in the booking's own answer what was sent"))
@@ -309,7 +314,7 @@ fn appointment() -> Object {
             part(&[
                 ("id", id()),
                 ("publicname", text()),
-                ("interventionset_id", shown(Kind::Reference, true)),
+                ("interventionset_id", shown(FieldType::Reference, true)),
                 ("length", whole()),
             ]),
         ),

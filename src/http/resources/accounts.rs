@@ -63,7 +63,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
     let mut faults = Vec::new();
     let email = match text("email") {
         None => Err(Fault::new("email", "is required")),
-        Some(given) => value::text(given)
+        Some(given) => value::parse_text(given)
             .and_then(|given| Email::new(given.trim_matches(' ')))
             .map_err(|illegal| Fault::new("email", illegal.0)),
     };
@@ -71,7 +71,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
         None => covered(&call, call.identity.home())
             .ok_or_else(|| Fault::new("group_id", "is required")),
         Some(given) => {
-            let group = value::id(given).ok().flatten().and_then(GroupId::new);
+            let group = value::parse_id(given).ok().flatten().and_then(GroupId::new);
             covered(&call, group).ok_or_else(|| {
                 Fault::new("group_id", "must be the id of a group that the key covers")
             })

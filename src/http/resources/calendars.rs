@@ -13,7 +13,7 @@ use crate::http::resources::pagination::page;
 use crate::wire::calendar::CALENDAR;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
-use crate::wire::query::ids;
+use crate::wire::query::parse_ids;
 
 impl Resource for Calendar {
     fn table() -> &'static Table<Self> {
@@ -39,13 +39,13 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
     let catalogue = &call.state.catalogue;
     let known = |id: InterventionId| catalogue.interventions.contains_key(&id);
-    let interventions = ids(&call.params, "intervention_ids", InterventionId::new, known);
+    let interventions = parse_ids(&call.params, "intervention_ids", InterventionId::new, known);
     let known = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
-    let sets = ids(&call.params, "calendarset_ids", CalendarsetId::new, known);
+    let sets = parse_ids(&call.params, "calendarset_ids", CalendarsetId::new, known);
     let query = Query::parse(&call.params, &CALENDAR, &call.scope(), audience);
     let (interventions, sets, query) = all(interventions, sets, query)?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
-    let deleted_too = query.names("deleted");
+    let deleted_too = query.filters_by_field("deleted");
     let wanted = move |calendar: &Calendar, state: &GroupState| {
         Calendar::shown(calendar, state, audience)
             && (deleted_too || !Calendar::left_out(calendar))

@@ -70,7 +70,7 @@ pub(crate) async fn list<R: Resource>(
 ) -> Outcome {
     let audience = call.audience();
     let query = Query::parse(&call.params, R::table_for(audience), &call.scope(), audience)?;
-    let deleted_too = query.names("deleted");
+    let deleted_too = query.filters_by_field("deleted");
     let wanted = move |row: &R, state: &GroupState| {
         R::shown(row, state, audience) && (deleted_too || !R::left_out(row)) && wanted(row, state)
     };
@@ -87,7 +87,11 @@ pub(crate) async fn make<R: Resource>(call: GroupCall) -> Outcome {
     let audience = call.audience();
     let made = move |done: &Committed| {
         let row = R::id(done.object).and_then(|id| R::find(&done.group_state, id));
-        R::render(row.expect("what was made is there"), &Scope::of(&done.group_state), audience)
+        R::render(
+            row.expect("what was made is there"),
+            &Scope::for_group(&done.group_state),
+            audience,
+        )
     };
     call.make(Command::ChangeRecord(R::change(Put { id: None, fields })), made).await
 }
@@ -131,5 +135,5 @@ pub(crate) fn answer<R: Resource>(
     state: &GroupState,
     audience: Audience,
 ) -> axum::response::Response {
-    ok(&R::render(row, &Scope::of(state), audience).into())
+    ok(&R::render(row, &Scope::for_group(state), audience).into())
 }

@@ -30,20 +30,20 @@ pub(crate) async fn list(call: Call) -> Outcome {
     let nowhere = || Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone())));
     let first =
         groups.iter().find_map(|group| published.group_state(*group)).unwrap_or_else(nowhere);
-    let query = Query::parse(&call.params, &GROUP, &Scope::of(&first), audience)?;
+    let query = Query::parse(&call.params, &GROUP, &Scope::for_group(&first), audience)?;
     let server = Arc::clone(&call.server);
-    found_by(&call.server, groups.len().saturating_mul(query.cost()), move || {
+    found_by(&call.server, groups.len().saturating_mul(query.cost_per_record()), move || {
         let published = server.engine.published();
         let own = |group: GroupId| Some((group.number(), published.group_state(group)?));
         let states: BTreeMap<u64, Arc<GroupState>> = groups.into_iter().filter_map(own).collect();
-        let page = query.page(
+        let page = query.select_page(
             states.values().map(|state| &state.catalogue.group).collect(),
-            &Scope::of(&first),
+            &Scope::for_group(&first),
         );
-        let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
-        Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
+        let numbers: Vec<u64> = page.records.iter().map(|group| query.record_id(group)).collect();
+        Found::of(query.envelope_head(numbers.len(), page.total), numbers, move |number, bytes| {
             let state = &states[&number];
-            write(&GROUP.render(&state.catalogue.group, &Scope::of(state), audience), bytes);
+            write(&GROUP.render(&state.catalogue.group, &Scope::for_group(state), audience), bytes);
         })
     })
     .await
@@ -65,5 +65,9 @@ pub(crate) async fn change(call: GroupCall) -> Outcome {
     let command = Command::ChangeRecord(RecordChange::Group(fields));
     let done = call.write(command).await?;
     let state = &done.group_state;
-    Ok(ok(&Value::Object(GROUP.render(&state.catalogue.group, &Scope::of(state), call.audience()))))
+    Ok(ok(&Value::Object(GROUP.render(
+        &state.catalogue.group,
+        &Scope::for_group(state),
+        call.audience(),
+    ))))
 }

@@ -11,7 +11,7 @@ use crate::http::resources::pagination::page;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::intervention::INTERVENTION;
 use crate::wire::list::Query;
-use crate::wire::query::{id, ids};
+use crate::wire::query::{parse_id, parse_ids};
 
 impl Resource for Intervention {
     fn table() -> &'static Table<Self> {
@@ -37,13 +37,13 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let (audience, now) = (call.audience(), call.now);
     let catalogue = &call.state.catalogue;
     let known = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
-    let set = id(&call.params, "interventionset_id", InterventionsetId::new, known);
+    let set = parse_id(&call.params, "interventionset_id", InterventionsetId::new, known);
     let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
-    let calendars = ids(&call.params, "calendar_ids", CalendarId::new, known);
+    let calendars = parse_ids(&call.params, "calendar_ids", CalendarId::new, known);
     let query = Query::parse(&call.params, &INTERVENTION, &call.scope(), audience);
     let (set, calendars, query) = all(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
-    let deleted_too = query.names("deleted");
+    let deleted_too = query.filters_by_field("deleted");
     let wanted = move |intervention: &Intervention, state: &GroupState| {
         let offered_on = |id: &CalendarId| {
             let seen = audience >= Audience::Pro

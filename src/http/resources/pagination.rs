@@ -78,15 +78,15 @@ pub(crate) async fn page<R: Listed>(
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> Outcome {
     let (state, now) = (Arc::clone(&call.state), call.now);
-    found_by(&call.server, rows.saturating_mul(query.cost()), move || {
+    found_by(&call.server, rows.saturating_mul(query.cost_per_record()), move || {
         let mut records = all(&state);
         records.retain(|record| wanted(record, &state));
-        let page = query.page(records, &Scope::of(&state).at(now));
-        let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
-        let head = query.head(numbers.len(), page.total);
+        let page = query.select_page(records, &Scope::for_group(&state).at_moment(now));
+        let numbers: Vec<u64> = page.records.iter().map(|record| query.record_id(record)).collect();
+        let head = query.envelope_head(numbers.len(), page.total);
         Found::of(head, numbers, move |number, bytes| {
             let record = R::of_number(&state, number).expect("the list is of this very state");
-            write(&render(record, &Scope::of(&state).at(now)), bytes);
+            write(&render(record, &Scope::for_group(&state).at_moment(now)), bytes);
         })
     })
     .await

@@ -17,16 +17,26 @@ pub(crate) async fn list(call: GroupCall) -> Outcome {
     let query = Query::parse(&call.params, &PROFESSIONAL, &call.scope(), call.audience())?;
     let (state, audience) = (Arc::clone(&call.state), call.audience());
     let directory = Arc::clone(call.identity.directory());
-    found_by(&call.server, directory.pros.len().saturating_mul(query.cost()), move || {
-        let page =
-            query.page(directory.pros_of(state.catalogue.group.id).collect(), &Scope::of(&state));
-        let numbers: Vec<u64> = page.records.iter().map(|pro| query.number(pro)).collect();
-        Found::of(query.head(numbers.len(), page.total), numbers, move |number, bytes| {
-            let pro = ProId::new(number).and_then(|id| directory.pros.get(&id));
-            let pro = pro.expect("the list is of this very directory");
-            write(&PROFESSIONAL.render(pro, &Scope::of(&state), audience), bytes);
-        })
-    })
+    found_by(
+        &call.server,
+        directory.pros.len().saturating_mul(query.cost_per_record()),
+        move || {
+            let page = query.select_page(
+                directory.pros_of(state.catalogue.group.id).collect(),
+                &Scope::for_group(&state),
+            );
+            let numbers: Vec<u64> = page.records.iter().map(|pro| query.record_id(pro)).collect();
+            Found::of(
+                query.envelope_head(numbers.len(), page.total),
+                numbers,
+                move |number, bytes| {
+                    let pro = ProId::new(number).and_then(|id| directory.pros.get(&id));
+                    let pro = pro.expect("the list is of this very directory");
+                    write(&PROFESSIONAL.render(pro, &Scope::for_group(&state), audience), bytes);
+                },
+            )
+        },
+    )
     .await
 }
 

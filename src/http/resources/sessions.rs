@@ -26,7 +26,7 @@ use crate::wire::pro::PROFESSIONAL;
 pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incoming<'_>) -> Outcome {
     let authenticator = &server.authenticator;
     let session = authenticator.session(&asked);
-    let in_query = asked.params.one("apikey");
+    let in_query = asked.params.value("apikey");
     if in_query.is_some() {
         asked.key(in_query, None)?;
     }
@@ -36,14 +36,14 @@ pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incomin
         // Without a key nothing else is worth telling.
         (Err(_), None, None) => Form::default(),
     };
-    let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
+    let given = in_query.or_else(|| form.params.value("apikey").filter(|_| !form.is_json));
     let apikey = asked.key(given, session.as_ref())?;
     if session.is_some() {
         authenticator.refuse_foreign(&asked)?;
     }
     // What a body may hold is not held on to while the credential waits for its turn.
     let (role, claim) =
-        claim(authenticator, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
+        claim(authenticator, &asked.params.clone().append(form.params), &asked, apikey)?;
     let Some(person) = authenticator.verified(claim, &asked).await? else {
         return Ok(failed(role));
     };
@@ -86,7 +86,7 @@ fn claim(
 ) -> Result<(&'static str, LoginAttempt), ApiError> {
     let given = |role: &str| {
         let [email, password] =
-            ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
+            ["email", "password"].map(|name| params.value(&format!("{role}[{name}]")));
         (email.is_some() || password.is_some())
             .then(|| Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
     };
@@ -100,7 +100,7 @@ fn claim(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };
-    let group = params.one("account[group_id]");
+    let group = params.value("account[group_id]");
     let memo =
         credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
     let account = match group {
@@ -121,7 +121,7 @@ fn failed(role: &str) -> Response {
     let entry = login_failed();
     let status =
         StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
-    answer(status, json!({ role: null, "error": entry.json() }).to_string().into_bytes())
+    answer(status, json!({ role: null, "error": entry.to_json() }).to_string().into_bytes())
 }
 
 /// What a login answers of a person.
@@ -129,7 +129,7 @@ fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
     let described = match person {
         Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
         Person::Account(group, account) => asked.published.group_state(*group).and_then(|state| {
-            let scope = Scope::of(&state);
+            let scope = Scope::for_group(&state);
             let fiche = state.fiches.get(&account.fiche_id)?;
             let mut object = FICHE.render(fiche, &scope, Audience::Account);
             object.retain(|name, _| {
@@ -147,7 +147,7 @@ fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
 /// A professional, with times on the clocks of the main group.
 fn professional(pro: &Pro, asked: &AuthRequest<'_>) -> Map<String, Value> {
     let mut object = match asked.published.group_state(pro.main) {
-        Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
+        Some(state) => PROFESSIONAL.render(pro, &Scope::for_group(&state), Audience::Pro),
         None => Map::new(),
     };
     object.insert("group_id".into(), pro.main.number().into());

@@ -15,7 +15,7 @@ use crate::domain::time::{DAY, Instant, MINUTE};
 use crate::http::error::ApiError;
 use crate::http::pipeline::{GroupCall, Outcome, json, ok};
 use crate::wire::field::Scope;
-use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
+use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
 
 /// Grid points up to which a search is answered where it stands: well under a millisecond.
 const POINTS_AT_ONCE: i64 = 20_000;
@@ -29,8 +29,8 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
     may_search(&call)?;
     let search = SlotSearch::parse(&call.params, &call.state, call.caller(), call.now)?;
     let GroupCall { server, state, now, .. } = &call;
-    match search.wanted {
-        Wanted::All | Wanted::First => {
+    match search.goal {
+        SearchGoal::All | SearchGoal::First => {
             let bytes = if points(&search, state, *now) <= POINTS_AT_ONCE {
                 find(&search, state, *now)
             } else {
@@ -39,17 +39,17 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
             };
             Ok(json(StatusCode::OK, bytes))
         }
-        Wanted::Explanation(start) => {
+        SearchGoal::Explanation(start) => {
             let audience = call.audience();
             let to_web = !matches!(call.caller(), Caller::Pro(_));
             let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
                 let verdicts = verdicts(&search, state, start, *now, to_web);
-                explanation(start, &verdicts, &call.scope(), audience)
+                render_explanation(start, &verdicts, &call.scope(), audience)
             } else {
                 let (state, now) = (Arc::clone(state), *now);
                 let explain = move || {
                     let verdicts = verdicts(&search, &state, start, now, to_web);
-                    explanation(start, &verdicts, &Scope::of(&state), audience)
+                    render_explanation(start, &verdicts, &Scope::for_group(&state), audience)
                 };
                 server.computing.run(explain).await?
             };
@@ -62,16 +62,16 @@ pub(crate) async fn search(call: GroupCall) -> Outcome {
 /// the module.
 fn may_search(call: &GroupCall) -> Result<(), ApiError> {
     match call.caller() {
-        Caller::Pro(_) => drop(from_web(&call.params)?),
+        Caller::Pro(_) => drop(parse_from_web(&call.params)?),
         Caller::Application if !call.state.catalogue.group.open_data => {
             return Err(ApiError::unauthorized(
                 "this group shows its free times to logged-in clients only",
             ));
         }
-        Caller::Application | Caller::Account(_) if from_web(&call.params) == Ok(false) => {
+        Caller::Application | Caller::Account(_) if parse_from_web(&call.params) == Ok(false) => {
             return Err(ApiError::unauthorized("from_web=0 is for professionals of the group"));
         }
-        Caller::Application | Caller::Account(_) => drop(from_web(&call.params)?),
+        Caller::Application | Caller::Account(_) => drop(parse_from_web(&call.params)?),
     }
     Ok(())
 }
@@ -115,8 +115,8 @@ fn find(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
         // Each calendar's starts ascend already: the sort finds the runs and merges them.
         found.sort();
         for slot in found.chunk_by(|a, b| a.0 == b.0).filter(|slot| slot.len() >= search.at_least) {
-            answer.slot(slot[0].0, slot.iter().map(|(_, place)| *place));
-            if search.wanted == Wanted::First {
+            answer.append_slot(slot[0].0, slot.iter().map(|(_, place)| *place));
+            if search.goal == SearchGoal::First {
                 return answer.finish();
             }
         }

@@ -25,7 +25,7 @@ fn state() -> GroupState {
     GroupState::new(catalogue)
 }
 
-/// Three clients: the first has nothing, the last everything.
+/// Three fiches: the first has no value in any optional field, the third in all of them.
 fn fiches(state: &GroupState) -> Vec<Fiche> {
     let at = |text: &str| datetime::parse(text).expect("a time");
     let fiche = |id: u64, name: &str, made: &str| {
@@ -54,28 +54,35 @@ fn fiches(state: &GroupState) -> Vec<Fiche> {
     vec![fiche(1, "", "2025-05-01 09:00:00"), second, third]
 }
 
-/// The ids of those that meet `field op value`, or the part that is wrong.
-fn met(field: &str, op: &str, value: &str, audience: Audience) -> Result<Vec<u64>, Vec<String>> {
+/// Returns the ids that match `field op value`, or the parts that are wrong.
+fn matching_ids(
+    field: &str,
+    op: &str,
+    value: &str,
+    audience: Audience,
+) -> Result<Vec<u64>, Vec<String>> {
     let state = state();
-    let scope = Scope::of(&state);
+    let scope = Scope::for_group(&state);
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("conditions[3][field]", field).append_pair("conditions[3][op]", op);
-    let params = Params::of_query(&query.append_pair("conditions[3][value]", value).finish());
+    let params = Params::from_query(&query.append_pair("conditions[3][value]", value).finish());
     let conditions = Condition::parse_all(&params, &FICHE, &scope, audience)
         .map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let fiches = fiches(&state);
     let met = fiches.iter().filter(|fiche| {
-        conditions.iter().all(|condition| condition.holds(fiche, &scope, &mut String::new()))
+        conditions
+            .iter()
+            .all(|condition| condition.matches_record(fiche, &scope, &mut String::new()))
     });
     Ok(met.map(|fiche| fiche.id.number()).collect())
 }
 
-/// Asserts which records each line finds: `field op value`, the value perhaps empty.
+/// Asserts the ids that each line `field op value` finds.
 #[track_caller]
-fn found(lines: &[(&str, &str, &str, &[u64])]) {
+fn assert_found(lines: &[(&str, &str, &str, &[u64])]) {
     for (field, op, value, ids) in lines {
         assert_eq!(
-            met(field, op, value, Audience::Pro).as_deref(),
+            matching_ids(field, op, value, Audience::Pro).as_deref(),
             Ok(*ids),
             "{field} {op} {value}"
         );
@@ -83,8 +90,8 @@ fn found(lines: &[(&str, &str, &str, &[u64])]) {
 }
 
 #[test]
-fn texts_are_compared_as_texts_and_none_is_the_empty_one() {
-    found(&[
+fn texts_are_compared_as_texts_and_an_unset_one_is_empty() {
+    assert_found(&[
         ("lastname", "=", "Durand", &[2]),
         ("lastname", "=", "durand", &[]),
         ("lastname", "=", "", &[1]),
@@ -108,8 +115,8 @@ fn texts_are_compared_as_texts_and_none_is_the_empty_one() {
 }
 
 #[test]
-fn numbers_are_compared_as_numbers_and_none_is_null() {
-    found(&[
+fn numbers_are_compared_as_numbers_and_an_unset_one_is_null() {
+    assert_found(&[
         ("externid", "=", "30", &[3]),
         ("externid", "!=", "30", &[1, 2]),
         ("externid", "=", "", &[1]),
@@ -132,8 +139,8 @@ fn numbers_are_compared_as_numbers_and_none_is_null() {
 }
 
 #[test]
-fn dates_are_compared_as_dates_on_the_clocks_of_the_group() {
-    found(&[
+fn dates_are_compared_as_dates_in_the_zone_of_the_group() {
+    assert_found(&[
         ("birthdate", "=", "1950-02-03", &[2]),
         ("birthdate", "=", "", &[1]),
         ("birthdate", "!=", "1950-02-03 00:00:00", &[1, 3]),
@@ -153,7 +160,7 @@ fn dates_are_compared_as_dates_on_the_clocks_of_the_group() {
 #[test]
 fn booleans_have_all_their_spellings() {
     for (no, yes) in [("0", "1"), ("false", "true")] {
-        found(&[
+        assert_found(&[
             ("rappel_sms", "=", no, &[2]),
             ("rappel_sms", "!=", no, &[1, 3]),
             ("rappel_sms", "<", yes, &[2]),
@@ -163,13 +170,14 @@ fn booleans_have_all_their_spellings() {
             ("bool0", "!=", yes, &[1, 2, 3]),
         ]);
     }
-    found(&[("bool0", "=", "", &[1, 2]), ("rappel_sms", "like", "fal%", &[2])]);
+    assert_found(&[("bool0", "=", "", &[1, 2]), ("rappel_sms", "like", "fal%", &[2])]);
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_named() {
-    let wrong =
-        |field: &str, op: &str, value: &str| met(field, op, value, Audience::Pro).expect_err(value);
+fn each_wrong_part_is_reported() {
+    let wrong = |field: &str, op: &str, value: &str| {
+        matching_ids(field, op, value, Audience::Pro).expect_err(value)
+    };
     for (field, value) in [
         ("externid", "many"),
         ("externid", "1.5"),
@@ -187,7 +195,7 @@ fn what_cannot_be_asked_for_is_named() {
     assert_eq!(wrong("str1", "=", ""), ["conditions[3][field]"], "it is not defined");
     assert_eq!(wrong("", "<>", ""), ["conditions[3][field]", "conditions[3][op]"]);
     for hidden in ["comments", "str0"] {
-        let read = met(hidden, "=", "", Audience::Application);
+        let read = matching_ids(hidden, "=", "", Audience::Application);
         assert_eq!(read, Err(vec!["conditions[3][field]".to_owned()]), "as if it did not exist");
     }
 }
@@ -197,9 +205,9 @@ fn at_most_fifty_conditions_are_taken_under_numbers_of_any_size() {
     let state = state();
     let faults = |query: &str| {
         let read = Condition::parse_all(
-            &Params::of_query(query),
+            &Params::from_query(query),
             &FICHE,
-            &Scope::of(&state),
+            &Scope::for_group(&state),
             Audience::Pro,
         );
         let faults = read.err().unwrap_or_default();

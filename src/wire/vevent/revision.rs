@@ -1,4 +1,4 @@
-//! A change of an event: the fields given laid over the event as it stands. Reference 6.
+//! Changes of events: the given fields replace those of the stored event. Reference 6.8.
 
 use serde_json::{Map, Value};
 
@@ -9,172 +9,203 @@ use crate::domain::recurrence::Series;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, Instant};
-use crate::wire::customfield;
+use crate::wire::custom_values::parse_custom_values;
 use crate::wire::datetime;
-use crate::wire::field::{Audience, Scope, foreign_group};
+use crate::wire::field::{Audience, Scope, foreign_group, is_filled};
 use crate::wire::value;
-use crate::wire::vevent::VEVENT;
-use crate::wire::vevent::input::{SWALLOWED, VeventInput, parse};
+use crate::wire::vevent::input::VeventInput;
+use crate::wire::vevent::reader::{END_IN_GAP, parse};
+use crate::wire::vevent::table::VEVENT;
 
-/// Fields that are read, though they are no columns of an event. Reference 12.7.
+/// Obsolete fields, which are parsed but are not in the table of fields. Reference 5.4.
 const LEGACY: [&str; 5] =
     ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday", "repeat_until"];
 
-/// What an event is to be once the fields that a professional gives have taken their places. Whatever is not given stays,
-/// to the second: start and end of an appointment are read from the wall clock only where they differ from what is shown.
-/// A start given alone keeps the length.
+/// Fields that belong to the old start of an appointment, dropped when the start changes.
+const OF_OLD_START: [&str; 3] = ["civil_start", "mail_sent", "sms_sent"];
+
+/// Applies the fields that a professional gives to a stored event.
+///
+/// Fields that are not given keep their values, to the second. Start and end of an appointment are
+/// read only if they differ from their rendered local times. A start without an end keeps the
+/// length.
 ///
 /// # Errors
-/// Everything that is wrong, each by its field.
+/// All faults, each with its field.
 pub fn revise(
     row: &Vevent,
     given: &Map<String, Value>,
     scope: &Scope<'_>,
 ) -> Result<VeventInput, Vec<Fault>> {
-    unchangeable(row, given)?;
+    check_unchangeable(row, given)?;
+    // The stored event is parsed again as an import would: with its key and its exact instants.
     let mut whole = VEVENT.render_for_store(row, scope);
     whole.retain(|name, _| CustomName::new(name).is_none());
-    if filled(given, "repeat_freq") {
+    if is_filled(given, "repeat_freq") {
         whole.shift_remove("rrule");
     }
-    let writable =
-        |name: &str| VEVENT.field(name).is_some_and(|field| field.writers == Some(Audience::Pro));
-    let taken = given.iter().filter(|(name, _)| writable(name) || LEGACY.contains(&name.as_str()));
-    whole.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
-    let mut faults: Vec<Fault> = foreign_group(given, scope).into_iter().collect();
-    let times = match row.appointment() {
-        Some(appointment) => appointment_times(appointment, given, &mut whole, scope),
-        None => {
-            row.series().map_or(Ok(()), |series| series_times(series, given, &mut whole, scope))
+    for (name, value) in given {
+        if is_writable(name) || LEGACY.contains(&name.as_str()) {
+            whole.insert(name.clone(), value.clone());
         }
+    }
+    let mut faults = Vec::new();
+    faults.extend(foreign_group(given, scope));
+    let times = if let Some(appointment) = row.appointment() {
+        revise_appointment_times(appointment, given, &mut whole, scope)
+    } else if let Some(series) = row.series() {
+        revise_series_times(series, given, &mut whole, scope)
+    } else {
+        Ok(())
     };
-    faults.extend(times.err().into_iter().flatten());
-    let mut customs = row.rare.as_ref().map(|rare| rare.customs.clone()).unwrap_or_default();
-    match customfield::given(given, scope, Model::Vevent, Audience::Pro) {
-        Ok(given) => given.into_iter().for_each(|(name, value)| customs.set(name, value)),
+    if let Err(wrong) = times {
+        faults.extend(wrong);
+    }
+    let mut customs = match &row.rare {
+        Some(rare) => rare.customs.clone(),
+        None => Rare::default().customs,
+    };
+    match parse_custom_values(given, scope, Model::Vevent, Audience::Pro) {
+        Ok(values) => {
+            for (name, value) in values {
+                customs.set(name, value);
+            }
+        }
         Err(wrong) => faults.extend(wrong),
     }
-    // The event as it stands is told as an export tells it, with its secret and its instants.
     match parse(&whole, scope, Audience::Store) {
         Ok(input) if faults.is_empty() => {
             Ok(VeventInput { rare: Rare { customs, ..input.rare }, ..input })
         }
         Ok(_) => Err(faults),
         Err(wrong) => {
-            let known: Vec<String> = faults.iter().map(|fault| fault.field.clone()).collect();
-            faults
-                .extend(wrong.into_iter().map(told).filter(|fault| !known.contains(&fault.field)));
+            let first_faults = faults.len();
+            for fault in wrong {
+                let fault = with_local_name(fault);
+                // A field whose fault is known already is not reported twice.
+                let known = faults[..first_faults].iter().any(|other| other.field == fault.field);
+                if !known {
+                    faults.push(fault);
+                }
+            }
             Err(faults)
         }
     }
 }
 
-/// What no change of an event does: make a note of what is none, or the reverse, and take its start or end away.
-fn unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
-    let is_note = matches!(row.kind, Kind::Note(_));
-    let note = given
-        .get("note")
-        .filter(|note| !value::is_empty(note))
-        .and_then(|note| value::boolean(note).ok());
+fn is_writable(name: &str) -> bool {
+    VEVENT.field(name).is_some_and(|field| field.writers == Some(Audience::Pro))
+}
+
+/// Refuses to turn a note into another kind or back, and to remove a start or an end.
+fn check_unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    if note.is_some_and(|note| note != is_note) {
+    let is_note = matches!(row.kind, Kind::Note(_));
+    if is_filled(given, "note")
+        && let Ok(note) = value::parse_boolean(&given["note"])
+        && note != is_note
+    {
         let rule = if is_note {
-            "must stay true: a note stays one"
+            "must stay true: a note cannot become another kind of event"
         } else {
-            "must stay false: only a note is one"
+            "must stay false: another kind of event cannot become a note"
         };
         faults.push(Fault::new("note", rule));
     }
-    // A start given alone keeps the length, whatever stands for no end.
-    for (name, kept) in [("start", false), ("end", filled(given, "start"))] {
-        if given.contains_key(name) && !filled(given, name) && !kept {
+    // An empty end together with a start is no removal: the length is kept.
+    let keeps_length = is_filled(given, "start");
+    for (name, may_be_empty) in [("start", false), ("end", keeps_length)] {
+        if given.contains_key(name) && !is_filled(given, name) && !may_be_empty {
             faults.push(Fault::new(name, "must not be empty: leave it out to keep it"));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn filled(given: &Map<String, Value>, name: &str) -> bool {
-    given.get(name).is_some_and(|value| !value::is_empty(value))
-}
-
-/// A professional gives no instants in UTC: what is wrong with one is wrong with its local time.
-fn told(fault: Fault) -> Fault {
+/// Renames a fault of `start_utc` or `end_utc`: professionals give local times only.
+fn with_local_name(fault: Fault) -> Fault {
     match fault.field.strip_suffix("_utc") {
         Some(name) => Fault::new(name, fault.rule),
         None => fault,
     }
 }
 
-/// The local time given under a name, unless it is the one that is shown anyway.
-fn changed(
+/// Returns the local time given under a name, unless it equals the rendered one.
+fn changed_civil(
     given: &Map<String, Value>,
     name: &str,
-    shown: Civil,
+    rendered: Civil,
 ) -> Result<Option<Civil>, Vec<Fault>> {
-    let read = given.get(name).map_or(Ok(None), value::civil);
-    let civil = read.map_err(|Illegal(rule)| vec![Fault::new(name, rule)])?;
-    Ok(civil.filter(|civil| *civil != shown))
+    let Some(value) = given.get(name) else { return Ok(None) };
+    match value::parse_civil(value) {
+        Ok(Some(civil)) if civil != rendered => Ok(Some(civil)),
+        Ok(_) => Ok(None),
+        Err(Illegal(rule)) => Err(vec![Fault::new(name, rule)]),
+    }
 }
 
-/// Writes the instants that an appointment would have.
-fn appointment_times(
+/// Writes the new instants of an appointment into the object to parse.
+fn revise_appointment_times(
     appointment: &Appointment,
     given: &Map<String, Value>,
     whole: &mut Map<String, Value>,
     scope: &Scope<'_>,
 ) -> Result<(), Vec<Fault>> {
     let zone = scope.zone;
-    let held = appointment.interval();
-    let instant = |name: &'static str, civil: Civil| {
-        datetime::instant(zone, civil).map_err(|Illegal(rule)| vec![Fault::new(name, rule)])
+    let stored = appointment.interval();
+    let to_instant = |name: &'static str, civil: Civil| {
+        datetime::to_instant(zone, civil).map_err(|Illegal(rule)| vec![Fault::new(name, rule)])
     };
-    let moved = changed(given, "start", datetime::local(zone, held.start))?;
-    let end = match changed(given, "end", datetime::local(zone, held.end))? {
-        Some(civil) => Some(instant("end", civil)?),
-        None if filled(given, "end") => Some(held.end),
+    let moved = changed_civil(given, "start", datetime::to_local(zone, stored.start))?;
+    let end = match changed_civil(given, "end", datetime::to_local(zone, stored.end))? {
+        Some(civil) => Some(to_instant("end", civil)?),
+        None if is_filled(given, "end") => Some(stored.end),
         None => None,
     };
     let start = match moved {
-        Some(civil) => instant("start", civil)?,
-        None => held.start,
+        Some(civil) => to_instant("start", civil)?,
+        None => stored.start,
     };
-    let end = end.unwrap_or_else(|| start.plus_seconds(held.end.seconds_since(held.start)));
-    if start != held.start {
-        // What was sent was sent for another start.
-        ["civil_start", "mail_sent", "sms_sent"]
-            .iter()
-            .for_each(|name| drop(whole.shift_remove(*name)));
+    let end = match end {
+        Some(end) => end,
+        None => start.plus_seconds(stored.end.seconds_since(stored.start)),
+    };
+    if start != stored.start {
+        for name in OF_OLD_START {
+            whole.shift_remove(name);
+        }
     }
-    for (name, moment) in [("start_utc", start), ("end_utc", end)] {
-        whole.insert(name.to_owned(), utc(moment).into());
-    }
+    whole.insert("start_utc".to_owned(), format_utc(start).into());
+    whole.insert("end_utc".to_owned(), format_utc(end).into());
     Ok(())
 }
 
-fn utc(moment: Instant) -> String {
-    datetime::text(zone::utc_of(moment))
+fn format_utc(moment: Instant) -> String {
+    datetime::format_civil(zone::utc_of(moment))
 }
 
-/// Keeps the length, on the wall clock, of a series that is given a start alone. Times that change are held against the
-/// group's clocks; those that stay may be of other clocks.
-fn series_times(
+/// Keeps the wall-clock length of a series if only a start is given.
+///
+/// Only times that change are checked against the group's zone. The stored ones may have been
+/// legal in a former zone of the group.
+fn revise_series_times(
     series: &Series,
     given: &Map<String, Value>,
     whole: &mut Map<String, Value>,
     scope: &Scope<'_>,
 ) -> Result<(), Vec<Fault>> {
-    let moved = (changed(given, "start", series.start())?, changed(given, "end", series.end())?);
-    let start = moved.0.unwrap_or_else(|| series.start());
-    let mut end = moved.1.unwrap_or_else(|| series.end());
-    if moved.0.is_some() && !filled(given, "end") {
+    let moved_start = changed_civil(given, "start", series.start())?;
+    let moved_end = changed_civil(given, "end", series.end())?;
+    let start = moved_start.unwrap_or(series.start());
+    let mut end = moved_end.unwrap_or(series.end());
+    if moved_start.is_some() && !is_filled(given, "end") {
         end = start.plus_seconds(series.end().seconds_since(series.start()));
-        whole.insert("end".to_owned(), datetime::text(end).into());
+        whole.insert("end".to_owned(), datetime::format_civil(end).into());
     }
-    // A note's are held against each other by its own rule.
-    let swallowed = start < end && scope.zone.instant_of(start) >= scope.zone.instant_of(end);
-    if moved != (None, None) && swallowed {
-        return Err(vec![Fault::new("end", SWALLOWED)]);
+    if moved_start.is_none() && moved_end.is_none() {
+        return Ok(());
     }
-    Ok(())
+    // A note's start and end are equal; the parser checks them.
+    let in_gap = start < end && scope.zone.instant_of(start) >= scope.zone.instant_of(end);
+    if in_gap { Err(vec![Fault::new("end", END_IN_GAP)]) } else { Ok(()) }
 }

@@ -1,14 +1,18 @@
-use super::*;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{FicheId, GroupId, InterventionId};
+use crate::domain::records::ids::VeventId;
+use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::text::{Email, Name, ReminderLead};
 use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::Settled;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::vevent::{VEVENT, parse, revise};
 use serde_json::{Map, Value, json};
 
 fn state() -> GroupState {
@@ -36,12 +40,12 @@ fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<Stri
     {
         object.entry(name).or_insert(value.into());
     }
-    let input = parse(&object, &Scope::of(&state), audience);
+    let input = parse(&object, &Scope::for_group(&state), audience);
     let input =
         input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
-    let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
-    Ok(VEVENT.render(&row, &Scope::of(&state), Audience::Pro))
+    let row = input.into_vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
+    Ok(VEVENT.render(&row, &Scope::for_group(&state), Audience::Pro))
 }
 
 fn shown(given: Value) -> Map<String, Value> {
@@ -53,7 +57,7 @@ fn faults(given: Value) -> Vec<String> {
 }
 
 #[test]
-fn four_kinds_are_told_apart_by_their_fields() {
+fn the_fields_select_one_of_four_kinds() {
     let row = shown(
         json!({"fiche_id": 7, "intervention_id": "11", "state": 2, "text": "ignored", "smsreminder": 1}),
     );
@@ -78,7 +82,7 @@ fn four_kinds_are_told_apart_by_their_fields() {
 }
 
 #[test]
-fn what_contradicts_the_kind_is_named() {
+fn a_field_that_contradicts_the_kind_is_reported() {
     let appointment = |name: &str, value: Value| {
         let mut given = json!({"fiche_id": 7, "intervention_id": 11});
         given[name] = value;
@@ -95,7 +99,7 @@ fn what_contradicts_the_kind_is_named() {
 }
 
 #[test]
-fn every_fault_is_collected() {
+fn all_faults_are_reported() {
     let given = json!({"calendar_id": 3, "start": "", "end": "12:00", "colorref": "red", "group_id": 5, "str0": "x",
         "rrule": "FREQ=HOURLY", "fiche_id": 8});
     let named =
@@ -127,7 +131,7 @@ fn a_series_keeps_its_wall_clock_in_a_gap_and_an_appointment_does_not() {
 }
 
 #[test]
-fn instants_and_secrets_are_read_from_an_import_only() {
+fn instants_and_keys_are_read_only_from_an_import() {
     let given = json!({"fiche_id": 7, "intervention_id": 11, "start_utc": "2025-06-12 07:00:00", "key": "A0000000000000000000"});
     assert_eq!(shown(given.clone())["start"], "2025-06-12 10:00:00");
     let row = read(given, Audience::Store).expect("legal");
@@ -138,20 +142,20 @@ fn instants_and_secrets_are_read_from_an_import_only() {
 }
 
 #[test]
-fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
+fn an_appointment_sent_back_as_rendered_keeps_its_instants_in_a_repeated_hour() {
     let state = state();
-    let scope = Scope::of(&state);
-    // From the first pass of the hour into its second: shown, it ends before it begins.
+    let scope = Scope::for_group(&state);
+    // It spans both occurrences of the hour: its local end is before its local start.
     let object = json!({"calendar_id": 2, "fiche_id": 7, "intervention_id": 11, "mail_sent": true,
         "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
     let input =
         parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
-    let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
+    let row = input.into_vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
     let other = Key::new("tsrqponmlkjihgfedcba").expect("a key");
     let revised = |given: &Map<String, Value>| {
         revise(&row, given, &scope)
-            .map(|input| input.vevent(row.id, other, row.created_at, row.updated_at))
+            .map(|input| input.into_vevent(row.id, other, row.created_at, row.updated_at))
     };
     let shown = VEVENT.render(&row, &scope, Audience::Pro);
     assert_eq!(
@@ -175,14 +179,14 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
 }
 
 #[test]
-fn what_no_change_does_is_named_by_its_own_field() {
+fn a_change_that_is_impossible_is_reported_with_its_field() {
     let state = state();
-    let scope = Scope::of(&state);
+    let scope = Scope::for_group(&state);
     let key = Key::new("abcdefghijklmnopqrst").expect("a key");
     let row = |given: Value| {
         let input =
             parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");
-        input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0))
+        input.into_vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0))
     };
     let plage =
         json!({"calendar_id": 2, "start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00"});
@@ -209,9 +213,9 @@ fn what_no_change_does_is_named_by_its_own_field() {
 }
 
 #[test]
-fn an_end_that_lies_before_its_start_only_by_the_clocks_says_which_way_they_are_put() {
+fn an_end_that_is_not_after_start_because_of_a_clock_change_is_explained() {
     let state = state();
-    let scope = Scope::of(&state);
+    let scope = Scope::for_group(&state);
     let rule = |given: Value| {
         let faults = parse(given.as_object().expect("an object"), &scope, Audience::Store)
             .expect_err("it is wrong");
@@ -222,7 +226,7 @@ fn an_end_that_lies_before_its_start_only_by_the_clocks_says_which_way_they_are_
     assert!(forward[0].1.contains("clocks are put forward"), "{forward:?}");
     let back =
         rule(with("2025-10-26 02:15:00", Some("2025-10-26 01:15:00"), "2025-10-26 02:45:00"));
-    assert!(back[0].1.contains("shows twice"), "{back:?}");
+    assert!(back[0].1.contains("occurs twice"), "{back:?}");
     let plain = rule(with("2025-10-26 12:15:00", None, "2025-10-26 12:15:00"));
     assert_eq!(plain, [("end".to_owned(), "must be after start".to_owned())]);
 }

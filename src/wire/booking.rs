@@ -1,0 +1,258 @@
+//! Request body of a booking. Reference 6.2, 6.3, 12.8.
+
+use serde_json::{Map, Value};
+
+use crate::domain::booking::book::{channel, nameless, not_bookable_for};
+use crate::domain::records::customfield::Model;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::text::{Illegal, Text};
+use crate::domain::state::command::{BookAppointment, Caller, Client};
+use crate::domain::state::refusal::Fault;
+use crate::wire::appointment::render_fiche;
+use crate::wire::custom_values::parse_custom_values;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Scope, foreign_group};
+use crate::wire::value;
+
+/// Fields of a fiche that a booking ignores.
+const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
+/// The field that an account changes only by a confirmed link, not by a booking. Reference 3.5.
+const BY_LINK: &str = "email";
+
+/// Parsed request body of a booking.
+#[derive(Clone, Debug)]
+pub struct Booking {
+    /// The command to execute.
+    pub command: BookAppointment,
+    /// The fiche fields that the caller sent, repeated in the answer.
+    pub sent: Map<String, Value>,
+}
+
+/// Returns whether a booking applies the web rules, and whether it names a fiche.
+///
+/// Both decide whether the caller may book at all, which is checked before other faults.
+#[must_use]
+pub fn read_access_claims(object: &Map<String, Value>) -> (bool, bool) {
+    let from_web = match object.get("from_web") {
+        Some(given) => value::parse_boolean(given) != Ok(false),
+        None => true,
+    };
+    let names_fiche = match object.get("fiche").and_then(|fiche| fiche.get("id")) {
+        Some(id) => value::parse_id(id) != Ok(None),
+        None => false,
+    };
+    (from_web, names_fiche)
+}
+
+/// Parses the request body of a booking. Reference 12.8.
+///
+/// # Errors
+/// All faults, each with its field.
+pub fn parse(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    caller: &Caller,
+) -> Result<Booking, Vec<Fault>> {
+    let audience = Audience::for_caller(caller);
+    let mut reader = BookingReader { object, faults: Vec::new() };
+    reader.faults.extend(foreign_group(object, scope));
+    let date = reader.read("date", value::parse_civil);
+    if date.is_none() && !reader.has_fault("date") {
+        reader.add_fault("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
+    }
+    let from_web = reader.read_filled("from_web", value::parse_boolean).unwrap_or(true);
+    let intervention_ids = parse_interventions(&mut reader, scope, caller, from_web);
+    let calendar_id = reader.read("calendar_id", value::parse_id).and_then(CalendarId::new);
+    if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
+        let rule = "must be the id of one of the group's calendars, or 0 for any";
+        reader.add_fault("calendar_id", rule);
+    }
+    let comments = reader.read_text("comments");
+    let websource = reader.read_text("websource");
+    let smsreminder = reader.read_filled("smsreminder", value::parse_boolean);
+    let customs = parse_custom_values(object, scope, Model::Vevent, audience);
+    let customs = reader.keep_faults(customs).unwrap_or_default();
+    let client = parse_client(object.get("fiche"), scope, caller);
+    let client = reader.keep_faults(client);
+    if let Some((client, _)) = &client
+        && would_be_nameless(client, scope, caller)
+    {
+        reader.faults.push(nameless());
+    }
+    let (Some(date), Some((client, sent)), true) = (date, client, reader.faults.is_empty()) else {
+        return Err(reader.faults);
+    };
+    let command = BookAppointment {
+        caller: caller.clone(),
+        from_web,
+        date,
+        intervention_ids,
+        calendar_id,
+        client,
+        comments,
+        websource,
+        smsreminder,
+        customs,
+    };
+    Ok(Booking { command, sent })
+}
+
+/// Returns whether a booking can only create a new fiche, and would leave it without a name.
+fn would_be_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
+    let may_be_new = match caller {
+        Caller::Application => scope.state.catalogue.group.open,
+        Caller::Account(_) => false,
+        Caller::Pro(_) => true,
+    };
+    let mut fiche = FICHE.blank.clone();
+    client.fields.apply_to(&mut fiche);
+    let is_new = may_be_new && client.id.is_none() && client.email.is_none();
+    is_new && fiche.lastname.is_blank() && fiche.firstname.is_blank()
+}
+
+fn parse_interventions(
+    reader: &mut BookingReader<'_>,
+    scope: &Scope<'_>,
+    caller: &Caller,
+    from_web: bool,
+) -> Vec<InterventionId> {
+    const NAME: &str = "intervention_ids";
+    let numbers = reader.read(NAME, |given| Ok(Some(value::parse_ids(given)?))).unwrap_or_default();
+    let ids: Vec<InterventionId> = numbers.into_iter().filter_map(InterventionId::new).collect();
+    if !reader.has_fault(NAME)
+        && let Err(fault) = scope.state.catalogue.chain(&ids, channel(caller, from_web))
+    {
+        reader.faults.push(fault);
+    }
+    ids
+}
+
+/// Parses the client of a booking, and the fields to repeat in its answer.
+fn parse_client(
+    given: Option<&Value>,
+    scope: &Scope<'_>,
+    caller: &Caller,
+) -> Result<(Client, Map<String, Value>), Vec<Fault>> {
+    let audience = Audience::for_caller(caller);
+    let empty = Map::new();
+    let object = match given {
+        None | Some(Value::Null) => &empty,
+        Some(Value::Object(object)) => object,
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            return Err(vec![Fault::new("fiche", "must be an object with the client's fields")]);
+        }
+    };
+    let mut faults = Vec::new();
+    let id = match object.get("id").map_or(Ok(None), value::parse_id) {
+        Ok(number) => number.and_then(FicheId::new),
+        Err(illegal) => {
+            faults.push(Fault::new("id", illegal.0));
+            None
+        }
+    };
+    if id.is_some_and(|id| !is_bookable_for(id, scope, caller)) {
+        faults.push(Fault::new("id", not_bookable_for(caller)));
+    }
+    let mut written = object.clone();
+    for name in NOT_BY_BOOKING {
+        written.shift_remove(name);
+    }
+    let mut fields = match FICHE.parse(&written, scope, audience) {
+        Ok(fields) if faults.is_empty() => fields,
+        Ok(_) => return Err(within_fiche(faults)),
+        Err(wrong) => {
+            faults.extend(wrong);
+            return Err(within_fiche(faults));
+        }
+    };
+    let customs = parse_custom_values(object, scope, Model::Fiche, audience)
+        .expect("the table has parsed them already");
+    let mut fiche = FICHE.blank.clone();
+    fields.apply_to(&mut fiche);
+    if audience == Audience::Account {
+        written.shift_remove(BY_LINK);
+        fields = FICHE.parse(&written, scope, audience).expect("a larger object was legal");
+    }
+    let mut sent = render_fiche(&fiche, scope, audience);
+    sent.retain(|name, _| object.contains_key(name) && is_writable(name, audience));
+    Ok((Client { id, email: fiche.email, fields, customs }, sent))
+}
+
+/// Returns whether a caller may book for a fiche of the group.
+fn is_bookable_for(id: FicheId, scope: &Scope<'_>, caller: &Caller) -> bool {
+    let owned = match caller {
+        Caller::Account(account) => account.owns(id),
+        Caller::Application | Caller::Pro(_) => true,
+    };
+    owned && scope.state.fiches.contains_key(&id)
+}
+
+fn is_writable(name: &str, audience: Audience) -> bool {
+    let writers = FICHE.field(name).and_then(|field| field.writers);
+    writers.is_some_and(|writers| audience >= writers)
+}
+
+fn within_fiche(faults: Vec<Fault>) -> Vec<Fault> {
+    faults.into_iter().map(|fault| fault.within("fiche")).collect()
+}
+
+/// Reads field by field and collects the faults.
+struct BookingReader<'a> {
+    object: &'a Map<String, Value>,
+    faults: Vec<Fault>,
+}
+
+impl BookingReader<'_> {
+    /// Returns a field's value; `None` if it is absent, empty or wrong.
+    fn read<T>(
+        &mut self,
+        field: &str,
+        parse: impl FnOnce(&Value) -> Result<Option<T>, Illegal>,
+    ) -> Option<T> {
+        match parse(self.object.get(field)?) {
+            Ok(value) => value,
+            Err(illegal) => {
+                self.add_fault(field, &illegal.0);
+                None
+            }
+        }
+    }
+
+    /// Does the same with a parser that refuses empty values.
+    fn read_filled<T>(
+        &mut self,
+        field: &str,
+        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+    ) -> Option<T> {
+        self.read(field, |given| {
+            if value::is_empty(given) {
+                return Ok(None);
+            }
+            Ok(Some(parse(given)?))
+        })
+    }
+
+    /// Returns a text; the empty one if it is absent or wrong.
+    fn read_text<const MAX: usize>(&mut self, field: &str) -> Text<MAX> {
+        let text = self.read(field, |given| Ok(Some(Text::new(&value::parse_text(given)?)?)));
+        text.unwrap_or_default()
+    }
+
+    fn keep_faults<T>(&mut self, parsed: Result<T, Vec<Fault>>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.faults.extend(wrong);
+                None
+            }
+        }
+    }
+
+    fn add_fault(&mut self, field: &str, rule: &str) {
+        self.faults.push(Fault::new(field, rule));
+    }
+
+    fn has_fault(&self, field: &str) -> bool {
+        self.faults.iter().any(|fault| fault.field == field)
+    }
+}

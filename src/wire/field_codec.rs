@@ -1,0 +1,241 @@
+//! Conversion of each domain type from and to JSON: one implementation per type, for all fields.
+//! Reference 1.2, 1.3.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::domain::records::group::{Currency, Usercolors};
+use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
+use crate::domain::records::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
+use crate::domain::time::zone_names::ZoneName;
+use crate::domain::time::{Civil, Instant};
+use crate::wire::column_value::{ColumnValue, FieldType};
+use crate::wire::datetime;
+use crate::wire::scope::Scope;
+use crate::wire::value;
+
+/// Parses a field's value from JSON and renders it.
+pub trait FieldCodec: Clone + Send + Sync + 'static {
+    /// The type of such a field on the wire.
+    const FIELD_TYPE: FieldType;
+
+    /// Returns the value for rendering and comparison.
+    fn to_column_value(&self) -> ColumnValue<'_>;
+
+    /// Parses a given value; `None` if it is empty, which resets the field to its default.
+    ///
+    /// # Errors
+    /// The rule that the value breaks.
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal>;
+}
+
+/// Implements [`FieldCodec`] for types that are written as a text.
+macro_rules! from_text {
+    ($($type:ty, $kind:expr, [$($generics:tt)*], $parse:expr, |$this:ident| $shown:expr;)*) => {$(
+        impl<$($generics)*> FieldCodec for $type {
+            const FIELD_TYPE: FieldType = $kind;
+
+            fn to_column_value(&self) -> ColumnValue<'_> {
+                let $this = self;
+                ColumnValue::Text(Cow::Borrowed($shown))
+            }
+
+            fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+                let parse: fn(&str) -> Result<Option<Self>, Illegal> = $parse;
+                parse(&value::parse_text(value)?)
+            }
+        }
+    )*};
+}
+
+/// Parses a text without its surrounding spaces; `None` for the empty text.
+fn parse_unless_empty<T>(
+    text: &str,
+    parse: fn(&str) -> Result<T, Illegal>,
+) -> Result<Option<T>, Illegal> {
+    // Only spaces are trimmed: a control character next to the value must be refused.
+    let text = text.trim_matches(' ');
+    if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
+}
+
+fn parse_zone_name(text: &str) -> Result<Option<ZoneName>, Illegal> {
+    match ZoneName::from_name(text) {
+        Some(name) => Ok(Some(name)),
+        None => Err(Illegal("must be one of the listed zone names, such as Paris".into())),
+    }
+}
+
+fn zone_names() -> Vec<&'static str> {
+    ZoneName::all().map(ZoneName::name).collect()
+}
+
+fn currencies() -> Vec<&'static str> {
+    Currency::ALL.map(Currency::code).to_vec()
+}
+
+from_text! {
+    Text<MAX>, FieldType::Text { max: MAX }, [const MAX: usize],
+        |text| Ok(Some(Self::new(text)?)), |this| this.as_str();
+    Name<MAX>, FieldType::Name { max: MAX }, [const MAX: usize],
+        |text| Ok(Some(Self::new(text)?)), |this| this.as_str();
+    Option<Email>, FieldType::Email, [], |text| Ok(Some(parse_unless_empty(text, Email::new)?)),
+        |this| this.as_ref().map_or("", Email::as_str);
+    Option<Colour>, FieldType::Colour, [], |text| Ok(Some(parse_unless_empty(text, Colour::new)?)),
+        |this| this.as_ref().map_or("", Colour::as_str);
+    Option<Usercolors>, FieldType::Text { max: 255 }, [],
+        |text| Ok(Some(parse_unless_empty(text, Usercolors::new)?)),
+        |this| this.as_ref().map_or("", Usercolors::as_str);
+    Colour, FieldType::Colour, [], |text| parse_unless_empty(text, Self::new), |this| this.as_str();
+    Currency, FieldType::Choice(currencies), [], |text| parse_unless_empty(text, Self::new),
+        |this| this.code();
+    ZoneName, FieldType::Choice(zone_names), [], parse_zone_name, |this| this.name();
+}
+
+impl FieldCodec for bool {
+    const FIELD_TYPE: FieldType = FieldType::Boolean;
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Boolean(*self)
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        Ok(Some(value::parse_boolean(value)?))
+    }
+}
+
+impl<const MIN: i64, const MAX: i64> FieldCodec for Bounded<MIN, MAX> {
+    const FIELD_TYPE: FieldType = FieldType::Integer { min: MIN, max: MAX };
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(self.number())
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        match value::parse_integer(value)? {
+            Some(number) => Ok(Some(Self::new(number)?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<const MAX: i64> FieldCodec for ReminderLead<MAX> {
+    const FIELD_TYPE: FieldType = FieldType::Integer { min: 0, max: MAX };
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(self.minutes().unwrap_or(0))
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        match value::parse_integer(value)? {
+            Some(number) => Ok(Some(Self::new(number)?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl FieldCodec for i64 {
+    const FIELD_TYPE: FieldType = FieldType::Integer { min: Self::MIN, max: Self::MAX };
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Integer(*self)
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        value::parse_integer(value)
+    }
+}
+
+/// Implements [`FieldCodec`] for optional numbers; an unset one is null.
+macro_rules! optional_number {
+    ($($type:ty, [$($generics:tt)*];)*) => {$(
+        impl<$($generics)*> FieldCodec for Option<$type> {
+            const FIELD_TYPE: FieldType = <$type as FieldCodec>::FIELD_TYPE;
+
+            fn to_column_value(&self) -> ColumnValue<'_> {
+                match self {
+                    Some(number) => number.to_column_value(),
+                    None => ColumnValue::Null,
+                }
+            }
+
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+                Ok(Some(<$type as FieldCodec>::parse(value, scope)?))
+            }
+        }
+    )*};
+}
+
+optional_number! {
+    i64, [];
+    Bounded<MIN, MAX>, [const MIN: i64, const MAX: i64];
+}
+
+/// Implements [`FieldCodec`] for optional ids of objects in the group's catalogue.
+macro_rules! reference {
+    ($($id:ty, $map:ident;)*) => {$(
+        impl FieldCodec for Option<$id> {
+            const FIELD_TYPE: FieldType = FieldType::Reference;
+
+            fn to_column_value(&self) -> ColumnValue<'_> {
+                ColumnValue::Reference(self.map(<$id>::number))
+            }
+
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+                let Some(id) = value::parse_id(value)?.and_then(<$id>::new) else {
+                    return Ok(Some(None));
+                };
+                if scope.state.catalogue.$map.contains_key(&id) {
+                    Ok(Some(Some(id)))
+                } else {
+                    let rule = concat!("must be the id of one of the group's ", stringify!($map));
+                    Err(Illegal(rule.into()))
+                }
+            }
+        }
+    )*};
+}
+
+reference! {
+    CalendarsetId, calendarsets;
+    InterventionsetId, interventionsets;
+}
+
+impl FieldCodec for Option<Civil> {
+    const FIELD_TYPE: FieldType = FieldType::CivilMoment;
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Civil(*self)
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        Ok(Some(value::parse_civil(value)?))
+    }
+}
+
+impl FieldCodec for Instant {
+    const FIELD_TYPE: FieldType = FieldType::Moment;
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Moment(Some(*self))
+    }
+
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        match value::parse_civil(value)? {
+            Some(civil) => Ok(Some(datetime::to_instant(scope.zone, civil)?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl FieldCodec for Option<Instant> {
+    const FIELD_TYPE: FieldType = FieldType::Moment;
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Moment(*self)
+    }
+
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+        Ok(Some(Instant::parse(value, scope)?))
+    }
+}

@@ -1,0 +1,441 @@
+//! Parsing of events from requests and import documents. The kind decides which fields apply.
+//! Reference 6.8, 12.7.
+
+use serde_json::{Map, Value};
+
+use crate::domain::records::customfield::Model;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::text::{Colour, Illegal, Text};
+use crate::domain::records::vevent::{Availability, Key, Kind, Permits, Rare, State};
+use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
+use crate::domain::state::refusal::Fault;
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{Civil, Instant};
+use crate::wire::custom_values::parse_custom_values;
+use crate::wire::datetime;
+use crate::wire::field::{Audience, Scope, foreign_group};
+use crate::wire::value;
+use crate::wire::vevent::input::{AppointmentInput, KindInput, VeventInput};
+use crate::wire::vevent::table::{AVAILABILITY, VEVENT};
+
+/// Fault of an end whose local time is not after that of the start.
+const NOT_AFTER_START: &str = "must be after start";
+/// Fault of an end after the start in local time only: it falls into the hour that is skipped.
+pub(crate) const END_IN_GAP: &str =
+    "must be after start: clocks are put forward in between, so give the time after the change";
+/// Fault of an end in the hour that occurs twice, after a start in its second occurrence.
+const END_IN_REPEATED_HOUR: &str = "must be after start: this hour occurs twice that day, and end means its first occurrence while start is in the second";
+
+/// Returns the fault of an end that is after the start in local time only.
+///
+/// `given` is the local time of the start, and `start` its instant.
+fn end_not_after(zone: Zone, given: Civil, start: Instant) -> &'static str {
+    if zone.civil_of(start) == given && zone.instant_of(given) != start {
+        END_IN_REPEATED_HOUR
+    } else {
+        END_IN_GAP
+    }
+}
+
+/// Parses an event. Fields of other kinds are ignored, except those that select another kind.
+///
+/// # Errors
+/// All faults, each with its field.
+pub fn parse(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<VeventInput, Vec<Fault>> {
+    let mut reader =
+        VeventReader { object, scope: *scope, audience, faults: VEVENT.find_missing(object) };
+    for (name, utc) in [("start", "start_utc"), ("end", "end_utc")] {
+        // At import the instant in UTC replaces the local time, which is then not required.
+        if reader.find_stored(utc).is_some() {
+            reader.faults.retain(|fault| fault.field != name);
+        }
+    }
+    reader.faults.extend(foreign_group(object, scope));
+    let calendar_id = reader.read_reference("calendar_id", "calendars", |id| {
+        CalendarId::new(id).filter(|id| scope.state.catalogue.calendars.contains_key(id))
+    });
+    if calendar_id.is_none() && !reader.has_fault("calendar_id") {
+        // The id 0 stands for none and is no fault by itself, but an event needs a calendar.
+        reader.add_fault("calendar_id", "is required: give the id of one of the group's calendars");
+    }
+    let kind = reader.read_kind();
+    let deleted = reader.read_flag("deleted");
+    if object.contains_key("deleted") && reader.find_filled("deleted").is_none() {
+        // An empty value must not restore a deleted event.
+        reader.add_fault("deleted", "must be true or false");
+    }
+    let is_appointment = matches!(kind, Some(KindInput::Appointment(_)));
+    let rare = reader.read_rare(is_appointment);
+    match (calendar_id, kind) {
+        (Some(calendar_id), Some(kind)) if reader.faults.is_empty() => {
+            Ok(VeventInput { calendar_id, kind, deleted, rare })
+        }
+        _ => Err(reader.faults),
+    }
+}
+
+/// Reads field by field and collects the faults. A method that finds a fault returns a default.
+struct VeventReader<'a> {
+    object: &'a Map<String, Value>,
+    scope: Scope<'a>,
+    audience: Audience,
+    faults: Vec<Fault>,
+}
+
+impl<'a> VeventReader<'a> {
+    /// Returns the non-empty value of a field.
+    fn find_filled(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value::is_empty(value))
+    }
+
+    /// Returns the non-empty value of a field that only an import may set.
+    fn find_stored(&self, name: &str) -> Option<&'a Value> {
+        if self.audience == Audience::Store { self.find_filled(name) } else { None }
+    }
+
+    fn add_fault(&mut self, name: &str, rule: impl Into<String>) {
+        self.faults.push(Fault::new(name, rule));
+    }
+
+    fn has_fault(&self, name: &str) -> bool {
+        self.faults.iter().any(|fault| fault.field == name)
+    }
+
+    fn keep_fault<T>(&mut self, name: &str, parsed: Result<T, Illegal>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(Illegal(rule)) => {
+                self.add_fault(name, rule);
+                None
+            }
+        }
+    }
+
+    /// Returns the value of a field; `None` if it is absent, empty or wrong.
+    fn read<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+    ) -> Option<T> {
+        let given = self.find_filled(name)?;
+        self.keep_fault(name, parse(given))
+    }
+
+    /// Returns the value of a field that only an import may set.
+    fn read_stored<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+    ) -> Option<T> {
+        let given = self.find_stored(name)?;
+        self.keep_fault(name, parse(given))
+    }
+
+    fn read_flag(&mut self, name: &str) -> bool {
+        self.read(name, value::parse_boolean).unwrap_or(false)
+    }
+
+    fn read_text<const MAX: usize>(&mut self, name: &str) -> Text<MAX> {
+        let Some(given) = self.object.get(name) else { return Text::default() };
+        let text = value::parse_text(given).and_then(|text| Text::new(&text));
+        self.keep_fault(name, text).unwrap_or_default()
+    }
+
+    /// Returns the id of an existing object, if one is given. `things` names the objects.
+    fn read_reference<T>(
+        &mut self,
+        name: &str,
+        things: &str,
+        find: impl Fn(u64) -> Option<T>,
+    ) -> Option<T> {
+        let number = self.read(name, value::parse_id).flatten()?;
+        let found = find(number);
+        if found.is_none() {
+            self.add_fault(name, format!("must be the id of one of the group's {things}"));
+        }
+        found
+    }
+
+    /// Returns the kind that the fields select, with the fields of this kind.
+    fn read_kind(&mut self) -> Option<KindInput> {
+        let scope = self.scope;
+        let type_name = self.read("type", |given| Ok(value::parse_text(given)?.into_owned()));
+        let availability = match type_name.as_deref() {
+            None => false,
+            Some(AVAILABILITY) => true,
+            Some(_) => {
+                self.add_fault("type", format!("must be {AVAILABILITY} or empty"));
+                return None;
+            }
+        };
+        let note = self.read_flag("note");
+        let intervention = self.read_reference("intervention_id", "interventions", |id| {
+            InterventionId::new(id)
+                .filter(|id| scope.state.catalogue.interventions.contains_key(id))
+        });
+        let fiche = self.read_reference("fiche_id", "fiches", |id| {
+            FicheId::new(id).filter(|id| scope.state.fiches.contains_key(id))
+        });
+        if note && availability {
+            self.add_fault("note", "must be false for an availability");
+        }
+        match (intervention, fiche) {
+            (Some(_), Some(_)) if note => {
+                self.add_fault(
+                    "note",
+                    "must be false: an event with a client and an intervention is an appointment",
+                );
+                None
+            }
+            (Some(_), Some(_)) if availability => {
+                self.add_fault("type", "must be empty for an appointment");
+                None
+            }
+            (Some(intervention), Some(fiche)) => {
+                Some(KindInput::Appointment(self.read_appointment(intervention, fiche)?))
+            }
+            (Some(_), None) | (None, Some(_) | None) => {
+                let series = self.read_series(note)?;
+                let kind = if availability {
+                    let permits = self.read_permits()?;
+                    Kind::Availability(Box::new(Availability { series, permits }))
+                } else if note {
+                    Kind::Note(Box::new(series))
+                } else {
+                    Kind::Plage(Box::new(series))
+                };
+                Some(KindInput::Other(kind))
+            }
+        }
+    }
+
+    fn read_appointment(
+        &mut self,
+        intervention_id: InterventionId,
+        fiche_id: FicheId,
+    ) -> Option<AppointmentInput> {
+        for name in ["rrule", "repeat_freq"] {
+            if self.find_filled(name).is_some() {
+                self.add_fault(name, "must be empty: an appointment does not repeat");
+            }
+        }
+        let start = self.read_moment("start", "start_utc");
+        let end = self.read_moment("end", "end_utc");
+        let state = self.read("state", parse_state);
+        let key = self.read_stored("key", parse_key);
+        let civil_start = self.read_stored("civil_start", value::parse_civil).flatten();
+        let (smsreminder, from_web) = (self.read_flag("smsreminder"), self.read_flag("from_web"));
+        let mail_sent = self.read_stored("mail_sent", value::parse_boolean);
+        let sms_sent = self.read_stored("sms_sent", value::parse_boolean);
+        let (start, end) = (start?, end?);
+        let length_seconds = match u32::try_from(end.seconds_since(start)) {
+            Ok(length) if length > 0 => length,
+            Ok(_) | Err(_) => {
+                let rule = match (self.read_civil("start"), self.read_civil("end")) {
+                    (Some(given), Some(end)) if given < end => {
+                        end_not_after(self.scope.zone, given, start)
+                    }
+                    _ => NOT_AFTER_START,
+                };
+                self.add_fault("end", rule);
+                return None;
+            }
+        };
+        Some(AppointmentInput {
+            civil_start: civil_start.unwrap_or_else(|| self.scope.zone.civil_of(start)),
+            start,
+            length_seconds,
+            intervention_id,
+            fiche_id,
+            state: state.unwrap_or_default(),
+            smsreminder,
+            from_web,
+            key,
+            mail_sent,
+            sms_sent,
+        })
+    }
+
+    /// Returns an instant, from its local time or, at import, from UTC.
+    fn read_moment(&mut self, name: &str, utc: &str) -> Option<Instant> {
+        if self.find_stored(utc).is_some() {
+            return self.read_stored(utc, parse_utc);
+        }
+        let civil = self.read_civil(name)?;
+        self.keep_fault(name, datetime::to_instant(self.scope.zone, civil))
+    }
+
+    fn read_civil(&mut self, name: &str) -> Option<Civil> {
+        self.read(name, value::parse_civil).flatten()
+    }
+
+    /// Returns a wall-clock time, from its local time or, at import, from UTC.
+    fn wall_time(&mut self, name: &str, utc: &str) -> Option<Civil> {
+        let zone = self.scope.zone;
+        if self.find_stored(utc).is_some() {
+            return Some(zone.civil_of(self.read_moment(name, utc)?));
+        }
+        let civil = self.read_civil(name)?;
+        self.keep_fault(name, datetime::to_instant(zone, civil))?;
+        Some(civil)
+    }
+
+    /// Returns the wall-clock times of an event that may repeat, with its rule and exceptions.
+    fn read_series(&mut self, note: bool) -> Option<Series> {
+        let zone = self.scope.zone;
+        let start = self.wall_time("start", "start_utc");
+        let end = self.wall_time("end", "end_utc");
+        let before = self.faults.len();
+        let rule = self.read_rule();
+        let exceptions = self.read("repeat_exceptions", |given| {
+            let parsed = value::parse_text(given)?.parse::<Exceptions>();
+            parsed.map_err(|error| Illegal(error.to_string()))
+        });
+        let (start, end) = (start?, end?);
+        if self.faults.len() > before {
+            return None;
+        }
+        let exceptions = exceptions.unwrap_or_default();
+        let series = if !note && self.audience == Audience::Store {
+            Series::stored(zone, start, end, rule, exceptions)
+        } else if !note {
+            Series::new(zone, start, end, rule, exceptions)
+        } else if start == end && start.second_of_day() == 0 {
+            Series::of_note(zone, start.day(), rule, exceptions)
+        } else {
+            let name = if start.second_of_day() == 0 { "end" } else { "start" };
+            self.add_fault(name, "must be midnight of the note's day, as start and end both are");
+            return None;
+        };
+        match series {
+            Ok(series) => Some(series),
+            Err(SeriesError::EndNotAfterStart) => {
+                let rule = if start < end { END_IN_GAP } else { NOT_AFTER_START };
+                self.add_fault("end", rule);
+                None
+            }
+            Err(error @ SeriesError::UntilNotAfterStart) => {
+                let name =
+                    if self.find_filled("rrule").is_some() { "rrule" } else { "repeat_until" };
+                self.add_fault(name, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Returns the recurrence rule, from `rrule` or else from the obsolete fields.
+    /// Reference 5.2, 5.4.
+    fn read_rule(&mut self) -> Option<Rule> {
+        if self.find_filled("rrule").is_some() {
+            return self.read("rrule", |given| {
+                let parsed = value::parse_text(given)?.trim().parse::<Rule>();
+                parsed.map_err(|error| Illegal(error.to_string()))
+            });
+        }
+        let freq = self.read("repeat_freq", |given| Ok(value::parse_text(given)?.into_owned()))?;
+        let before = self.faults.len();
+        let fields = LegacyFields {
+            freq: &freq,
+            interval: self.read("repeat_intervall", value::parse_integer).flatten(),
+            count: self.read("repeat_count", value::parse_integer).flatten(),
+            byday: self.read("repeat_byday", value::parse_integer).flatten(),
+            until: self.read_civil("repeat_until"),
+        };
+        if self.faults.len() > before {
+            return None;
+        }
+        match fields.rule(self.scope.zone) {
+            Ok(rule) => Some(rule),
+            Err(error) => {
+                self.add_fault(legacy_field_name(error), error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Returns the interventions for which an availability may be booked; all by default.
+    fn read_permits(&mut self) -> Option<Permits> {
+        const NAME: &str = "availableInterventions";
+        let Some(given) = self.find_filled(NAME) else { return Some(Permits::All) };
+        let numbers = self.keep_fault(NAME, value::parse_ids(given))?;
+        let mut ids = Vec::new();
+        for number in numbers {
+            match InterventionId::new(number) {
+                Some(id) if self.scope.state.catalogue.interventions.contains_key(&id) => {
+                    ids.push(id);
+                }
+                Some(_) | None => {
+                    self.add_fault(NAME, "must be ids of the group's interventions");
+                    return None;
+                }
+            }
+        }
+        if ids.is_empty() {
+            // A list without ids, such as ",", must not permit everything: removing the last id
+            // does not mean that.
+            self.add_fault(NAME, "must hold at least one id, or be empty for all interventions");
+        }
+        Some(Permits::only(ids))
+    }
+
+    fn read_rare(&mut self, appointment: bool) -> Rare {
+        let mut rare = Rare {
+            taker: self.read_text("taker"),
+            colorref: self.read("colorref", |given| Colour::new(value::parse_text(given)?.trim())),
+            // The text of an appointment is its client's names and is not stored.
+            text: if appointment { Text::default() } else { self.read_text("text") },
+            comments: self.read_text("comments"),
+            websource: self.read_text("websource"),
+            ..Rare::default()
+        };
+        match parse_custom_values(self.object, &self.scope, Model::Vevent, self.audience) {
+            Ok(given) => {
+                for (name, value) in given {
+                    rare.customs.set(name, value);
+                }
+            }
+            Err(wrong) => self.faults.extend(wrong),
+        }
+        rare
+    }
+}
+
+fn parse_state(given: &Value) -> Result<State, Illegal> {
+    let number = value::parse_integer(given)?.unwrap_or(0);
+    for state in State::ALL {
+        if state.number() == number {
+            return Ok(state);
+        }
+    }
+    Err(Illegal("must be 0, 1, 2 or 3".into()))
+}
+
+fn parse_key(given: &Value) -> Result<Key, Illegal> {
+    if let Ok(text) = value::parse_text(given)
+        && let Some(key) = Key::new(&text)
+    {
+        return Ok(key);
+    }
+    Err(Illegal("must be 20 letters and digits".into()))
+}
+
+fn parse_utc(given: &Value) -> Result<Instant, Illegal> {
+    match value::parse_civil(given)? {
+        Some(civil) => datetime::instant_from_utc(civil),
+        None => Err(Illegal("must be a datetime".into())),
+    }
+}
+
+fn legacy_field_name(error: LegacyError) -> &'static str {
+    match error {
+        LegacyError::Freq => "repeat_freq",
+        LegacyError::Interval => "repeat_intervall",
+        LegacyError::Count | LegacyError::CountWithUntil => "repeat_count",
+        LegacyError::ByDay => "repeat_byday",
+        LegacyError::Until => "repeat_until",
+    }
+}
