@@ -21,7 +21,10 @@ const CONNECTIONS_MAX: usize = 64;
 
 /// IdempotencyRecords whoever comes until `reading` is done, and returns what that returns: who asks whether the server is ready, or
 /// for anything of the store, hears 503, on a connection that ends with it.
-pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpListener) -> T {
+pub async fn serve_until_recovered<T>(
+    reading: impl Future<Output = T>,
+    listener: &TcpListener,
+) -> T {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut conversations = JoinSet::new();
     let mut reading = std::pin::pin!(reading);
@@ -102,7 +105,7 @@ mod tests {
             assert!(booking.contains("nothing was done"), "{booking}");
             done.send(7).expect("it waits");
         };
-        let (read, ()) = tokio::join!(answer_while(read, &listener), clients);
+        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener), clients);
         assert_eq!(read, Ok(7));
         let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         accepted.expect("the port is for the server now");
