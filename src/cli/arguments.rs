@@ -34,7 +34,8 @@ impl Cli {
 pub(super) enum Command {
     /// Serve the API until SIGTERM or SIGINT.
     Serve(Box<ServeOptions>),
-    /// Fill a store from a JSON document, completely or not at all. No server may be using the store.
+    /// Fill a store from a JSON document, completely or not at all. No server may be using the
+    /// store.
     Import {
         #[command(flatten)]
         store: StoreOptions,
@@ -69,8 +70,8 @@ pub(super) enum Command {
     /// Manage professionals, who log in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
-    /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a line.
-    /// Messages that are kept instead of sent are printed with their text.
+    /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a
+    /// line. Messages that are kept instead of sent are printed with their text.
     Messages {
         #[command(flatten)]
         store: StoreOptions,

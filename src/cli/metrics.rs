@@ -57,7 +57,8 @@ impl MetricsExporter {
         }
     }
 
-    /// Serves the metrics until the runtime ends. `recovery` is the time that reading the store took.
+    /// Serves the metrics until the runtime ends. `recovery` is the time that reading the store
+    /// took.
     pub(super) fn serve(self, engine: Engine, data: PathBuf, recovery: Duration) {
         let Some((recorder, listener)) = self.0 else { return };
         let sampler = GaugeSampler::new(&recorder, engine, data);
@@ -213,8 +214,8 @@ fn to_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// Returns the size in bytes of all files and directories in `data` whose names begin with `prefix`.
-/// Files that are removed meanwhile are left out.
+/// Returns the size in bytes of all files and directories in `data` whose names begin with
+/// `prefix`. Files that are removed meanwhile are left out.
 fn count_bytes(data: &Path, prefix: &str) -> u64 {
     let mut paths = list_paths(data, prefix);
     let mut bytes = 0;

@@ -98,7 +98,8 @@ fn add_pro(arguments: AddProArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Returns the hash of the password in the first line of stdin. At a terminal it is asked for twice.
+/// Returns the hash of the password in the first line of stdin. At a terminal it is asked for
+/// twice.
 fn read_new_password(email: &str) -> Result<String, CommandError> {
     let password = if io::stdin().is_terminal() {
         let password = read_hidden_line(&format!("New password of {email}: "))?;

@@ -248,8 +248,9 @@ async fn bind_metrics_listener(
     Ok(Some(listener))
 }
 
-/// Raises the limit on open files as far as possible, and returns the number of connections that it
-/// allows, at most `wanted` and at least 1. A store that cannot open its files would end the process.
+/// Raises the limit on open files as far as possible. Returns the number of connections that it
+/// allows, at most `wanted` and at least 1. A store that cannot open its files would end the
+/// process.
 fn limit_connections(wanted: u32) -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

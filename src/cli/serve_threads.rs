@@ -56,7 +56,8 @@ pub(super) fn start_disk_monitor(
     data: PathBuf,
     reserve_bytes: u64,
 ) -> std::io::Result<Sender<()>> {
-    // Checked once before the first request. A failure here is left to the thread, where it is fatal.
+    // Checked once before the first request. A failure here is left to the thread, where it is
+    // fatal.
     if let Ok(free) = free_bytes(&data) {
         health.has_room(free >= reserve_bytes);
     }

@@ -1,4 +1,5 @@
-//! Output of commands on stdout and stderr. Failures to write are ignored: the reader may have left.
+//! Output of commands on stdout and stderr. Failures to write are ignored: the reader may have
+//! left.
 
 use std::io::Write as _;
 

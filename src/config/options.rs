@@ -74,8 +74,8 @@ pub struct MessageOptions {
     /// Encryption of the connection to the SMTP server.
     #[arg(long, env = "SLOTBOOK_SMTP_TLS", default_value = "starttls", value_name = "MODE")]
     pub smtp_tls: SmtpTls,
-    /// PEM file of certificate authorities trusted for the SMTP server, beside the system's. None by
-    /// default.
+    /// PEM file of certificate authorities trusted for the SMTP server, beside the system's. None
+    /// by default.
     #[arg(long, env = "SLOTBOOK_SMTP_CA_FILE", default_value = "", hide_default_value = true)]
     #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub smtp_ca_file: PathBuf,
@@ -136,8 +136,8 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_CONNECTIONS_MAX", default_value = "10000", value_name = "NUMBER")]
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connections_max: u32,
-    /// Address and port to serve Prometheus metrics on, at /metrics. If empty, which is the default,
-    /// they are not served.
+    /// Address and port to serve Prometheus metrics on, at /metrics. If empty, which is the
+    /// default, they are not served.
     #[arg(long, env = "SLOTBOOK_METRICS_LISTEN", default_value = "", hide_default_value = true)]
     #[arg(value_name = "ADDRESS")]
     pub metrics_listen: OptionalAddress,
@@ -160,8 +160,8 @@ pub struct ServeOptions {
     pub trusted_proxies: Networks,
     #[command(flatten)]
     pub messages: MessageOptions,
-    /// Maximum number of messages of one group to one recipient within 24 hours. Requests with a key
-    /// alone cause at most half of them.
+    /// Maximum number of messages of one group to one recipient within 24 hours. Requests with a
+    /// key alone cause at most half of them.
     #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", default_value = "20", value_name = "NUMBER")]
     pub messages_daily_max: usize,
     /// Days after which deleted events are removed for good, at most 36500; 0 keeps them for ever.

@@ -1,4 +1,5 @@
-//! Execution of the operator's requests, the same with and without a running server. Reference 11.1.
+//! Execution of the operator's requests, the same with and without a running server. Reference
+//! 11.1.
 //!
 //! A new request is a variant of [`OperatorRequest`] and an arm of [`execute_request`]. The answer
 //! is bytes, which the command prints or stores.

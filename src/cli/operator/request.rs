@@ -35,7 +35,7 @@ pub(in crate::cli) enum OperatorRequest {
     /// List the messages of some groups, or of all if none is named, one a line. Without a running
     /// server, links in their texts begin with `public_url`.
     ListMessages { groups: Vec<u64>, public_url: String },
-    /// Write all that is durable into a new store. Without a running server, `reserve_mib` stay free
-    /// on a disk that holds the data directory too.
+    /// Write all that is durable into a new store. Without a running server, `reserve_mib` stay
+    /// free on a disk that holds the data directory too.
     BackUp { to: PathBuf, reserve_mib: u64 },
 }

@@ -114,7 +114,7 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
         Aim::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
             let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            Some(call.server.authenticator.verifying.run(call.from, hashed).await?)
+            Some(call.server.authenticator.password_pool.run(call.from, hashed).await?)
         }
         Aim::Email { .. } => None,
     };

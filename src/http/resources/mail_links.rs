@@ -196,7 +196,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
             };
             let sha1 = password::sha1_hex(&password);
             let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            let hashed = server.authenticator.verifying.run(from, hash).await;
+            let hashed = server.authenticator.password_pool.run(from, hash).await;
             let Ok(hashed) = hashed else {
                 return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
             };

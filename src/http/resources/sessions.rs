@@ -44,13 +44,13 @@ pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incomin
     // What a body may hold is not held on to while the credential waits for its turn.
     let (role, claim) =
         claim(authenticator, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
-    let Some(person) = authenticator.verified(claim, &asked).await? else {
+    let Some(person) = authenticator.verify(claim, &asked).await? else {
         return Ok(failed(role));
     };
-    let states = (asked.published, asked.directory.as_ref());
-    let Some(cookie) = authenticator.sessions.open(apikey, &person, states, asked.now) else {
-        return Ok(failed(role));
-    };
+    let sessions = &authenticator.sessions;
+    let cookie =
+        sessions.open(apikey, &person, asked.published, asked.directory.as_ref(), asked.now);
+    let Some(cookie) = cookie else { return Ok(failed(role)) };
     if session.is_some() {
         authenticator.sessions.end(session.as_ref());
     }
@@ -92,8 +92,8 @@ fn claim(
     };
     if let Some(credential) = given("pro") {
         let candidates = asked.pro_of(&credential.email).into_iter().collect();
-        let memo = credential.memo(authenticator, [b"pro", b"", b""]);
-        return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
+        let cache_key = authenticator.login_cache_key(&credential, [b"pro", b"", b""]);
+        return Ok(("pro", LoginAttempt { cache_key, credential, candidates, tries: 1 }));
     }
     let Some(credential) = given("account") else {
         return Err(ApiError::unauthorized(
@@ -101,8 +101,8 @@ fn claim(
         ));
     };
     let group = params.one("account[group_id]");
-    let memo =
-        credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+    let scope: [&[u8]; 3] = [b"account", &apikey, group.unwrap_or_default().as_bytes()];
+    let cache_key = authenticator.login_cache_key(&credential, scope);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
@@ -112,7 +112,7 @@ fn claim(
     };
     Ok((
         "account",
-        LoginAttempt { memo, credential, candidates: account.into_iter().collect(), tries: 1 },
+        LoginAttempt { cache_key, credential, candidates: account.into_iter().collect(), tries: 1 },
     ))
 }
 
