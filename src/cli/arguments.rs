@@ -16,7 +16,7 @@ use crate::config::options::{
 #[command(name = "slotbook", version, about)]
 pub(super) struct Cli {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
 }
 
 impl Cli {
@@ -31,7 +31,7 @@ impl Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Serve the API until SIGTERM or SIGINT.
     Serve(Box<ServeOptions>),
     /// Fill a store from a JSON document, completely or not at all. No server may be using the

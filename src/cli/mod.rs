@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use crate::cli::arguments::{Cli, Command};
+use crate::cli::arguments::{Cli, CliCommand};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::{print, print_error};
 use crate::config::file::ConfigFile;
@@ -48,24 +48,24 @@ fn parse_and_execute() -> Result<(), CommandError> {
     }
 }
 
-fn execute(command: Command, matches: &ArgMatches) -> Result<(), CommandError> {
+fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError> {
     match command {
-        Command::Serve(options) => serve::serve(&options),
-        Command::Import { store, merge, file } => documents::import(&store.data, &file, merge),
-        Command::Export { store, file } => documents::export(&store.data, &file),
-        Command::Check(store) => maintenance::check(&store.data),
-        Command::Backup { store, disk, dest } => {
+        CliCommand::Serve(options) => serve::serve(&options),
+        CliCommand::Import { store, merge, file } => documents::import(&store.data, &file, merge),
+        CliCommand::Export { store, file } => documents::export(&store.data, &file),
+        CliCommand::Check(store) => maintenance::check(&store.data),
+        CliCommand::Backup { store, disk, dest } => {
             maintenance::back_up(&store.data, disk.disk_reserve_mib, &dest)
         }
-        Command::Key(command) => people::execute_key_command(command),
-        Command::Pro(command) => people::execute_pro_command(command),
-        Command::Messages { store, links, groups } => {
+        CliCommand::Key(command) => people::execute_key_command(command),
+        CliCommand::Pro(command) => people::execute_pro_command(command),
+        CliCommand::Messages { store, links, groups } => {
             messages::list(&store.data, &links.public_url, groups)
         }
-        Command::MessageTest { config_file: _, options, to } => {
+        CliCommand::MessageTest { config_file: _, options, to } => {
             messages::send_test_message(&options, &to)
         }
-        Command::Config(_) => {
+        CliCommand::Config(_) => {
             if let Some((_, matches)) = matches.subcommand() {
                 print(&list_options(matches));
             }
