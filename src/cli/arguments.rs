@@ -14,14 +14,14 @@ use crate::config::options::{
 /// A shared agenda with online booking.
 #[derive(Debug, Parser)]
 #[command(name = "slotbook", version, about)]
-pub(super) struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(super) command: CliCommand,
+    pub(crate) command: CliCommand,
 }
 
 impl Cli {
     /// Returns the path of the configuration file, from the arguments or the environment.
-    pub(super) fn config_path(matches: &ArgMatches) -> Option<PathBuf> {
+    pub(crate) fn config_path(matches: &ArgMatches) -> Option<PathBuf> {
         let mut matches = matches;
         while let Some((_, subcommand_matches)) = matches.subcommand() {
             matches = subcommand_matches;
@@ -31,7 +31,7 @@ impl Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum CliCommand {
+pub(crate) enum CliCommand {
     /// Serve the API until SIGTERM or SIGINT.
     Serve(Box<ServeOptions>),
     /// Fill a store from a JSON document, completely or not at all. No server may be using the
@@ -96,7 +96,7 @@ pub(super) enum CliCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum KeyCommand {
+pub(crate) enum KeyCommand {
     /// Create a key and print it. It is shown only once: the store keeps its SHA-256.
     Add {
         #[command(flatten)]
@@ -120,7 +120,7 @@ pub(super) enum KeyCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum ProCommand {
+pub(crate) enum ProCommand {
     /// Add a professional, with a password from stdin; or add groups to an existing one.
     Add(Box<AddProArguments>),
     /// Set a professional's password, read from stdin, and end all their sessions.
@@ -135,26 +135,26 @@ pub(super) enum ProCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct AddProArguments {
+pub(crate) struct AddProArguments {
     #[command(flatten)]
-    pub(super) store: StoreOptions,
+    pub(crate) store: StoreOptions,
     /// E-mail address to log in with. Each professional has one of their own.
-    pub(super) email: String,
+    pub(crate) email: String,
     /// Group that the professional works for; may be repeated. The only group by default.
     #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
-    pub(super) groups: Vec<u64>,
+    pub(crate) groups: Vec<u64>,
     /// Group meant by paths without a group. The first group by default.
     #[arg(long, value_name = "ID")]
-    pub(super) main: Option<u64>,
+    pub(crate) main: Option<u64>,
     /// Last name. Empty by default.
     #[arg(long, default_value = "", hide_default_value = true)]
-    pub(super) lastname: String,
+    pub(crate) lastname: String,
     /// First name. Empty by default.
     #[arg(long, default_value = "", hide_default_value = true)]
-    pub(super) firstname: String,
+    pub(crate) firstname: String,
     /// Mobile phone number. Empty by default.
     #[arg(long, default_value = "", hide_default_value = true)]
-    pub(super) cellphone: String,
+    pub(crate) cellphone: String,
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const STANDARD_STREAM: &str = "-";
 ///
 /// # Errors
 /// The document is wrong, the store is not empty, or one of them cannot be read or written.
-pub(super) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), CommandError> {
+pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), CommandError> {
     let document = read_file_or_stdin(file)
         .map_err(|reason| CommandError::File { path: file.to_owned(), reason })?;
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
@@ -64,7 +64,7 @@ pub(super) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
 ///
 /// # Errors
 /// A group is quarantined, or the store or the file cannot be used.
-pub(super) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
+pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
     if file.as_os_str() == STANDARD_STREAM {
         let mut out = BufWriter::new(io::stdout().lock());
         run_request(data, &OperatorRequest::Export, &mut out)?;
@@ -99,7 +99,7 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// The store is used by another process, or cannot be read or written.
-pub(super) fn open_store(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
+pub(crate) fn open_store(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
     if Store::is_empty(data)? {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }

@@ -10,7 +10,7 @@ use crate::transfer::ImportFault;
 
 /// Reason for a command's failure.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CommandError {
+pub(crate) enum CommandError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub(super) enum CommandError {
 
 impl CommandError {
     /// Returns 1 for a refusal, 2 for bad usage, and 70 for a failed store. Reference 11.5.
-    pub(super) fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
             Self::Listen { .. }
@@ -68,7 +68,7 @@ fn indented_lines(faults: &[impl std::fmt::Display]) -> String {
 }
 
 /// Returns whether the store itself is sound, but cannot be used for this purpose or by this user.
-pub(super) fn is_refusal(error: &StoreError) -> bool {
+pub(crate) fn is_refusal(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::Locked { .. }

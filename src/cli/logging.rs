@@ -24,7 +24,7 @@ impl std::io::Write for BestEffortStderr {
 ///
 /// # Errors
 /// The filter is not a list of tracing directives.
-pub(super) fn log_to_stderr(filter: &str) -> Result<(), CommandError> {
+pub(crate) fn log_to_stderr(filter: &str) -> Result<(), CommandError> {
     let filter = EnvFilter::try_new(filter).map_err(CommandError::LogFilter)?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)

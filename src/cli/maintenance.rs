@@ -14,7 +14,7 @@ use crate::store::StoreError;
 ///
 /// # Errors
 /// The store cannot be read, or has faults, which the error lists.
-pub(super) fn check(data: &Path) -> Result<(), CommandError> {
+pub(crate) fn check(data: &Path) -> Result<(), CommandError> {
     let checked = match check::check(data) {
         Ok(checked) => checked,
         Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => {
@@ -55,7 +55,7 @@ pub(super) fn check(data: &Path) -> Result<(), CommandError> {
 ///
 /// # Errors
 /// The directory lies in the store, its disk has too little room, or it cannot be written.
-pub(super) fn back_up(data: &Path, reserve_mib: u64, to: &Path) -> Result<(), CommandError> {
+pub(crate) fn back_up(data: &Path, reserve_mib: u64, to: &Path) -> Result<(), CommandError> {
     // The running server may have another working directory.
     let to = std::path::absolute(to)?;
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(&to).canonicalize()?;

@@ -29,7 +29,7 @@ const CONCURRENT_ATTEMPTS_MAX: usize = 16;
 ///
 /// # Errors
 /// The options cannot work, or the file of a secret or certificate cannot be read.
-pub(super) fn create_carriers(options: &MessageOptions) -> Result<Carriers, CommandError> {
+pub(crate) fn create_carriers(options: &MessageOptions) -> Result<Carriers, CommandError> {
     let timeout = Duration::from_secs(options.message_seconds_max);
     let mut carriers = Carriers::nobody(options.links.public_url.as_str());
     if !options.smtp_host.is_empty() {
@@ -84,7 +84,7 @@ fn smtp_server(options: &MessageOptions, timeout: Duration) -> Result<Server, Co
 }
 
 /// Logs a warning for each name in mails that only this machine can resolve.
-pub(super) fn warn_of_local_names(options: &MessageOptions) {
+pub(crate) fn warn_of_local_names(options: &MessageOptions) {
     if options.smtp_host.is_empty() {
         return;
     }
@@ -104,7 +104,7 @@ pub(super) fn warn_of_local_names(options: &MessageOptions) {
 }
 
 /// Returns the settings of the message scheduler.
-pub(super) fn sending_settings(daily_max: usize, carriers: Arc<Carriers>) -> Sending {
+pub(crate) fn sending_settings(daily_max: usize, carriers: Arc<Carriers>) -> Sending {
     Sending {
         carriers,
         daily_max,
@@ -119,7 +119,7 @@ pub(super) fn sending_settings(daily_max: usize, carriers: Arc<Carriers>) -> Sen
 ///
 /// # Errors
 /// A group does not exist, or the store cannot be read.
-pub(super) fn list(
+pub(crate) fn list(
     data: &Path,
     public_url: &SiteUrl,
     groups: Vec<u64>,
@@ -132,7 +132,7 @@ pub(super) fn list(
 ///
 /// # Errors
 /// The options cannot work, or the message is not taken.
-pub(super) fn send_test_message(options: &MessageOptions, to: &str) -> Result<(), CommandError> {
+pub(crate) fn send_test_message(options: &MessageOptions, to: &str) -> Result<(), CommandError> {
     let carriers = create_carriers(options)?;
     let runtime = tokio::runtime::Runtime::new()?;
     match runtime.block_on(carriers.test(to, SystemClock.now())) {

@@ -27,11 +27,11 @@ const ENTRIES_BUCKETS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1_024.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The metrics and the listener on which they are served. Without a listener nothing is measured.
-pub(super) struct MetricsExporter(Option<(PrometheusRecorder, TcpListener)>);
+pub(crate) struct MetricsExporter(Option<(PrometheusRecorder, TcpListener)>);
 
 impl MetricsExporter {
     /// Returns an exporter without samples.
-    pub(super) fn new(listener: Option<TcpListener>) -> Self {
+    pub(crate) fn new(listener: Option<TcpListener>) -> Self {
         match listener {
             Some(listener) => {
                 let recorder = create_recorder().expect("every histogram has buckets");
@@ -42,7 +42,7 @@ impl MetricsExporter {
     }
 
     /// Returns the meters of the engine.
-    pub(super) fn engine_meters(&self) -> crate::engine::metrics::Meters {
+    pub(crate) fn engine_meters(&self) -> crate::engine::metrics::Meters {
         match &self.0 {
             Some((recorder, _)) => crate::engine::metrics::Meters::of(recorder),
             None => crate::engine::metrics::Meters::default(),
@@ -50,7 +50,7 @@ impl MetricsExporter {
     }
 
     /// Returns the meters of the HTTP API.
-    pub(super) fn http_meters(&self) -> crate::http::Meters {
+    pub(crate) fn http_meters(&self) -> crate::http::Meters {
         match &self.0 {
             Some((recorder, _)) => crate::http::Meters::of(recorder),
             None => crate::http::Meters::default(),
@@ -59,7 +59,7 @@ impl MetricsExporter {
 
     /// Serves the metrics until the runtime ends. `recovery` is the time that reading the store
     /// took.
-    pub(super) fn serve(self, engine: Engine, data: PathBuf, recovery: Duration) {
+    pub(crate) fn serve(self, engine: Engine, data: PathBuf, recovery: Duration) {
         let Some((recorder, listener)) = self.0 else { return };
         let sampler = GaugeSampler::new(&recorder, engine, data);
         let recovery_seconds = register_gauge(

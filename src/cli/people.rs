@@ -21,7 +21,7 @@ const PASSWORD_CHARACTERS_MAX: usize = 255;
 ///
 /// # Errors
 /// A key or group does not exist, or the store cannot be used.
-pub(super) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
+pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
         KeyCommand::Add { store, label, groups } => {
             let mut draws = Randomness::from_os();
@@ -46,7 +46,7 @@ pub(super) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
 ///
 /// # Errors
 /// A professional or group does not exist, the password is refused, or the store cannot be used.
-pub(super) fn execute_pro_command(command: ProCommand) -> Result<(), CommandError> {
+pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandError> {
     match command {
         ProCommand::Add(arguments) => add_pro(*arguments),
         ProCommand::Password { store, email } => {

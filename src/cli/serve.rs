@@ -49,7 +49,7 @@ const RESERVED_FILES: usize = 128;
 ///
 /// # Errors
 /// An option cannot work, an address cannot be used, or the store cannot be read or written.
-pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
+pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     log_to_stderr(&options.log)?;
     // Checked before the store is read, which may take long.
     let carriers = messages::create_carriers(&options.messages)?;

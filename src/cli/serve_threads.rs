@@ -30,7 +30,7 @@ const STORE_FAILED: i32 = 70;
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(super) fn start_journal_writer(
+pub(crate) fn start_journal_writer(
     journal: Journal<impl Log + 'static>,
 ) -> std::io::Result<oneshot::Receiver<()>> {
     let (ended, journal_ended) = oneshot::channel();
@@ -51,7 +51,7 @@ pub(super) fn start_journal_writer(
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(super) fn start_disk_monitor(
+pub(crate) fn start_disk_monitor(
     health: Arc<Health>,
     data: PathBuf,
     reserve_bytes: u64,
@@ -81,7 +81,7 @@ pub(super) fn start_disk_monitor(
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(super) fn start_compactor(compactor: Compactor) -> std::io::Result<Sender<()>> {
+pub(crate) fn start_compactor(compactor: Compactor) -> std::io::Result<Sender<()>> {
     let (running, stop) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("compactor".to_owned()).spawn(move || {
         match std::panic::catch_unwind(AssertUnwindSafe(|| compactor.run(&stop))) {

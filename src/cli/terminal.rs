@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 /// Prints a text on stdout.
-pub(super) fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     if out.write_all(text.as_bytes()).is_ok() {
         drop(out.flush());
@@ -12,6 +12,6 @@ pub(super) fn print(text: &str) {
 }
 
 /// Prints a line on stderr, after the program's name.
-pub(super) fn print_error(text: &str) {
+pub(crate) fn print_error(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "slotbook: {text}"));
 }

@@ -15,7 +15,7 @@ use crate::engine::recovery;
 ///
 /// # Errors
 /// The request is refused, the store cannot be read, or the server went away.
-pub(in crate::cli) fn run_request(
+pub(crate) fn run_request(
     data: &Path,
     request: &OperatorRequest,
     out: &mut dyn Write,

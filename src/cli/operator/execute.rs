@@ -26,7 +26,7 @@ use crate::wire::message::Ledger;
 ///
 /// # Errors
 /// The request is refused, or the store cannot be read or written.
-pub(in crate::cli) fn execute_request(
+pub(crate) fn execute_request(
     request: &OperatorRequest,
     store: &mut StoreAccess,
     out: &mut dyn Write,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A request as it is sent over the operator's socket, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::cli) enum OperatorRequest {
+pub(crate) enum OperatorRequest {
     /// Add an application key. The key itself stays with the command; `None` covers all groups.
     AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>> },
     /// Revoke a key, named by its hash, its label or the start of its hash.

@@ -53,7 +53,7 @@ enum Reply {
 
 /// The socket of a running server. Dropping it removes its name, and so ends new requests.
 #[derive(Debug)]
-pub(in crate::cli) struct OperatorSocket {
+pub(crate) struct OperatorSocket {
     path: PathBuf,
 }
 
@@ -70,7 +70,7 @@ impl Drop for OperatorSocket {
 ///
 /// # Errors
 /// The socket cannot be created, or no thread can be started.
-pub(in crate::cli) fn listen(
+pub(crate) fn listen(
     disk: DiskReserve,
     engine: Engine,
     carriers: Arc<Carriers>,
@@ -193,13 +193,13 @@ impl<W: Write> Write for ChunkWriter<W> {
 }
 
 /// A command's connection to the running server.
-pub(in crate::cli) struct OperatorConnection(UnixStream);
+pub(crate) struct OperatorConnection(UnixStream);
 
 /// Connects to the server that runs on a data directory. Returns `None` if none does.
 ///
 /// # Errors
 /// The socket may not be used.
-pub(in crate::cli) fn connect(data: &Path) -> Result<Option<OperatorConnection>, CommandError> {
+pub(crate) fn connect(data: &Path) -> Result<Option<OperatorConnection>, CommandError> {
     let error = match with_short_path(data, |path| UnixStream::connect(path.join(SOCKET_NAME))) {
         Ok(stream) => return Ok(Some(OperatorConnection(stream))),
         Err(error) => error,
@@ -216,7 +216,7 @@ impl OperatorConnection {
     ///
     /// # Errors
     /// The server refuses, or went away. In the second case the request may have been executed.
-    pub(in crate::cli) fn run_request(
+    pub(crate) fn run_request(
         self,
         request: &OperatorRequest,
         out: &mut dyn Write,

@@ -25,7 +25,7 @@ use crate::store::{StoreError, free_bytes, sizes};
 const PROGRESS_SECONDS: i64 = 5;
 
 /// The store that a request is executed on.
-pub(in crate::cli) enum StoreAccess {
+pub(crate) enum StoreAccess {
     /// A store on which this process serves.
     Online {
         engine: Engine,
@@ -46,16 +46,16 @@ pub(in crate::cli) enum StoreAccess {
 
 /// Free space that a server leaves on the disk of its store.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct DiskReserve {
+pub(crate) struct DiskReserve {
     /// The data directory.
-    pub(in crate::cli) data: PathBuf,
+    pub(crate) data: PathBuf,
     /// Free space to leave there, in MiB.
-    pub(in crate::cli) reserve_mib: u64,
+    pub(crate) reserve_mib: u64,
 }
 
 impl StoreAccess {
     /// Returns the keys and the professionals as they are now.
-    pub(in crate::cli) fn directory(&self) -> Arc<Directory> {
+    pub(crate) fn directory(&self) -> Arc<Directory> {
         match self {
             Self::Online { engine, .. } => engine.published().directory(),
             Self::Offline { loaded, .. } => match loaded.as_ref() {
@@ -66,7 +66,7 @@ impl StoreAccess {
     }
 
     /// Returns every group as it is now.
-    pub(in crate::cli) fn group_states(&self) -> Vec<Arc<GroupState>> {
+    pub(crate) fn group_states(&self) -> Vec<Arc<GroupState>> {
         match self {
             Self::Online { engine, .. } => {
                 let published = engine.published();
@@ -83,7 +83,7 @@ impl StoreAccess {
     ///
     /// # Errors
     /// The quarantined groups, with the reason of each.
-    pub(in crate::cli) fn refuse_quarantined_groups(&self) -> Result<(), CommandError> {
+    pub(crate) fn refuse_quarantined_groups(&self) -> Result<(), CommandError> {
         match self {
             Self::Online { engine, .. } => {
                 refuse_quarantined_groups(engine.published().aside().values())
@@ -97,7 +97,7 @@ impl StoreAccess {
 
     /// Returns the carriers of the running server or, without one, carriers that send nothing and
     /// write links with `public_url`.
-    pub(in crate::cli) fn carriers(&self, public_url: &str) -> Arc<Carriers> {
+    pub(crate) fn carriers(&self, public_url: &str) -> Arc<Carriers> {
         match self {
             Self::Online { carriers, .. } => Arc::clone(carriers),
             Self::Offline { .. } => {
@@ -111,10 +111,7 @@ impl StoreAccess {
     ///
     /// # Errors
     /// The change breaks a rule, the server takes no writes, or the store cannot be written.
-    pub(in crate::cli) fn change_access(
-        &mut self,
-        change: ChangeAccess,
-    ) -> Result<(), CommandError> {
+    pub(crate) fn change_access(&mut self, change: ChangeAccess) -> Result<(), CommandError> {
         match self {
             Self::Online { engine, runtime, .. } => {
                 match runtime.block_on(engine.change_access(change)) {
@@ -141,7 +138,7 @@ impl StoreAccess {
     ///
     /// # Errors
     /// The disk has too little room, or one of the stores cannot be read or written.
-    pub(in crate::cli) fn back_up(
+    pub(crate) fn back_up(
         &mut self,
         to: &Path,
         reserve_mib: u64,
@@ -200,7 +197,7 @@ fn rejection_text(rejection: &Rejection) -> &'static str {
 ///
 /// # Errors
 /// Those groups, with the reason of each.
-pub(in crate::cli) fn refuse_quarantined_groups<'a>(
+pub(crate) fn refuse_quarantined_groups<'a>(
     quarantined: impl IntoIterator<Item = &'a QuarantinedGroup>,
 ) -> Result<(), CommandError> {
     let mut lines = Vec::new();
