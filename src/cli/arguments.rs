@@ -190,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn every_command_takes_a_configuration_file() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            if command.has_subcommands() {
+                commands.extend(command.get_subcommands().cloned());
+            } else {
+                let found = command.get_arguments().any(|option| option.get_id() == CONFIG_ID);
+                assert!(found, "{}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
     fn the_configuration_file_is_found_at_any_depth() {
         for arguments in [
             &["slotbook", "key", "list", "--config", "a.toml"][..],
