@@ -1,16 +1,20 @@
-//! Looking after a store: reading all of it, and writing it elsewhere. Reference 11.
+//! `slotbook check` and `slotbook backup`. Reference 11.1.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::cli::operator::{self, Request};
-use crate::cli::{Failed, complain, is_refusal, print};
-use crate::config::Config;
+use crate::cli::error::{CommandError, is_refusal};
+use crate::cli::operator::client::run_request;
+use crate::cli::operator::request::OperatorRequest;
+use crate::cli::terminal::{print, print_error};
 use crate::engine::check::{self, Counts};
-use crate::store::{StoreError, free_bytes, store_sizes};
+use crate::store::StoreError;
 
-/// Reads everything, holds it against the store's promises and prints counts.
-pub(super) fn check(data: &Path) -> Result<(), Failed> {
+/// Reads a whole store, verifies its checksums and invariants, and prints counts.
+///
+/// # Errors
+/// The store cannot be read, or has faults, which the error lists.
+pub(crate) fn check(data: &Path) -> Result<(), CommandError> {
     let checked = match check::check(data) {
         Ok(checked) => checked,
         Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => {
@@ -18,7 +22,7 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
         }
         Err(error) => {
             let finding = error.finding();
-            return Err(Failed::Check(vec![format!(
+            return Err(CommandError::Check(vec![format!(
                 "{finding}; no server starts on it: restore the newest backup"
             )]));
         }
@@ -26,15 +30,16 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
     let report = checked.report;
     let (apikeys, pros) = checked.directory;
     print(&format!(
-        "generation {}, {} snapshots, {} batches with {} records since\n{apikeys} application keys, {pros} professionals\n",
+        "generation {}, {} snapshots, {} batches with {} records since\n\
+         {apikeys} application keys, {pros} professionals\n",
         report.generation, report.snapshots, report.batches, report.records
     ));
     for Counts { group, sequence, state, calendars, fiches, vevents, appointments, broken: _ } in
         &checked.groups
     {
         print(&format!(
-            "group {group}: {calendars} calendars, {fiches} clients, {vevents} events, {appointments} live appointments, \
-             state {state} after event {sequence}\n"
+            "group {group}: {calendars} calendars, {fiches} clients, {vevents} events, \
+             {appointments} live appointments, state {state} after event {sequence}\n"
         ));
     }
     let faults = checked.faults();
@@ -42,52 +47,38 @@ pub(super) fn check(data: &Path) -> Result<(), Failed> {
         print("all is well\n");
         return Ok(());
     }
-    Err(Failed::Check(faults))
+    Err(CommandError::Check(faults))
 }
 
-/// Writes all that a store holds, served or not, into another directory, which then serves.
-pub(super) fn backup(config: &Config, to: &Path) -> Result<(), Failed> {
-    let data = &config.data;
-    // The server stands elsewhere than whoever asks.
+/// Writes a copy of a store into the directory `to`, from which a server can be started. Without a
+/// running server, `reserve_mib` stay free on a disk that holds both.
+///
+/// # Errors
+/// The directory lies in the store, its disk has too little room, or it cannot be written.
+pub(crate) fn back_up(data: &Path, reserve_mib: u64, to: &Path) -> Result<(), CommandError> {
+    // The running server may have another working directory.
     let to = std::path::absolute(to)?;
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(&to).canonicalize()?;
-    if data.canonicalize().is_ok_and(|data| existing.starts_with(data)) {
-        let why = format!(
+    if let Ok(data) = data.canonicalize()
+        && existing.starts_with(&data)
+    {
+        return Err(CommandError::Refused(format!(
             "{} lies in the data directory {}; choose a place outside it",
             to.display(),
             data.display()
-        );
-        return Err(Failed::Refused(why));
+        )));
     }
     if to.exists() && std::fs::metadata(&to)?.permissions().mode() & 0o077 != 0 {
-        complain(&format!("others than its owner may look into {}: chmod 700", to.display()));
+        print_error(&format!("other users can read {}: chmod 700", to.display()));
     }
-    let request = Request::BackUp { to: to.clone(), reserve_mib: config.disk_reserve_mib.number() };
-    operator::ask(data, &request, &mut std::io::stdout().lock())?;
+    let request = OperatorRequest::BackUp { to: to.clone(), reserve_mib };
+    run_request(data, &request, &mut std::io::stdout().lock())?;
     if matches!(to.try_exists(), Ok(false)) {
-        return Err(Failed::Refused(format!(
-            "{} is not there for anybody but the server, whose folder of that name is its own (PrivateTmp in its unit), \
-             and may vanish with it; choose a place that both see",
+        return Err(CommandError::Refused(format!(
+            "{} exists only in the server's private folder of that name (PrivateTmp in its unit), \
+             and may vanish with it; choose a place that both can see",
             to.display()
         )));
     }
     Ok(())
-}
-
-/// Refuses where a backup into `to` would leave its disk too little room: what is kept in reserve where the data lie on
-/// it too, else none.
-pub(super) fn expect_room(data: &Path, to: &Path, reserve_mib: u64) -> Result<(), Failed> {
-    let there = to.ancestors().find(|path| path.exists()).unwrap_or(to);
-    let same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(there)?.dev();
-    let (backup, reserve_mib) = (store_sizes(data)?.sum(), if same_disk { reserve_mib } else { 0 });
-    let free = free_bytes(there)?;
-    if free > backup.saturating_add(reserve_mib << 20) {
-        return Ok(());
-    }
-    let (free_mib, backup_mib) = (free >> 20, backup.div_ceil(1 << 20));
-    Err(Failed::Refused(format!(
-        "the disk of {} has {free_mib} MiB free, and a backup may take {backup_mib} MiB beside {reserve_mib} MiB of reserve; \
-         make room on it, or choose another place",
-        there.display()
-    )))
 }

@@ -1,114 +1,148 @@
-//! How messages leave, by the options that hold. Reference 7, 11.
+//! `slotbook messages` and `slotbook message-test`, and the carriers of messages. Reference 7.5.
 
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::operator::{self, Request};
-use crate::cli::{Failed, print};
+use crate::cli::error::CommandError;
+use crate::cli::operator::client::run_request;
+use crate::cli::operator::request::OperatorRequest;
+use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{Config, SmtpTls};
+use crate::config::options::MessageOptions;
+use crate::config::values::{SiteUrl, SmtpTls};
 use crate::domain::messaging::delivery::Outcome;
-use crate::engine::MessagingOptions;
+use crate::engine::Sending;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
-use crate::notify::Gateways;
-use crate::notify::sms::SmsGateway;
-use crate::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
+use crate::notify::Carriers;
+use crate::notify::sms::Gateway;
+use crate::notify::smtp::{Secrecy, Server, Smtp};
 
-/// How long the timer sleeps at most before it reads the clock again.
-const DOZE: Duration = Duration::from_secs(15);
-/// Attempts under way at once at most, of mails and of text messages each.
-const LANE: usize = 16;
+/// Longest time that the scheduler sleeps before it reads the clock again.
+const SLEEP_MAX: Duration = Duration::from_secs(15);
+/// Maximum number of concurrent delivery attempts per channel.
+const CONCURRENT_ATTEMPTS_MAX: usize = 16;
 
-/// Who carries messages by these options.
+/// Returns the carriers that the options describe.
 ///
 /// # Errors
-/// Options that cannot work, or a file of a secret that cannot be read.
-pub(super) fn gateways(config: &Config) -> Result<Gateways, Failed> {
-    let timeout = Duration::from_secs(config.message_seconds_max.number());
-    let mut gateways = Gateways::unconfigured(config.public_url.as_str());
-    if !config.smtp_host.is_empty() {
-        let password =
-            config.smtp_password.reveal("--smtp-password-file", &config.smtp_password_file)?;
-        let authorities = (!config.smtp_ca_file.as_os_str().is_empty())
-            .then(|| read(&config.smtp_ca_file))
-            .transpose()?;
-        let server = SmtpServer {
-            host: config.smtp_host.clone(),
-            port: config.smtp_port.get(),
-            tls_mode: match config.smtp_tls {
-                SmtpTls::Starttls => TlsMode::Starttls,
-                SmtpTls::Tls => TlsMode::Tls,
-                SmtpTls::None => TlsMode::None,
-            },
-            root_certificates: authorities,
-            login: (!config.smtp_user.is_empty()).then(|| (config.smtp_user.clone(), password)),
-            from: config.mail_from.clone(),
-            timeout,
-        };
-        gateways.mail =
-            Some(SmtpClient::new(&server).map_err(|error| Failed::Messages(error.to_string()))?);
+/// The options cannot work, or the file of a secret or certificate cannot be read.
+pub(crate) fn create_carriers(options: &MessageOptions) -> Result<Carriers, CommandError> {
+    let timeout = Duration::from_secs(options.message_seconds_max);
+    let mut carriers = Carriers::nobody(options.links.public_url.as_str());
+    if !options.smtp_host.is_empty() {
+        let server = smtp_server(options, timeout)?;
+        match Smtp::new(&server) {
+            Ok(smtp) => carriers.mail = Some(smtp),
+            Err(error) => return Err(CommandError::MessageOptions(error.to_string())),
+        }
     }
-    if !config.sms_url.is_empty() {
-        let token = config.sms_token.reveal("--sms-token-file", &config.sms_token_file)?;
-        let gateway = SmsGateway::new(&config.sms_url, &token, timeout);
-        gateways.sms = Some(gateway.map_err(|error| Failed::Messages(error.to_string()))?);
+    if !options.sms_url.is_empty() {
+        let token = options.sms_token.reveal("--sms-token-file", &options.sms_token_file)?;
+        match Gateway::new(&options.sms_url, &token, timeout) {
+            Ok(gateway) => carriers.sms = Some(gateway),
+            Err(error) => return Err(CommandError::MessageOptions(error.to_string())),
+        }
     }
-    Ok(gateways)
+    Ok(carriers)
 }
 
-/// Warns where the mails that are going to leave would say what holds on this machine alone.
-pub(super) fn warn_of_local_names(config: &Config) {
-    if config.smtp_host.is_empty() {
+fn smtp_server(options: &MessageOptions, timeout: Duration) -> Result<Server, CommandError> {
+    let password =
+        options.smtp_password.reveal("--smtp-password-file", &options.smtp_password_file)?;
+    let authorities = if options.smtp_ca_file.as_os_str().is_empty() {
+        None
+    } else {
+        match std::fs::read(&options.smtp_ca_file) {
+            Ok(authorities) => Some(authorities),
+            Err(reason) => {
+                let path = options.smtp_ca_file.clone();
+                return Err(CommandError::File { path, reason });
+            }
+        }
+    };
+    let login = if options.smtp_user.is_empty() {
+        None
+    } else {
+        Some((options.smtp_user.clone(), password))
+    };
+    Ok(Server {
+        host: options.smtp_host.clone(),
+        port: options.smtp_port,
+        secrecy: match options.smtp_tls {
+            SmtpTls::Starttls => Secrecy::Starttls,
+            SmtpTls::Tls => Secrecy::Tls,
+            SmtpTls::None => Secrecy::None,
+        },
+        authorities,
+        login,
+        from: options.mail_from.clone(),
+        timeout,
+    })
+}
+
+/// Logs a warning for each name in mails that only this machine can resolve.
+pub(crate) fn warn_of_local_names(options: &MessageOptions) {
+    if options.smtp_host.is_empty() {
         return;
     }
-    if config.public_url.is_of_this_machine() {
-        tracing::warn!(url = %config.public_url, "links in mails lead whoever follows them to their own machine: give --public-url");
-    }
-    if config.mail_from.to_ascii_lowercase().ends_with("@localhost") {
+    if options.links.public_url.is_loopback() {
         tracing::warn!(
-            from = config.mail_from,
-            "mails come from an address that nobody can answer, and many servers refuse: give --mail-from"
+            url = %options.links.public_url,
+            "links in mails lead to the reader's own machine: give --public-url"
+        );
+    }
+    if options.mail_from.to_ascii_lowercase().ends_with("@localhost") {
+        tracing::warn!(
+            from = options.mail_from,
+            "the sender address of mails cannot be answered, and many servers refuse it: \
+             give --mail-from"
         );
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failed> {
-    std::fs::read(path).map_err(|reason| Failed::File { path: path.to_owned(), reason })
-}
-
-/// How a server sends messages.
-pub(super) fn sending(config: &Config, gateways: Arc<Gateways>) -> MessagingOptions {
-    MessagingOptions {
-        gateways,
-        daily_max: config.messages_daily_max,
-        randomness: Randomness::from_os(),
+/// Returns the settings of the message scheduler.
+pub(crate) fn sending_settings(daily_max: usize, carriers: Arc<Carriers>) -> Sending {
+    Sending {
+        carriers,
+        daily_max,
+        draws: Randomness::from_os(),
         transport: Transport::direct(),
-        poll_interval_max: DOZE,
-        concurrent_attempts_max: LANE,
+        doze: SLEEP_MAX,
+        lane: CONCURRENT_ATTEMPTS_MAX,
     }
 }
 
-/// `slotbook messages`.
-pub(super) fn list(config: &Config, groups: Vec<u64>) -> Result<(), Failed> {
-    let request = Request::ListMessages { groups, public_url: config.public_url.to_string() };
-    operator::ask(&config.data, &request, &mut BufWriter::new(std::io::stdout().lock()))
+/// Prints the messages of some groups, or of all if none is named.
+///
+/// # Errors
+/// A group does not exist, or the store cannot be read.
+pub(crate) fn list(
+    data: &Path,
+    public_url: &SiteUrl,
+    groups: Vec<u64>,
+) -> Result<(), CommandError> {
+    let request = OperatorRequest::ListMessages { groups, public_url: public_url.to_string() };
+    run_request(data, &request, &mut BufWriter::new(std::io::stdout().lock()))
 }
 
-/// `slotbook message-test`.
-pub(super) fn test(config: &Config, to: &str) -> Result<(), Failed> {
-    let gateways = gateways(config)?;
+/// Sends a test message to an e-mail address or a telephone number.
+///
+/// # Errors
+/// The options cannot work, or the message is not taken.
+pub(crate) fn send_test_message(options: &MessageOptions, to: &str) -> Result<(), CommandError> {
+    let carriers = create_carriers(options)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    match runtime.block_on(gateways.send_test_message(to, SystemClock.now())) {
+    match runtime.block_on(carriers.test(to, SystemClock.now())) {
         Outcome::Taken => {
             print("the message was taken\n");
             Ok(())
         }
         Outcome::Refused(reason) | Outcome::Deferred { reason, .. } => {
-            Err(Failed::NotTaken(reason.as_str().to_owned()))
+            Err(CommandError::MessageNotTaken(reason.as_str().to_owned()))
         }
-        Outcome::Unwanted(why) => Err(Failed::NotTaken(format!("{why:?}"))),
+        Outcome::Unwanted(why) => Err(CommandError::MessageNotTaken(format!("{why:?}"))),
     }
 }

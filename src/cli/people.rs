@@ -1,190 +1,140 @@
-//! The operator's commands about keys and professionals. Reference 11.
+//! `slotbook key` and `slotbook pro`. Reference 11.1.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
-use clap::{Args, Subcommand};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::operator::{Request, ask};
-use crate::cli::{Failed, complain, print};
-use crate::config::Given;
+use crate::cli::arguments::{AddProArguments, KeyCommand, ProCommand};
+use crate::cli::error::CommandError;
+use crate::cli::operator::client::run_request;
+use crate::cli::operator::request::OperatorRequest;
+use crate::cli::terminal::{print, print_error};
 use crate::engine::randomness::Randomness;
 use crate::password::{hash_password, sha1_hex};
 
-/// Characters of a password at most.
-const PASSWORD_MAX: usize = 255;
+/// Maximum number of characters of a password. Reference 3.4.
+const PASSWORD_CHARACTERS_MAX: usize = 255;
 
-#[derive(Debug, Subcommand)]
-pub(super) enum KeyCommand {
-    /// Makes a key and prints it, once: only its SHA-256 is kept.
-    Add {
-        #[command(flatten)]
-        given: Given,
-        /// What the key is called in lists.
-        #[arg(long, default_value = "")]
-        label: String,
-        /// A group that it covers; may be given several times. Without any it covers all groups.
-        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
-        groups: Vec<u64>,
-    },
-    /// Ends a key, and with it every session that it opened.
-    Revoke {
-        #[command(flatten)]
-        given: Given,
-        /// Its id as in the list, its label, or the key itself.
-        key: String,
-    },
-    /// Lists the keys: id, groups, label.
-    List {
-        #[command(flatten)]
-        given: Given,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum ProCommand {
-    /// Adds a professional, whose password is read from stdin; or further groups to one who is known.
-    Add(Box<NewPro>),
-    /// Gives a professional the password that is read from stdin; every session of theirs ends.
-    Password {
-        #[command(flatten)]
-        given: Given,
-        /// Whose.
-        email: String,
-    },
-    /// Lists the professionals: id, address, groups, name.
-    List {
-        #[command(flatten)]
-        given: Given,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct NewPro {
-    #[command(flatten)]
-    given: Given,
-    /// The address that they log in with: one person per address.
-    email: String,
-    /// A group that they work for; may be given several times, and left out where there is only one.
-    #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
-    groups: Vec<u64>,
-    /// The group that paths without a group mean; the first where it is left out.
-    #[arg(long, value_name = "ID")]
-    main: Option<u64>,
-    /// Last name.
-    #[arg(long, default_value = "")]
-    lastname: String,
-    /// First name.
-    #[arg(long, default_value = "")]
-    firstname: String,
-    /// Mobile phone.
-    #[arg(long, default_value = "")]
-    cellphone: String,
-}
-
-/// Carries out a command about keys.
-pub(super) fn key(command: KeyCommand) -> Result<(), Failed> {
+/// Executes a command about application keys. Reference 3.1.
+///
+/// # Errors
+/// A key or group does not exist, or the store cannot be used.
+pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::Add { given, label, groups } => {
+        KeyCommand::Add { store, label, groups } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
-            let groups = (!groups.is_empty()).then_some(groups);
-            let request = Request::AddKey { sha256: Sha256::digest(&key).into(), label, groups };
-            ask(&given.resolve()?.data, &request, &mut io::sink())?;
+            let groups = if groups.is_empty() { None } else { Some(groups) };
+            let sha256 = Sha256::digest(&key).into();
+            let request = OperatorRequest::AddKey { sha256, label, groups };
+            run_request(&store.data, &request, &mut io::sink())?;
             print(&format!("{key}\n"));
             Ok(())
         }
-        KeyCommand::Revoke { given, key } => {
-            let request = Request::RevokeKey { sha256: Sha256::digest(&key).into(), said: key };
-            ask(&given.resolve()?.data, &request, &mut io::sink())
+        KeyCommand::Revoke { store, key } => {
+            let sha256 = Sha256::digest(&key).into();
+            let request = OperatorRequest::RevokeKey { sha256, said: key };
+            run_request(&store.data, &request, &mut io::sink())
         }
-        KeyCommand::List { given } => list(&given.resolve()?.data, &Request::ListKeys),
+        KeyCommand::List(store) => print_list(&store.data, &OperatorRequest::ListKeys),
     }
 }
 
-/// Carries out a command about professionals.
-pub(super) fn pro(command: ProCommand) -> Result<(), Failed> {
+/// Executes a command about professionals. Reference 3.2.
+///
+/// # Errors
+/// A professional or group does not exist, the password is refused, or the store cannot be used.
+pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandError> {
     match command {
-        ProCommand::Add(new) => add_pro(*new),
-        ProCommand::Password { given, email } => {
-            let data = given.resolve()?.data;
-            if !is_known(&data, &email)? {
-                return Err(Failed::Refused(format!("no professional has the address {email}")));
+        ProCommand::Add(arguments) => add_pro(*arguments),
+        ProCommand::Password { store, email } => {
+            if !is_known_pro(&store.data, &email)? {
+                return Err(CommandError::Refused(format!(
+                    "no professional has the address {email}"
+                )));
             }
-            let password_hash = new_password(&email)?;
-            ask(&data, &Request::SetPassword { email, password_hash }, &mut io::sink())
+            let password_hash = read_new_password(&email)?;
+            let request = OperatorRequest::SetPassword { email, password_hash };
+            run_request(&store.data, &request, &mut io::sink())
         }
-        ProCommand::List { given } => list(&given.resolve()?.data, &Request::ListPros),
+        ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),
     }
 }
 
-fn list(data: &Path, request: &Request) -> Result<(), Failed> {
+fn print_list(data: &Path, request: &OperatorRequest) -> Result<(), CommandError> {
     let mut text = Vec::new();
-    ask(data, request, &mut text)?;
+    run_request(data, request, &mut text)?;
     print(&String::from_utf8_lossy(&text));
     Ok(())
 }
 
-fn is_known(data: &Path, email: &str) -> Result<bool, Failed> {
+fn is_known_pro(data: &Path, email: &str) -> Result<bool, CommandError> {
     let mut found = Vec::new();
-    ask(data, &Request::FindPro { email: email.to_owned() }, &mut found)?;
+    run_request(data, &OperatorRequest::FindPro { email: email.to_owned() }, &mut found)?;
     Ok(!found.is_empty())
 }
 
-fn add_pro(new: NewPro) -> Result<(), Failed> {
-    let NewPro { given, email, groups, main, lastname, firstname, cellphone } = new;
-    let data = given.resolve()?.data;
-    let known = is_known(&data, &email)?;
-    let password_hash = if known { None } else { Some(new_password(&email)?) };
-    let said = email.clone();
-    let request =
-        Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main };
-    ask(&data, &request, &mut io::sink())?;
-    if known {
-        complain(&format!(
-            "{said} was known: the groups are added; name and password stay as they were"
+fn add_pro(arguments: AddProArguments) -> Result<(), CommandError> {
+    let AddProArguments { store, email, groups, main, lastname, firstname, cellphone } = arguments;
+    let is_known = is_known_pro(&store.data, &email)?;
+    let password_hash = if is_known { None } else { Some(read_new_password(&email)?) };
+    let request = OperatorRequest::AddPro {
+        email: email.clone(),
+        password_hash,
+        lastname,
+        firstname,
+        cellphone,
+        groups,
+        main,
+    };
+    run_request(&store.data, &request, &mut io::sink())?;
+    if is_known {
+        print_error(&format!(
+            "{email} was known: the groups are added; name and password stay as they were"
         ));
     }
     Ok(())
 }
 
-/// A password for somebody, at rest: the first line of stdin, asked for where a person sits there.
-fn new_password(email: &str) -> Result<String, Failed> {
+/// Returns the hash of the password in the first line of stdin. At a terminal it is asked for
+/// twice.
+fn read_new_password(email: &str) -> Result<String, CommandError> {
     let password = if io::stdin().is_terminal() {
-        let password = typed(&format!("New password of {email}: "))?;
-        if typed("The same again: ")? != password {
-            return Err(Failed::Refused("the two passwords differ; nothing was done".into()));
+        let password = read_hidden_line(&format!("New password of {email}: "))?;
+        if read_hidden_line("The same again: ")? != password {
+            return Err(CommandError::Refused("the two passwords differ; nothing was done".into()));
         }
         password
     } else {
-        first_line()?
+        read_line()?
     };
     let length = password.chars().count();
-    if length == 0 || length > PASSWORD_MAX {
-        return Err(Failed::Refused(format!(
-            "the password, the first line of stdin, must have 1 to {PASSWORD_MAX} characters"
+    if length == 0 || length > PASSWORD_CHARACTERS_MAX {
+        return Err(CommandError::Refused(format!(
+            "the password, the first line of stdin, must have 1 to {PASSWORD_CHARACTERS_MAX} \
+             characters"
         )));
     }
     Ok(hash_password(&sha1_hex(&password)).as_str().to_owned())
 }
 
-fn first_line() -> io::Result<String> {
+fn read_line() -> io::Result<String> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// What a person types, without showing it.
-fn typed(prompt: &str) -> io::Result<String> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+/// Reads a line from the terminal without showing what is typed.
+fn read_hidden_line(prompt: &str) -> io::Result<String> {
     write!(io::stderr(), "{prompt}")?;
-    let before = tcgetattr(io::stdin())?;
-    let mut silent = before.clone();
-    silent.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(io::stdin(), OptionalActions::Now, &silent)?;
-    let line = first_line();
-    tcsetattr(io::stdin(), OptionalActions::Now, &before)?;
+    let shown = tcgetattr(io::stdin())?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
+    let line = read_line();
+    tcsetattr(io::stdin(), OptionalActions::Now, &shown)?;
     writeln!(io::stderr())?;
     line
 }

@@ -1,127 +1,108 @@
-//! Values of options that not every number or text is.
+//! Types of option values that are more than a number or a text. Reference 11.3.
 
 use std::fmt;
+use std::net::{AddrParseError, IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::Uri;
-use serde::{Deserialize, Serialize};
+use ipnet::IpNet;
 use thiserror::Error;
 
-/// A number within bounds, both of which it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub struct Within<const MIN: u64, const MAX: u64>(u64);
-
-/// What is no such number.
-#[derive(Clone, Copy, Debug, Error)]
-#[error("a whole number from {min} to {max} is needed")]
-pub struct OutOfBounds {
-    min: u64,
-    max: u64,
+/// Encryption of the connection to an SMTP server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SmtpTls {
+    /// STARTTLS, which the server must offer.
+    Starttls,
+    /// TLS from the first byte.
+    Tls,
+    /// No encryption, for a server on the same machine.
+    None,
 }
 
-impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
-    /// A number that is known to be within the bounds.
-    ///
-    /// # Panics
-    /// When it is not.
-    #[must_use]
-    pub const fn new(number: u64) -> Self {
-        assert!(MIN <= number && number <= MAX, "a default is within its bounds");
-        Self(number)
-    }
+/// An address to listen on, or none, written as the empty text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OptionalAddress(pub Option<SocketAddr>);
 
-    /// The number.
-    #[must_use]
-    pub const fn number(self) -> u64 {
-        self.0
-    }
-}
+impl FromStr for OptionalAddress {
+    type Err = AddrParseError;
 
-impl<const MIN: u64, const MAX: u64> TryFrom<u64> for Within<MIN, MAX> {
-    type Error = OutOfBounds;
-
-    fn try_from(number: u64) -> Result<Self, OutOfBounds> {
-        if (MIN..=MAX).contains(&number) {
-            Ok(Self(number))
-        } else {
-            Err(OutOfBounds { min: MIN, max: MAX })
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        if text.is_empty() {
+            return Ok(Self(None));
         }
+        Ok(Self(Some(text.parse()?)))
     }
 }
 
-impl<const MIN: u64, const MAX: u64> FromStr for Within<MIN, MAX> {
-    type Err = OutOfBounds;
+/// IP networks, written with commas between them. A single address is a network of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks(pub Vec<IpNet>);
 
-    fn from_str(text: &str) -> Result<Self, OutOfBounds> {
-        let number: u64 = text.trim().parse().map_err(|_| OutOfBounds { min: MIN, max: MAX })?;
-        number.try_into()
+/// A text that is not a network.
+#[derive(Debug, Error)]
+#[error("{0:?} is neither an IP address nor a network such as 10.0.0.0/8")]
+pub struct InvalidNetwork(String);
+
+impl FromStr for Networks {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
+        let mut networks = Vec::new();
+        for entry in text.split(',') {
+            let entry = entry.trim();
+            if entry.is_empty() {
+                continue;
+            }
+            if let Ok(network) = entry.parse::<IpNet>() {
+                networks.push(network);
+            } else if let Ok(address) = entry.parse::<IpAddr>() {
+                networks.push(IpNet::from(address.to_canonical()));
+            } else {
+                return Err(InvalidNetwork(entry.to_owned()));
+            }
+        }
+        Ok(Self(networks))
     }
 }
 
-impl<const MIN: u64, const MAX: u64> From<Within<MIN, MAX>> for u64 {
-    fn from(within: Within<MIN, MAX>) -> Self {
-        within.0
-    }
-}
-
-/// The address of a web site, to which a path can be added.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
+/// The URL of a web site, to which a path can be appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteUrl(String);
 
-/// What is no such address.
+/// A text that is not the URL of a web site.
 #[derive(Clone, Debug, Error)]
 #[error("an address such as https://rdv.example.org is needed, with a host and without ?, # or @")]
-pub struct NoSite;
+pub struct InvalidSiteUrl;
 
 impl SiteUrl {
-    /// The address as it was given.
+    /// The URL as it was given, without surrounding white space.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it leads nowhere but to the machine that it is followed on.
+    /// Returns whether the host is a loopback name or address, which no other machine can reach.
     #[must_use]
-    pub fn is_of_this_machine(&self) -> bool {
-        let host = self
-            .0
-            .parse::<Uri>()
-            .ok()
-            .and_then(|uri| uri.host().map(str::to_ascii_lowercase))
-            .unwrap_or_default();
+    pub fn is_loopback(&self) -> bool {
+        let Ok(uri) = self.0.parse::<Uri>() else { return false };
+        let host = uri.host().unwrap_or_default().to_ascii_lowercase();
         host == "localhost" || host == "[::1]" || host.starts_with("127.")
     }
 }
 
 impl FromStr for SiteUrl {
-    type Err = NoSite;
+    type Err = InvalidSiteUrl;
 
-    fn from_str(text: &str) -> Result<Self, NoSite> {
+    fn from_str(text: &str) -> Result<Self, InvalidSiteUrl> {
         let text = text.trim();
-        let uri: Uri = text.parse().map_err(|_| NoSite)?;
-        let web = matches!(uri.scheme_str(), Some("http" | "https"));
-        let host = uri.host().is_some_and(|host| !host.is_empty());
-        if web && host && !text.contains(['?', '#', '@']) {
+        let Ok(uri) = text.parse::<Uri>() else { return Err(InvalidSiteUrl) };
+        let has_web_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+        let has_host = !uri.host().unwrap_or_default().is_empty();
+        if has_web_scheme && has_host && !text.contains(['?', '#', '@']) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NoSite)
+            Err(InvalidSiteUrl)
         }
-    }
-}
-
-impl TryFrom<String> for SiteUrl {
-    type Error = NoSite;
-
-    fn try_from(text: String) -> Result<Self, NoSite> {
-        text.parse()
-    }
-}
-
-impl From<SiteUrl> for String {
-    fn from(site: SiteUrl) -> Self {
-        site.0
     }
 }
 
@@ -150,7 +131,7 @@ mod tests {
         ] {
             assert!(bad.parse::<SiteUrl>().is_err(), "{bad}");
         }
-        for (good, here) in [
+        for (good, is_loopback) in [
             ("https://rdv.example.org", false),
             (" http://10.0.0.1:8080/agenda/ ", false),
             ("http://127.0.0.1:8080", true),
@@ -158,16 +139,19 @@ mod tests {
             ("http://[::1]:80", true),
         ] {
             let site: SiteUrl = good.parse().unwrap();
-            assert_eq!((site.as_str(), site.is_of_this_machine()), (good.trim(), here));
+            assert_eq!((site.as_str(), site.is_loopback()), (good.trim(), is_loopback));
         }
     }
 
     #[test]
-    fn bounds_may_be_reached_and_not_passed() {
-        for (text, number) in
-            [("0", None), ("1", Some(1)), ("9", Some(9)), ("10", None), ("-1", None), ("x", None)]
-        {
-            assert_eq!(text.parse::<Within<1, 9>>().ok().map(Within::number), number, "{text}");
+    fn networks_are_addresses_or_prefixes() {
+        let networks: Networks =
+            " 10.0.0.0/8, 127.0.0.1 ,,2001:db8::/32,::ffff:192.0.2.1".parse().unwrap();
+        let written: Vec<String> = networks.0.iter().map(ToString::to_string).collect();
+        assert_eq!(written, ["10.0.0.0/8", "127.0.0.1/32", "2001:db8::/32", "192.0.2.1/32"]);
+        for bad in ["10.0.0.0/33", "proxy.example.org", "10.0.0", "10.0.0.1:80"] {
+            let error = bad.parse::<Networks>().unwrap_err().to_string();
+            assert!(error.contains(bad), "{error}");
         }
     }
 }

@@ -19,6 +19,6 @@ mod route_table;
 mod write_capacity;
 
 pub use connection::listener::serve;
-pub use connection::startup::answer_while;
+pub use connection::startup::serve_until_recovered;
 pub use metrics::{Meters, serve_metrics};
 pub use route_table::{Routes, Server};

@@ -25,7 +25,7 @@ use ipnet::IpNet;
 use crate::engine::Engine;
 use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;
-use crate::http::auth::session::tokens_of;
+use crate::http::auth::session::session_tokens;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::Computing;
 use crate::http::connection::forwarded::TrustedProxies;
@@ -409,7 +409,7 @@ impl Routes {
         let source = self.server.proxies.source(peer.ip(), headers);
         // What a login answers is for who logs in.
         let by_key_alone = !headers.contains_key(AUTHORIZATION)
-            && tokens_of(headers).next().is_none()
+            && session_tokens(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
         let asks_first =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);

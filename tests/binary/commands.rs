@@ -1,5 +1,7 @@
 //! The operator's commands: what they print, what they keep, how they end.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::server::{Served, complaint, exported, practice, run, store_of};
@@ -142,4 +144,42 @@ fn the_options_are_listed_as_a_file_and_come_from_one() {
     std::fs::write(&file, &listing.stdout).expect("it is written");
     let again = run(&["config", "--config", file.to_str().expect("a plain path")], folder.path());
     assert_eq!(String::from_utf8(again.stdout), String::from_utf8(listing.stdout));
+}
+
+#[test]
+fn the_command_line_precedes_the_environment_and_that_the_file_and_that_the_default() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("slotbook.toml");
+    let text = "data = 'by file'\nlisten = '127.0.0.1:1'\nsmtp_port = 25\njournal_mib = 1\n";
+    std::fs::write(&file, text).expect("it is written");
+    let file = file.to_str().expect("a plain path");
+    // The data directory is given by the environment too.
+    let arguments = ["config", "--config", file, "--listen", "127.0.0.1:2"];
+    let listing = run(&arguments, Path::new("by environment"));
+    let listing = String::from_utf8(listing.stdout).expect("text");
+    for line in [
+        "listen = \"127.0.0.1:2\"",
+        "data = \"by environment\"",
+        "smtp_port = 25",
+        "journal_mib = 1",
+        "connections_max = 10000",
+    ] {
+        assert!(listing.lines().any(|listed| listed == line), "{line} in {listing}");
+    }
+}
+
+#[test]
+fn a_file_with_options_of_other_commands_serves_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let file = folder.path().join("slotbook.toml");
+    std::fs::write(&file, "smtp_host = 'mail.example.org'\ndemo = true\n").expect("it is written");
+    let file = file.to_str().expect("a plain path");
+    let checked = run(&["check", "--config", file], &data);
+    assert_eq!(checked.status.code(), Some(0), "{}", complaint(&checked));
+    std::fs::write(file, "lissen = 'here'\n").expect("it is written");
+    let refused = run(&["check", "--config", file], &data);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(complaint(&refused).contains("lissen"), "{}", complaint(&refused));
+    assert_eq!(run(&["check", "--listen", "127.0.0.1:1"], &data).status.code(), Some(2));
 }

@@ -192,7 +192,7 @@ fn who_says_nothing_or_nonsense_keeps_nobody_waiting() {
         let mut reply = String::new();
         BufReader::new(stream).read_line(&mut reply).expect("a line");
         assert!(
-            reply.starts_with("{\"refused\":\"the running server does not know what is asked"),
+            reply.starts_with("{\"refused\":\"the running server does not know this request"),
             "{reply}"
         );
     }

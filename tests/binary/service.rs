@@ -81,7 +81,7 @@ fn options_without_sense_are_refused_by_name_before_the_store_is_touched() {
     fs::write(&file, "connections_max = 0\n").expect("it is written");
     let refused = run(&["serve", "--config", file.to_str().expect("a plain path")], &data);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(complaint(&refused).contains("from 1 to 1000000"), "{}", complaint(&refused));
+    assert!(complaint(&refused).contains("0 is not in 1..=1000000"), "{}", complaint(&refused));
     for (more, why) in [
         (["--sms-url", "gateway", "--log", "warn"], "its address"),
         (["--smtp-host", "localhost", "--mail-from", "nobody"], "the address that mails come from"),

@@ -1,5 +1,7 @@
-//! Against guessing who is whose client: a refusal that tells of a client is counted, by e-mail address and by source
-//! address, where the key alone asks. Reference 3.
+//! A limit on guessing which e-mail addresses belong to clients. Reference 3.6.
+//!
+//! Where a key alone books, some refusals reveal that an address belongs to a client. Those are
+//! counted by e-mail address and by source address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,112 +14,117 @@ use crate::domain::time::Instant;
 use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::ApiError;
 
-/// How long a refusal counts.
-const SECONDS: i64 = 3_600;
-/// Refusals of one e-mail address within an hour.
-const PER_EMAIL: usize = 20;
-/// Refusals to one source address within an hour.
-const PER_SOURCE: usize = 200;
-/// How long a booking may wait for others of the same address that are under way.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Seconds for which a refusal counts.
+const WINDOW_SECONDS: i64 = 3_600;
+/// Maximum number of refusals of one e-mail address within the window.
+const REFUSALS_PER_EMAIL_MAX: usize = 20;
+/// Maximum number of refusals to one source address within the window.
+const REFUSALS_PER_SOURCE_MAX: usize = 200;
+/// Longest time that a booking waits for others of the same address.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The refusals of the last hour, and who is about to be told.
+/// The refusals of the last hour, and the bookings under way.
 #[derive(Debug)]
 pub(crate) struct EnumerationLimit {
     emails: SlidingWindow<Box<str>>,
     sources: SlidingWindow<IpAddr>,
-    /// Bookings under way, by e-mail address: each may come to be a refusal, so that no burst learns more than its
-    /// number allows.
+    /// Number of bookings under way, by e-mail address. Each may become a refusal, so together with
+    /// the counted refusals they stay within the limit: a burst reveals no more than a sequence.
     under_way: Mutex<BTreeMap<Box<str>, usize>>,
-    /// Tells those who wait that a booking is no longer under way.
-    freed: Notify,
+    /// Notified when a booking is no longer under way.
+    permit_dropped: Notify,
 }
 
 impl Default for EnumerationLimit {
     fn default() -> Self {
         Self {
-            emails: SlidingWindow::new(PER_EMAIL, SECONDS),
-            sources: SlidingWindow::new(PER_SOURCE, SECONDS),
+            emails: SlidingWindow::new(REFUSALS_PER_EMAIL_MAX, WINDOW_SECONDS),
+            sources: SlidingWindow::new(REFUSALS_PER_SOURCE_MAX, WINDOW_SECONDS),
             under_way: Mutex::default(),
-            freed: Notify::new(),
+            permit_dropped: Notify::new(),
         }
     }
 }
 
-/// The right to ask once.
+/// Permission for one booking, which is under way until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn<'g> {
-    guesses: &'g EnumerationLimit,
+pub(crate) struct BookingPermit<'g> {
+    limit: &'g EnumerationLimit,
     email: Option<Box<str>>,
     from: IpAddr,
 }
 
 impl EnumerationLimit {
-    /// The right to book for an address, folded, where one is given. Waits while so many bookings of it are under way
-    /// that it is not known whether it may.
+    /// Permits a booking for a folded e-mail address, if it has one. Waits while the bookings of
+    /// the address that are under way could use up its refusals.
     ///
     /// # Errors
-    /// 429 after too many refusals; 503 where the wait took too long.
-    pub(crate) async fn turn(
+    /// 429 after too many refusals; 503 after five seconds of waiting.
+    pub(crate) async fn admit(
         &self,
         email: Option<Box<str>>,
         from: IpAddr,
         now: Instant,
-    ) -> Result<Turn<'_>, ApiError> {
+    ) -> Result<BookingPermit<'_>, ApiError> {
         let from = source(from);
-        let waiting = async {
+        let admitted = async {
             loop {
-                // Made before looking, so that nothing freed in between is missed.
-                let freed = self.freed.notified();
-                let by_email = email.as_ref().and_then(|email| self.emails.wait(email, now));
-                if let Some(seconds) = by_email.max(self.sources.wait(&from, now)) {
+                // Created before the look, so that no permit dropped in between is missed.
+                let permit_dropped = self.permit_dropped.notified();
+                let email_wait = match &email {
+                    Some(email) => self.emails.wait(email, now),
+                    None => None,
+                };
+                if let Some(seconds) = email_wait.max(self.sources.wait(&from, now)) {
                     return Err(ApiError::too_many(
                         "bookings were refused for reasons that tell of a client",
                         seconds,
                     ));
                 }
                 if self.enter(email.as_deref(), now) {
-                    return Ok(Turn { guesses: self, email: email.clone(), from });
+                    return Ok(BookingPermit { limit: self, email: email.clone(), from });
                 }
-                freed.await;
+                permit_dropped.await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting)
-            .await
-            .unwrap_or_else(|_| Err(ApiError::overloaded()))
+        match tokio::time::timeout(WAIT_MAX, admitted).await {
+            Ok(admitted) => admitted,
+            Err(_) => Err(ApiError::overloaded()),
+        }
     }
 
+    /// Counts a booking as under way, if it could be refused without exceeding the limit.
     fn enter(&self, email: Option<&str>, now: Instant) -> bool {
         let Some(email) = email else { return true };
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         let others = under_way.get(email).copied().unwrap_or(0);
-        let free = others + self.emails.count(&email.into(), now) < PER_EMAIL;
-        if free {
-            under_way.insert(email.into(), others + 1);
+        if others + self.emails.count(&email.into(), now) >= REFUSALS_PER_EMAIL_MAX {
+            return false;
         }
-        free
+        under_way.insert(email.into(), others + 1);
+        true
     }
 }
 
-impl Turn<'_> {
-    /// Counts what the turn came to as a refusal that tells of a client.
-    pub(crate) fn told(&self, now: Instant) {
+impl BookingPermit<'_> {
+    /// Counts the booking as a refusal that reveals something about a client.
+    pub(crate) fn count_refusal(&self, now: Instant) {
         if let Some(email) = &self.email {
-            self.guesses.emails.add(email.clone(), now);
+            self.limit.emails.add(email.clone(), now);
         }
-        self.guesses.sources.add(self.from, now);
+        self.limit.sources.add(self.from, now);
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for BookingPermit<'_> {
     fn drop(&mut self) {
         let Some(email) = &self.email else { return };
-        let mut under_way = self.guesses.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = self.limit.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         match under_way.get_mut(email) {
-            Some(others) if *others > 1 => *others -= 1,
+            Some(count) if *count > 1 => *count -= 1,
             Some(_) | None => drop(under_way.remove(email)),
         }
         drop(under_way);
-        self.guesses.freed.notify_waiters();
+        self.limit.permit_dropped.notify_waiters();
     }
 }

@@ -1,114 +1,125 @@
-//! Turns to work on passwords: each takes a core for some tens of milliseconds, and 19 MiB.
+//! A pool of memory for password hashing, shared fairly between sources. Reference 3.4.
+//!
+//! Hashing one password takes a core for tens of milliseconds, and 19 MiB.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::http::auth::sliding_window::source;
 use crate::http::error::ApiError;
-use crate::password::Argon2Memory;
+use crate::password::Memory;
 
-/// Requests of one source that may wait, for each turn there is. Behind a proxy that nobody told us of all requests come
-/// from one source, so this must be enough for everybody by itself: a few seconds' work.
-const WAITING_OF_ONE: usize = 64;
-/// Requests that may wait, in what one source may have waiting: so many sources fill the line together, and one, however
-/// many connections it has, leaves three quarters of the places to others.
-const SHARES: usize = 4;
+/// Maximum number of waiting requests of one source, per permit. Behind a proxy that is not
+/// configured all requests have one source, so this alone must be enough: a few seconds' work.
+const WAITING_PER_SOURCE: usize = 64;
+/// Maximum number of waiting requests, in multiples of the maximum of one source. A single source
+/// leaves three quarters of the queue to others, however many connections it has.
+const SOURCE_SHARES: usize = 4;
 
-/// As many turns as there are cores, given source by source: whoever waits waits for one turn of each other source that
-/// does, however many requests those have waiting.
+/// One permit per core. Waiting requests are served by source in turn, so a request waits for one
+/// request of each other source, however many those have waiting.
 pub(crate) struct PasswordPool {
-    line: Arc<Line>,
-    /// Requests of one source that may wait.
-    waiting_of_one: usize,
+    queue: Arc<PermitQueue>,
+    /// Maximum number of waiting requests of one source.
+    waiting_per_source: usize,
 }
 
 #[derive(Default)]
-struct Line(Mutex<State>);
+struct PermitQueue(Mutex<QueueState>);
 
 #[derive(Default)]
-struct State {
-    /// The memory of each turn that nobody has, last the one that was given back last: a quiet server fills one. While
-    /// there is any, nobody waits.
-    free: Vec<Argon2Memory>,
-    /// Who waits, by source; the source at the front has the next turn, and none is without anybody.
-    waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<Turn>>)>,
+struct QueueState {
+    /// The memory of each free permit, the last returned one at the end, so that a quiet server
+    /// touches only one. While there is any, no request waits.
+    free: Vec<Memory>,
+    /// The waiting requests by source. The source at the front is next; no source is without one.
+    waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<PasswordPermit>>)>,
 }
 
-/// The right to work on a password. It passes to whoever is next when it is dropped.
-pub(crate) struct Turn {
-    line: Arc<Line>,
-    /// Memory of the turn's own; `None` once it has passed on.
-    memory: Option<Argon2Memory>,
+/// Permission to hash a password. It passes to the next request when it is dropped.
+pub(crate) struct PasswordPermit {
+    queue: Arc<PermitQueue>,
+    /// Memory for hashing; `None` once the permit has passed on.
+    memory: Option<Memory>,
 }
 
 impl PasswordPool {
-    /// So many at a time.
+    /// Returns a pool with one permit per core.
     pub(crate) fn new(cores: usize) -> Self {
-        let free = (0..cores).map(|_| Argon2Memory::default()).collect();
-        let line = Line(Mutex::new(State { free, waiting: VecDeque::new() }));
-        Self { line: Arc::new(line), waiting_of_one: cores * WAITING_OF_ONE }
+        let free = (0..cores).map(|_| Memory::default()).collect();
+        let state = QueueState { free, waiting: VecDeque::new() };
+        let queue = Arc::new(PermitQueue(Mutex::new(state)));
+        Self { queue, waiting_per_source: cores * WAITING_PER_SOURCE }
     }
 
-    /// A turn for a request from an address, waited for.
+    /// Returns a permit for a request from an address, after waiting for it.
     ///
     /// # Errors
-    /// 503 when too many of its source are waiting, or too many of all.
-    pub(crate) async fn turn(&self, from: IpAddr) -> Result<Turn, ApiError> {
-        let place = {
-            let mut state = self.line.state();
+    /// 503 when too many requests of its source wait, or too many of all.
+    pub(crate) async fn acquire(&self, from: IpAddr) -> Result<PasswordPermit, ApiError> {
+        let permit = {
+            let mut state = self.queue.lock();
             if let Some(memory) = state.free.pop() {
-                return Ok(Turn { line: Arc::clone(&self.line), memory: Some(memory) });
+                return Ok(PasswordPermit { queue: Arc::clone(&self.queue), memory: Some(memory) });
             }
-            state.stand(source(from), self.waiting_of_one).ok_or_else(ApiError::overloaded)?
+            match state.enqueue(source(from), self.waiting_per_source) {
+                Some(permit) => permit,
+                None => return Err(ApiError::overloaded()),
+            }
         };
-        Ok(place.await.expect("whoever stands in the line is given a turn"))
+        Ok(permit.await.expect("every request in the queue gets a permit"))
     }
 
-    /// What `compute` returns for a request from an address, once it has had its turn.
+    /// Returns what `compute` returns for a request from an address, with a permit.
     ///
     /// # Errors
-    /// 503 when too many are waiting; 500 when it panicked.
+    /// 503 when too many requests wait; 500 when `compute` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         from: IpAddr,
-        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.turn(from).await?.run(compute).await
+        self.acquire(from).await?.run(compute).await
     }
 }
 
-impl Line {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+impl PermitQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// A place in the line, where there is one for the source.
-    fn stand(&mut self, source: IpAddr, most: usize) -> Option<oneshot::Receiver<Turn>> {
-        // Whoever has gone away leaves the place to others.
+impl QueueState {
+    /// Enqueues a request of a source. Returns the receiver of its permit, or `None` if the queue
+    /// has no room for it.
+    fn enqueue(
+        &mut self,
+        source: IpAddr,
+        waiting_per_source: usize,
+    ) -> Option<oneshot::Receiver<PasswordPermit>> {
+        // Requests whose clients have left make room.
         self.waiting.retain_mut(|(_, waiting)| {
-            waiting.retain(|one| !one.is_closed());
+            waiting.retain(|request| !request.is_closed());
             !waiting.is_empty()
         });
         let all: usize = self.waiting.iter().map(|(_, waiting)| waiting.len()).sum();
-        let own = self.waiting.iter_mut().find(|(of, _)| *of == source);
-        if all >= most * SHARES || own.as_ref().is_some_and(|(_, waiting)| waiting.len() >= most) {
+        if all >= waiting_per_source * SOURCE_SHARES {
             return None;
         }
-        let (one, place) = oneshot::channel();
-        match own {
-            Some((_, waiting)) => waiting.push_back(one),
-            None => self.waiting.push_back((source, VecDeque::from([one]))),
+        let (sender, permit) = oneshot::channel();
+        match self.waiting.iter_mut().find(|(other, _)| *other == source) {
+            Some((_, waiting)) if waiting.len() >= waiting_per_source => return None,
+            Some((_, waiting)) => waiting.push_back(sender),
+            None => self.waiting.push_back((source, VecDeque::from([sender]))),
         }
-        Some(place)
+        Some(permit)
     }
 
-    /// Whose turn it is: the first of the source at the front, which goes to the back.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    /// Removes the next request: the first one of the source at the front, which goes to the back.
+    fn dequeue(&mut self) -> Option<oneshot::Sender<PasswordPermit>> {
         let (source, mut waiting) = self.waiting.pop_front()?;
         let next = waiting.pop_front();
         if !waiting.is_empty() {
@@ -118,39 +129,41 @@ impl State {
     }
 }
 
-impl Turn {
-    /// What `compute` returns, computed on a thread that serves no connection, in the turn's memory. A caller who goes
-    /// away leaves it running, and the turn ends with it.
+impl PasswordPermit {
+    /// Returns what `compute` returns, computed with the permit's memory on a blocking thread. If
+    /// the caller leaves, the computation goes on and keeps the permit.
     ///
     /// # Errors
-    /// 500 when it panicked.
+    /// 500 when `compute` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         mut self,
-        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let computed = tokio::task::spawn_blocking(move || {
-            compute(self.memory.as_mut().expect("a turn has its memory until it passes on"))
+            compute(self.memory.as_mut().expect("a permit has its memory until it is dropped"))
         });
         computed.await.map_err(|_| ApiError::ours())
     }
 }
 
-impl Drop for Turn {
+impl Drop for PasswordPermit {
     fn drop(&mut self) {
         let Some(mut memory) = self.memory.take() else { return };
         loop {
             let next = {
-                let mut state = self.line.state();
-                match state.next() {
+                let mut state = self.queue.lock();
+                match state.dequeue() {
                     Some(next) => next,
                     None => return state.free.push(memory),
                 }
             };
-            let turn = Self { line: Arc::clone(&self.line), memory: Some(memory) };
-            match next.send(turn) {
+            let permit = Self { queue: Arc::clone(&self.queue), memory: Some(memory) };
+            match next.send(permit) {
                 Ok(()) => return,
-                // Who waited has gone away.
-                Err(mut turn) => memory = turn.memory.take().expect("it came back as it was"),
+                // The client of that request has left.
+                Err(mut permit) => {
+                    memory = permit.memory.take().expect("an unsent permit has its memory");
+                }
             }
         }
     }
@@ -166,87 +179,87 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Somebody in the line, who tells who they are when their turn comes, and gives it up.
-    async fn stands(
-        verifying: &Arc<PasswordPool>,
+    /// Enqueues a request. It records its source once it has a permit, and drops the permit.
+    async fn enqueue(
+        pool: &Arc<PasswordPool>,
         from: &'static str,
-        told: &Arc<Mutex<Vec<&'static str>>>,
+        served: &Arc<Mutex<Vec<&'static str>>>,
     ) -> JoinHandle<bool> {
-        let (verifying, told) = (Arc::clone(verifying), Arc::clone(told));
-        let standing = tokio::spawn(async move {
-            let turn = verifying.turn(address(from)).await;
-            told.lock().expect("no panic").push(from);
-            turn.is_ok()
+        let (pool, served) = (Arc::clone(pool), Arc::clone(served));
+        let request = tokio::spawn(async move {
+            let permit = pool.acquire(address(from)).await;
+            served.lock().expect("no panic").push(from);
+            permit.is_ok()
         });
         tokio::task::yield_now().await;
-        standing
+        request
     }
 
-    fn in_line(verifying: &PasswordPool) -> usize {
-        verifying.line.state().waiting.iter().map(|(_, waiting)| waiting.len()).sum()
+    fn queue_length(pool: &PasswordPool) -> usize {
+        pool.queue.lock().waiting.iter().map(|(_, waiting)| waiting.len()).sum()
     }
 
     #[tokio::test]
-    async fn one_source_leaves_places_to_others_and_takes_turns_with_them() {
-        let verifying = Arc::new(PasswordPool::new(1));
-        let told = Arc::default();
-        let first = verifying.turn(address("10.0.0.1")).await.expect("a free turn");
-        let mut standing = Vec::new();
-        for _ in 0..WAITING_OF_ONE {
-            standing.push(stands(&verifying, "2001:db8::1", &told).await);
+    async fn one_source_leaves_room_to_others_and_alternates_with_them() {
+        let pool = Arc::new(PasswordPool::new(1));
+        let served = Arc::default();
+        let first = pool.acquire(address("10.0.0.1")).await.expect("a free permit");
+        let mut requests = Vec::new();
+        for _ in 0..WAITING_PER_SOURCE {
+            requests.push(enqueue(&pool, "2001:db8::1", &served).await);
         }
-        assert!(verifying.turn(address("2001:db8::2")).await.is_err(), "the same network");
+        assert!(pool.acquire(address("2001:db8::2")).await.is_err(), "the same network");
         for _ in 0..2 {
-            standing.push(stands(&verifying, "10.0.0.2", &told).await);
+            requests.push(enqueue(&pool, "10.0.0.2", &served).await);
         }
-        assert_eq!(in_line(&verifying), WAITING_OF_ONE + 2);
+        assert_eq!(queue_length(&pool), WAITING_PER_SOURCE + 2);
         drop(first);
-        for standing in standing {
-            assert!(standing.await.expect("no panic"));
+        for request in requests {
+            assert!(request.await.expect("no panic"));
         }
-        let told = told.lock().expect("no panic");
+        let served = served.lock().expect("no panic");
         assert_eq!(
-            told[..5],
+            served[..5],
             ["2001:db8::1", "10.0.0.2", "2001:db8::1", "10.0.0.2", "2001:db8::1"]
         );
-        assert_eq!((told.len(), verifying.line.state().free.len()), (WAITING_OF_ONE + 2, 1));
+        assert_eq!((served.len(), pool.queue.lock().free.len()), (WAITING_PER_SOURCE + 2, 1));
     }
 
     #[tokio::test]
-    async fn all_sources_together_have_a_bound_and_who_goes_away_leaves_the_place() {
-        let verifying = Arc::new(PasswordPool::new(1));
-        let told = Arc::default();
-        let first = verifying.turn(address("10.0.0.1")).await.expect("a free turn");
-        let mut standing = Vec::new();
+    async fn all_sources_together_are_bounded_and_a_client_that_leaves_makes_room() {
+        let pool = Arc::new(PasswordPool::new(1));
+        let served = Arc::default();
+        let first = pool.acquire(address("10.0.0.1")).await.expect("a free permit");
+        let mut requests = Vec::new();
         for from in ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"] {
-            for _ in 0..WAITING_OF_ONE {
-                standing.push(stands(&verifying, from, &told).await);
+            for _ in 0..WAITING_PER_SOURCE {
+                requests.push(enqueue(&pool, from, &served).await);
             }
         }
-        assert!(verifying.turn(address("10.0.0.5")).await.is_err());
-        for gone in standing.drain(..WAITING_OF_ONE) {
+        assert!(pool.acquire(address("10.0.0.5")).await.is_err());
+        for gone in requests.drain(..WAITING_PER_SOURCE) {
             gone.abort();
             assert!(gone.await.is_err());
         }
-        standing.push(stands(&verifying, "10.0.0.5", &told).await);
-        assert_eq!(in_line(&verifying), 3 * WAITING_OF_ONE + 1);
-        for gone in standing {
+        requests.push(enqueue(&pool, "10.0.0.5", &served).await);
+        assert_eq!(queue_length(&pool), 3 * WAITING_PER_SOURCE + 1);
+        for gone in requests {
             gone.abort();
             assert!(gone.await.is_err());
         }
         drop(first);
         assert_eq!(
-            (in_line(&verifying), verifying.line.state().free.len()),
+            (queue_length(&pool), pool.queue.lock().free.len()),
             (0, 1),
-            "nobody has it"
+            "the permit is free again"
         );
     }
 
     #[tokio::test]
-    async fn a_turn_outlives_a_panic() {
-        let verifying = PasswordPool::new(1);
+    async fn a_permit_outlives_a_panic() {
+        let pool = PasswordPool::new(1);
         let from = address("10.0.0.1");
-        assert!(verifying.run::<()>(from, |_| panic!("on purpose")).await.is_err());
-        assert_eq!(verifying.run(from, |_| 1).await.ok(), Some(1));
+        assert!(pool.run::<()>(from, |_| panic!("on purpose")).await.is_err());
+        assert_eq!(pool.run(from, |_| 1).await.ok(), Some(1));
     }
 }

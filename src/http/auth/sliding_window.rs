@@ -1,81 +1,91 @@
-//! What happens too often: so many times within a sliding window, by key, in bounded memory.
+//! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::time::Instant;
 
-/// Keys counted at once at most. Who makes us count more keys makes us forget some: it takes that many.
+/// Maximum number of tracked keys; beyond it the least key is evicted. A caller who wants the
+/// eviction of a key has to cause events of that many others.
 const KEYS_MAX: usize = 100_000;
 
-/// Counts by key.
+/// Recent events by key.
 #[derive(Debug)]
 pub(crate) struct SlidingWindow<K> {
-    /// How many count as too many.
-    most: usize,
-    /// How long each counts.
+    /// Number of events within the window from which a key has to wait.
+    limit: usize,
+    /// Length of the window.
     seconds: i64,
-    counted: Mutex<Counted<K>>,
+    events: Mutex<WindowEvents<K>>,
 }
 
 #[derive(Debug)]
-struct Counted<K> {
-    /// The newest moments of each key, ascending, as many as are too many at most.
-    moments: BTreeMap<K, Vec<Instant>>,
-    /// When keys whose moments count no more were last dropped.
+struct WindowEvents<K> {
+    /// The newest events of each key, in the order of counting, at most `limit` of them.
+    by_key: BTreeMap<K, Vec<Instant>>,
+    /// Time of the last removal of keys without recent events.
     swept: Instant,
 }
 
 impl<K: Ord> SlidingWindow<K> {
-    /// A window in which `most` within so many seconds are too many for more.
-    pub(crate) const fn new(most: usize, seconds: i64) -> Self {
-        let counted = Counted { moments: BTreeMap::new(), swept: Instant(0) };
-        Self { most, seconds, counted: Mutex::new(counted) }
+    /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
+    pub(crate) const fn new(limit: usize, seconds: i64) -> Self {
+        let events = WindowEvents { by_key: BTreeMap::new(), swept: Instant(0) };
+        Self { limit, seconds, events: Mutex::new(events) }
     }
 
-    /// How many of a key count now.
+    /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted
-            .moments
-            .get(key)
-            .map_or(0, |moments| moments.iter().filter(|at| self.counts(**at, now)).count())
+        match self.lock().by_key.get(key) {
+            Some(moments) => moments.iter().filter(|at| self.is_recent(**at, now)).count(),
+            None => 0,
+        }
     }
 
-    /// Seconds until a key may go on, if it has to wait.
+    /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut moments = counted.moments.get(key)?.iter().filter(|at| self.counts(**at, now));
-        let oldest = moments.next()?;
-        (moments.count() + 1 >= self.most).then(|| self.seconds - now.seconds_since(*oldest))
+        let events = self.lock();
+        let mut recent = events.by_key.get(key)?.iter().filter(|at| self.is_recent(**at, now));
+        let oldest = *recent.next()?;
+        let count = 1 + recent.count();
+        if count < self.limit {
+            return None;
+        }
+        Some(self.seconds - now.seconds_since(oldest))
     }
 
-    /// Counts one more.
+    /// Counts an event.
     pub(crate) fn add(&self, key: K, now: Instant) {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = counted.moments.len() >= KEYS_MAX;
-        if full || !(0..self.seconds).contains(&now.seconds_since(counted.swept)) {
-            counted.swept = now;
-            counted.moments.retain(|_, moments| moments.iter().any(|at| self.counts(*at, now)));
+        let mut events = self.lock();
+        // Swept once per window, and earlier if there is no room.
+        let is_full = events.by_key.len() >= KEYS_MAX;
+        if is_full || !self.is_recent(events.swept, now) {
+            events.swept = now;
+            events.by_key.retain(|_, moments| moments.iter().any(|at| self.is_recent(*at, now)));
         }
-        if counted.moments.len() >= KEYS_MAX {
-            counted.moments.pop_first();
+        if events.by_key.len() >= KEYS_MAX {
+            events.by_key.pop_first();
         }
-        let moments = counted.moments.entry(key).or_default();
-        moments.retain(|at| self.counts(*at, now));
-        if moments.len() == self.most {
+        let moments = events.by_key.entry(key).or_default();
+        moments.retain(|at| self.is_recent(*at, now));
+        if moments.len() == self.limit {
             moments.remove(0);
         }
         moments.push(now);
     }
 
-    fn counts(&self, at: Instant, now: Instant) -> bool {
+    fn lock(&self) -> MutexGuard<'_, WindowEvents<K>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_recent(&self, at: Instant, now: Instant) -> bool {
         (0..self.seconds).contains(&now.seconds_since(at))
     }
 }
 
-/// What counts as one source: an IPv4 address, or a network of IPv6, since whoever has an address of it has 2^64.
+/// Returns the address that stands for a source: an IPv4 address itself, or the /64 network of an
+/// IPv6 address, since one client may use all 2^64 addresses of its network.
 pub(crate) fn source(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -88,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_waits_until_the_oldest_that_counts_does_no_more() {
+    fn a_key_waits_until_its_oldest_event_leaves_the_window() {
         let window = SlidingWindow::new(3, 100);
         for second in [0, 10, 20] {
             assert_eq!(window.wait(&"a", Instant(second)), None);
@@ -105,21 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whoever_comes() {
+    fn memory_is_bounded_for_any_number_of_keys() {
         let window = SlidingWindow::new(1, 100);
         (0..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(0)));
-        assert_eq!(window.counted.lock().expect("no panic").moments.len(), KEYS_MAX);
-        assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is known");
+        assert_eq!(window.lock().by_key.len(), KEYS_MAX);
+        assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is tracked");
         window.add(0, Instant(100));
-        assert_eq!(
-            window.counted.lock().expect("no panic").moments.len(),
-            1,
-            "what counts no more goes"
-        );
+        assert_eq!(window.lock().by_key.len(), 1, "expired events are removed");
     }
 
     #[test]
-    fn an_ipv6_network_is_one_source_and_a_mapped_address_is_its_own() {
+    fn an_ipv6_network_is_one_source_and_a_mapped_ipv4_address_is_its_own() {
         let of = |address: &str| source(address.parse().expect("an address"));
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));

@@ -1,57 +1,60 @@
-//! Where a request comes from, as far as those who passed it on can be believed.
+//! The source address of a request behind trusted proxies. Reference 3.6.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
-use axum::http::header::{FORWARDED, HeaderName, HeaderValue};
+use axum::http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies that are believed; nobody where there are none.
+/// Networks of the proxies whose headers are believed; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrustedProxies(pub(crate) Vec<IpNet>);
 
 impl TrustedProxies {
-    /// The address that a request counts under: its peer's, or that of the last stranger before a row of proxies that are
-    /// believed. Whatever a stranger says of others counts for nothing. What cannot be read leaves the peer, and so do two
-    /// headers that say different things: a proxy that sets one passes on whatever it is given of the other.
+    /// Returns the address that a request counts under: the peer's or, if the peer is a trusted
+    /// proxy, the last address in its header that is not one.
+    ///
+    /// An unreadable header leaves the peer's address. So do two headers that disagree: a proxy
+    /// that sets one of them passes the other on as the client wrote it.
     pub(crate) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        if !self.believe(peer) {
+        if !self.trusts(peer) {
             return peer;
         }
-        let told = |name: &HeaderName, hop: fn(&str) -> Option<IpAddr>| {
-            headers
-                .contains_key(name)
-                .then(|| self.first_stranger(headers.get_all(name).iter().rev(), hop))
-        };
-        let source = match (told(&X_FORWARDED_FOR, address), told(&FORWARDED, of_pairs)) {
-            (Some(one), Some(other)) => one.filter(|_| one == other),
-            (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => None,
+        let has_list = headers.contains_key(&X_FORWARDED_FOR);
+        let has_pairs = headers.contains_key(FORWARDED);
+        let by_list = self.last_untrusted(headers, &X_FORWARDED_FOR, parse_address);
+        let by_pairs = self.last_untrusted(headers, &FORWARDED, parse_forwarded_element);
+        let source = match (has_list, has_pairs) {
+            (true, true) if by_list != by_pairs => None,
+            (true, _) => by_list,
+            (false, true) => by_pairs,
+            (false, false) => None,
         };
         source.unwrap_or(peer)
     }
 
-    fn believe(&self, address: IpAddr) -> bool {
+    fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The first address of a header, read from its end, that is no proxy's; its beginning where all are believed; `None`
-    /// where something stands before it that is no address.
-    fn first_stranger<'h>(
+    /// Returns the last address of a header that is no trusted proxy's, or its first address if all
+    /// are. Returns `None` if an element at or after that address is unreadable.
+    fn last_untrusted(
         &self,
-        values: impl Iterator<Item = &'h HeaderValue>,
-        hop: fn(&str) -> Option<IpAddr>,
+        headers: &HeaderMap,
+        name: &HeaderName,
+        parse_element: fn(&str) -> Option<IpAddr>,
     ) -> Option<IpAddr> {
         let mut last = None;
-        for value in values {
-            // A comma within quotes leaves two halves that are no address.
-            for text in value.to_str().ok()?.rsplit(',') {
-                let address = hop(text)?;
+        for value in headers.get_all(name).iter().rev() {
+            // A comma within quotes leaves two parts, neither of which is an address.
+            for element in value.to_str().ok()?.rsplit(',') {
+                let address = parse_element(element)?;
                 last = Some(address);
-                if !self.believe(address) {
+                if !self.trusts(address) {
                     return last;
                 }
             }
@@ -60,28 +63,44 @@ impl TrustedProxies {
     }
 }
 
-/// The address of `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`.
-fn address(text: &str) -> Option<IpAddr> {
+/// Parses `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::1`, `[2001:db8::1]` or
+/// `[2001:db8::1]:4711`.
+fn parse_address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
-    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    let address =
-        bare.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))?;
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some(address.ip().to_canonical());
+    }
+    let bare = strip_both(text, '[', ']').unwrap_or(text);
+    let address: IpAddr = bare.parse().ok()?;
     Some(address.to_canonical())
 }
 
-/// The address after `for=` among the pairs that a proxy adds to Forwarded, RFC 7239.
-fn of_pairs(text: &str) -> Option<IpAddr> {
-    let mut named = text.split(';').filter_map(|pair| {
-        let (name, value) = pair.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("for").then_some(value.trim())
-    });
-    let value = named.next()?;
-    let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-    if named.next().is_some() { None } else { address(bare) }
+/// Parses the address after `for=` in an element of Forwarded (RFC 7239). Two of them are
+/// unreadable.
+fn parse_forwarded_element(text: &str) -> Option<IpAddr> {
+    let mut client = None;
+    for pair in text.split(';') {
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        if !name.trim().eq_ignore_ascii_case("for") {
+            continue;
+        }
+        if client.is_some() {
+            return None;
+        }
+        client = Some(value.trim());
+    }
+    let value = client?;
+    parse_address(strip_both(value, '"', '"').unwrap_or(value))
+}
+
+fn strip_both(text: &str, first: char, last: char) -> Option<&str> {
+    text.strip_prefix(first)?.strip_suffix(last)
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::HeaderValue;
+
     use super::*;
 
     fn source(peer: &str, headers: &[(&'static str, &str)]) -> String {
@@ -107,17 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_speaks_for_nobody() {
+    fn the_headers_of_an_untrusted_peer_are_ignored() {
         assert_eq!(by_list("203.0.113.7", "198.51.100.1"), "203.0.113.7");
         assert_eq!(source("203.0.113.7", &[("forwarded", "for=198.51.100.1")]), "203.0.113.7");
         assert_eq!(by_list("11.0.0.1", "10.0.0.1"), "11.0.0.1");
-        let nobody = TrustedProxies::default()
+        let default = TrustedProxies::default()
             .source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
-        assert_eq!(nobody.to_string(), "10.0.0.1");
+        assert_eq!(default.to_string(), "10.0.0.1");
     }
 
     #[test]
-    fn a_proxy_says_whom_it_serves_and_no_further_back_is_read() {
+    fn a_trusted_proxy_names_its_client_and_earlier_addresses_are_ignored() {
         assert_eq!(by_list("10.0.0.1", "203.0.113.7"), "203.0.113.7");
         assert_eq!(by_list("10.0.0.1", "198.51.100.1, 203.0.113.7"), "203.0.113.7");
         assert_eq!(by_list("10.0.0.1", "nonsense,\t203.0.113.7"), "203.0.113.7");
@@ -127,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_in_a_row_are_passed_over() {
+    fn trusted_proxies_in_a_row_are_skipped() {
         assert_eq!(
             by_list("10.0.0.1", "198.51.100.1, 203.0.113.7, 10.9.9.9, 10.0.0.2"),
             "203.0.113.7"
@@ -135,12 +154,16 @@ mod tests {
         let lines =
             [("x-forwarded-for", "198.51.100.1, 203.0.113.7"), ("x-forwarded-for", "10.0.0.2")];
         assert_eq!(source("10.0.0.1", &lines), "203.0.113.7");
-        assert_eq!(by_list("10.0.0.1", "10.0.0.3, 10.0.0.2"), "10.0.0.3", "it is their own");
+        assert_eq!(
+            by_list("10.0.0.1", "10.0.0.3, 10.0.0.2"),
+            "10.0.0.3",
+            "the request is their own"
+        );
         assert_eq!(by_list("10.0.0.1", "203.0.113.7, nonsense, 10.0.0.2"), "10.0.0.1");
     }
 
     #[test]
-    fn addresses_come_with_ports_and_brackets() {
+    fn addresses_may_have_ports_and_brackets() {
         for (value, found) in [
             ("203.0.113.7:4711", "203.0.113.7"),
             ("[2001:db8:2::1]:4711", "2001:db8:2::1"),
@@ -157,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn forwarded_is_read_as_its_standard_says() {
+    fn forwarded_is_read_as_rfc_7239_says() {
         for (value, found) in [
             ("for=203.0.113.7;proto=https;by=10.0.0.1", "203.0.113.7"),
             ("proto=https; For=\"203.0.113.7:4711\"", "203.0.113.7"),
@@ -174,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn two_headers_that_contradict_one_another_say_nothing() {
+    fn two_headers_that_disagree_are_ignored() {
         let both = |list: &str, pairs: &str| {
             source("10.0.0.1", &[("x-forwarded-for", list), ("forwarded", pairs)])
         };

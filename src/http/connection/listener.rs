@@ -1,4 +1,5 @@
-//! Accepting connections: a bounded number, none of which may dawdle over its headers, or over reading what it asked for.
+//! The listener: accepts a bounded number of connections, with timeouts for slow headers and slow
+//! readers. Reference 1.1.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -17,67 +18,68 @@ use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::route_table::Routes;
 
-/// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
+/// Longest time for the headers of a request to arrive, including the pause before the request.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
-/// Bytes of a request's head at most.
+/// Maximum size of a request line with its headers, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
-/// How long requests under way may take once the server is going down.
-const FAREWELL: Duration = Duration::from_secs(7);
-/// How long to wait when the system has no more file descriptors.
-const BREATH: Duration = Duration::from_millis(50);
+/// Longest time that requests under way may take after the signal to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+/// Pause after a failed accept, such as for want of file descriptors.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections until `farewell` comes, then ends what is under way and returns.
+/// Serves at most `connections_max` connections at once until `stop` completes. Requests under way
+/// then have seven seconds to end.
 pub async fn serve(
     listener: TcpListener,
     routes: Routes,
     connections_max: usize,
-    farewell: impl Future<Output = ()>,
+    stop: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(connections_max));
+    let permits = Arc::new(Semaphore::new(connections_max));
     let graceful = GracefulShutdown::new();
-    let mut farewell = std::pin::pin!(farewell);
+    let mut stop = std::pin::pin!(stop);
     loop {
-        let (stream, peer, place) = tokio::select! {
+        let (stream, peer, permit) = tokio::select! {
             biased;
-            () = &mut farewell => break,
-            accepted = accept(&listener, &places) => accepted,
+            () = &mut stop => break,
+            accepted = accept(&listener, &permits) => accepted,
         };
-        converse(stream, peer, place, routes.clone(), &graceful);
+        spawn_connection(stream, peer, permit, routes.clone(), &graceful);
     }
     drop(listener);
     let waiting = graceful.count();
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
-        tracing::warn!(waiting, "some connections were cut: their requests took too long");
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
+        tracing::warn!(waiting, "some connections were closed: their requests took too long");
     }
 }
 
-/// The next connection, once there is a place for it.
+/// Accepts the next connection, once there is a permit for it.
 pub(crate) async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
-    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, place),
+            Ok((stream, peer)) => return (stream, peer, permit),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
             }
         }
     }
 }
 
-/// IdempotencyRecords the requests of one connection, as a task of its own.
-fn converse(
+/// Starts a task that answers the requests of a connection.
+fn spawn_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
     routes: Routes,
     graceful: &GracefulShutdown,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection was gone before it began");
+        tracing::debug!(%error, "a connection was closed before its first request");
     }
     let connections = routes.meters.connections.clone();
     let service = service_fn(move |request| {
@@ -94,9 +96,9 @@ fn converse(
     tokio::spawn(async move {
         connections.increment(1);
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection ended badly");
+            tracing::debug!(%error, "a connection ended with an error");
         }
         connections.decrement(1);
-        drop(place);
+        drop(permit);
     });
 }

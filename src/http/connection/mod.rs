@@ -1,4 +1,4 @@
-//! Accepting and guarding connections: limits, timeouts, request targets and forwarded addresses.
+//! Connections: limits, timeouts, request targets and forwarded addresses. Reference 1.1.
 
 pub(crate) mod forwarded;
 pub(crate) mod listener;

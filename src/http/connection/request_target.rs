@@ -1,12 +1,16 @@
-//! Request targets as clients write them: `conditions[0][op]=>=` goes without percent signs too. Reference 1.
+//! Percent-escaping of raw characters in request targets. Reference 1.1.
 //!
-//! hyper refuses a request line whose target holds bytes that no URI may hold, and says nothing but 400. So they are
-//! percent-encoded before hyper reads them: in the target alone, never in a header and never in a body.
+//! curl, and scripts that fill a URL template, send queries such as
+//! `conditions[0][op]=>=&search="Zoé"` as they are written. hyper parses the target into an
+//! `http::Uri` before the server sees it. That refuses the quote, `<`, `>`, the backtick and
+//! bytes that are not UTF-8, with an empty 400 and no setting to change it. It takes `[`, `]` and
+//! `|`, so those pass. This adapter below hyper escapes the refused ones, in the target alone.
+//! Spaces and control characters end a target or a line, so they are left for hyper to refuse.
 //!
-//! To know where a target begins is to know where the request before it ended. That is read from the same lines as hyper
-//! reads it from, and no better: what hyper refuses is the end of the connection, so only what it takes has to be
-//! understood. Where that would be much (chunked bodies) or not plain (an upgrade, lengths that contradict each other), all
-//! that follows on the connection passes as it came. `Expect` is not looked at: hyper reads such a body by its length, or
+//! The beginning of a target is known from the end of the request before it. The adapter reads that
+//! from the same lines as hyper does, and less strictly: a request that hyper refuses ends the
+//! connection. After a chunked body, an upgrade or contradictory lengths, the rest of the
+//! connection passes unchanged. `Expect` needs no care: hyper reads such a body by its length, or
 //! closes.
 
 use std::io;
@@ -16,45 +20,54 @@ use std::task::{Context, Poll, ready};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes of a header's line that are looked at. The two headers that matter, and any length in them, are shorter.
+/// Maximum number of bytes of a header line that are examined. The relevant names, and any length
+/// after them, are shorter.
 const LINE_BYTES_MAX: usize = 64;
 
-/// A stream whose requests' targets hold only what a URI may hold.
+/// A stream in whose request targets the characters that hyper refuses are escaped.
 #[derive(Debug)]
 pub(crate) struct RequestTargetFilter<S> {
     stream: S,
-    requests: Requests,
-    /// What was read from the first byte on that had to be replaced; empty as a rule. At most what one read gave, since
-    /// nothing is read before it is used up.
-    kept: Vec<u8>,
-    /// How many bytes of `kept` are used up.
+    scanner: RequestScanner,
+    /// Bytes of the last read, from the first one on that had to be escaped; usually empty. The
+    /// stream is read again only when they are used up.
+    pending: Vec<u8>,
+    /// Number of bytes of `pending` that are used up.
     used: usize,
-    /// What is left of an escape for which there was no room.
-    owed: &'static [u8],
+    /// Rest of an escape that did not fit into the buffer.
+    pending_escape: &'static [u8],
 }
 
 impl<S> RequestTargetFilter<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, requests: Requests::new(), kept: Vec::new(), used: 0, owed: &[] }
+        Self {
+            stream,
+            scanner: RequestScanner::new(),
+            pending: Vec::new(),
+            used: 0,
+            pending_escape: &[],
+        }
     }
 
-    /// Moves what is kept to the buffer, escapes in place of what must be replaced, until one is empty or the other full.
-    fn give(&mut self, buffer: &mut ReadBuf<'_>) {
+    /// Moves pending bytes to the buffer, escaped where needed, until the former are used up or the
+    /// latter is full.
+    fn fill(&mut self, buffer: &mut ReadBuf<'_>) {
         loop {
-            let (now, later) = self.owed.split_at(self.owed.len().min(buffer.remaining()));
+            let fitting = self.pending_escape.len().min(buffer.remaining());
+            let (now, later) = self.pending_escape.split_at(fitting);
             buffer.put_slice(now);
-            self.owed = later;
-            let kept = &self.kept[self.used..];
-            let next = &kept[..kept.len().min(buffer.remaining())];
-            let clean = self.requests.pass(next);
+            self.pending_escape = later;
+            let pending = &self.pending[self.used..];
+            let next = &pending[..pending.len().min(buffer.remaining())];
+            let clean = self.scanner.scan(next);
             buffer.put_slice(&next[..clean]);
             self.used += clean;
             let Some(&raw) = next.get(clean) else { break };
-            self.owed = &ESCAPES[usize::from(raw)];
+            self.pending_escape = &ESCAPES[usize::from(raw)];
             self.used += 1;
         }
-        if self.used == self.kept.len() {
-            (self.kept, self.used) = (Vec::new(), 0);
+        if self.used == self.pending.len() {
+            (self.pending, self.used) = (Vec::new(), 0);
         }
     }
 }
@@ -65,18 +78,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for RequestTargetFilter<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.owed.is_empty() && self.kept.is_empty() {
+        if self.pending_escape.is_empty() && self.pending.is_empty() {
             let before = buffer.filled().len();
             ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
             let read = &buffer.filled()[before..];
-            let clean = self.requests.pass(read);
+            let clean = self.scanner.scan(read);
             if clean == read.len() {
                 return Poll::Ready(Ok(()));
             }
-            self.kept = read[clean..].to_vec();
+            self.pending = read[clean..].to_vec();
             buffer.set_filled(before + clean);
         }
-        self.give(buffer);
+        self.fill(buffer);
         Poll::Ready(Ok(()))
     }
 }
@@ -111,131 +124,150 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RequestTargetFilter<S> {
     }
 }
 
-/// Where in the requests of a connection its next byte stands.
+/// Scanner for the request targets in the bytes of a connection.
 #[derive(Debug)]
-struct Requests {
-    place: Place,
-    /// The beginning of a header's line of which more is to come, [`LINE_BYTES_MAX`] and one byte at most.
+struct RequestScanner {
+    position: ScanPosition,
+    /// Beginning of a header line that has not ended yet: at most [`LINE_BYTES_MAX`] bytes and one
+    /// that tells that there are more.
     line: Vec<u8>,
 }
 
+/// Part of a request to which the next byte belongs.
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    /// Before the space that ends the method; empty lines may stand before it.
+enum ScanPosition {
+    /// The method, which ends at a space. Empty lines may precede it.
     Method,
-    /// In the target, which ends at a space.
+    /// The target, which ends at a space.
     Target,
-    /// Behind it, in lines until an empty one. The first of them is the protocol's version and looks like no header.
+    /// The lines after the target, which end at an empty one. The first holds the version of the
+    /// protocol and looks like no header.
     Lines {
-        /// The body's length, once a line has told it.
+        /// Length of the body, if a line has given it.
         length: Option<u64>,
     },
-    /// In a body, of which so many bytes are to come.
+    /// The body, of which this number of bytes is to come.
     Body(u64),
-    /// Where nothing is known any more.
+    /// Not known for the rest of the connection.
     Unknown,
 }
 
-impl Requests {
+impl RequestScanner {
     fn new() -> Self {
-        Self { place: Place::Method, line: Vec::new() }
+        Self { position: ScanPosition::Method, line: Vec::new() }
     }
 
-    /// How many of the next bytes pass as they are. If not all do, the one after them is to be replaced; whether it is shown
-    /// again or not makes no difference, since the target goes on behind it.
-    fn pass(&mut self, bytes: &[u8]) -> usize {
+    /// Returns the number of bytes that pass unchanged. If these are not all, the byte after them
+    /// has to be escaped. That byte may be scanned again or skipped: the target goes on after it.
+    fn scan(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while let rest @ [_, ..] = &bytes[at..] {
-            match self.place {
-                Place::Method => match memchr(b' ', rest) {
-                    Some(space) => (self.place, at) = (Place::Target, at + space + 1),
+            match self.position {
+                ScanPosition::Method => match memchr(b' ', rest) {
+                    Some(space) => {
+                        self.position = ScanPosition::Target;
+                        at += space + 1;
+                    }
                     None => return bytes.len(),
                 },
-                Place::Target => {
-                    let Some(end) = rest.iter().position(|byte| !passes(*byte)) else {
+                ScanPosition::Target => {
+                    let Some(end) = rest.iter().position(|byte| !is_uri_byte(*byte)) else {
                         return bytes.len();
                     };
                     at += end;
                     match bytes[at] {
-                        b' ' => (self.place, at) = (Place::Lines { length: None }, at + 1),
-                        byte if byte.is_ascii_control() => self.place = Place::Unknown,
+                        b' ' => {
+                            self.position = ScanPosition::Lines { length: None };
+                            at += 1;
+                        }
+                        // hyper refuses it and closes the connection.
+                        byte if byte.is_ascii_control() => self.position = ScanPosition::Unknown,
                         _ => return at,
                     }
                 }
-                Place::Lines { length } => match memchr(b'\n', rest) {
+                ScanPosition::Lines { length } => match memchr(b'\n', rest) {
                     Some(end) => {
-                        self.place = self.after_line(&rest[..end], length);
+                        self.position = self.position_after_line(&rest[..end], length);
                         at += end + 1;
                     }
                     None => {
-                        self.keep(rest);
+                        self.keep_line_part(rest);
                         return bytes.len();
                     }
                 },
-                Place::Body(length) => {
-                    let here =
-                        usize::try_from(length).map_or(rest.len(), |length| length.min(rest.len()));
+                ScanPosition::Body(length) => {
+                    // A length beyond usize is more than is here.
+                    let here = usize::try_from(length).unwrap_or(usize::MAX).min(rest.len());
                     let left = length - here as u64;
-                    self.place = if left == 0 { Place::Method } else { Place::Body(left) };
+                    self.position =
+                        if left == 0 { ScanPosition::Method } else { ScanPosition::Body(left) };
                     at += here;
                 }
-                Place::Unknown => return bytes.len(),
+                ScanPosition::Unknown => return bytes.len(),
             }
         }
         bytes.len()
     }
 
-    /// Keeps the beginning of a line for when its end is there, and one byte that tells that there was more.
-    fn keep(&mut self, part: &[u8]) {
+    /// Keeps the beginning of a line until its end has come.
+    fn keep_line_part(&mut self, part: &[u8]) {
         let room = LINE_BYTES_MAX + 1 - self.line.len();
         self.line.extend_from_slice(&part[..part.len().min(room)]);
     }
 
-    /// Where the byte after a line stands, whose last part is given without its end.
-    fn after_line(&mut self, last: &[u8], length: Option<u64>) -> Place {
+    /// Returns the position after a line whose last part is `last`, without its end.
+    fn position_after_line(&mut self, last: &[u8], length: Option<u64>) -> ScanPosition {
         if self.line.is_empty() {
-            return after(last, length);
+            return position_after(last, length);
         }
-        self.keep(last);
+        self.keep_line_part(last);
         let line = std::mem::take(&mut self.line);
-        after(&line, length)
+        position_after(&line, length)
     }
 }
 
-/// Where the byte after a line stands. A name that is not followed at once by its colon is refused by hyper.
-fn after(line: &[u8], length: Option<u64>) -> Place {
+/// Returns the position after a line. A name with a space before its colon needs no care, because
+/// hyper refuses it.
+fn position_after(line: &[u8], length: Option<u64>) -> ScanPosition {
     let Some(colon) = memchr(b':', &line[..line.len().min(LINE_BYTES_MAX)]) else {
-        return match line {
-            [] | b"\r" => length.filter(|length| *length > 0).map_or(Place::Method, Place::Body),
-            _ => Place::Lines { length },
+        let is_end_of_head = matches!(line, [] | b"\r");
+        return match length {
+            _ if !is_end_of_head => ScanPosition::Lines { length },
+            Some(length) if length > 0 => ScanPosition::Body(length),
+            Some(_) | None => ScanPosition::Method,
         };
     };
     let (name, value) = (&line[..colon], &line[colon + 1..]);
-    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    if is("transfer-encoding") || is("upgrade") {
-        return Place::Unknown;
+    if name.eq_ignore_ascii_case(b"transfer-encoding") || name.eq_ignore_ascii_case(b"upgrade") {
+        return ScanPosition::Unknown;
     }
-    if !is("content-length") {
-        return Place::Lines { length };
+    if !name.eq_ignore_ascii_case(b"content-length") {
+        return ScanPosition::Lines { length };
     }
-    match (number(value.trim_ascii()), length) {
-        (Some(told), None) if line.len() <= LINE_BYTES_MAX => Place::Lines { length: Some(told) },
-        _ => Place::Unknown,
+    // A second length or one that is cut off is not understood.
+    match (parse_decimal(value.trim_ascii()), length) {
+        (Some(given), None) if line.len() <= LINE_BYTES_MAX => {
+            ScanPosition::Lines { length: Some(given) }
+        }
+        _ => ScanPosition::Unknown,
     }
 }
 
-/// Decimal digits and nothing else.
-fn number(digits: &[u8]) -> Option<u64> {
-    let all = digits.iter().all(u8::is_ascii_digit);
-    str::from_utf8(digits).ok().filter(|_| all)?.parse().ok()
+/// Parses decimal digits without a sign.
+fn parse_decimal(digits: &[u8]) -> Option<u64> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Whether a byte may stand in a target. Those beyond ASCII may if they are UTF-8, which one byte cannot tell.
-const fn passes(byte: u8) -> bool {
+/// Returns whether a byte may stand in a `Uri`. Bytes beyond ASCII may only as valid UTF-8, which a
+/// single byte cannot tell, so they are escaped too.
+const fn is_uri_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'`')
 }
 
-/// Each byte with its value in hexadecimal digits behind a percent sign.
+/// The escape of each byte: a percent sign and two hexadecimal digits.
 static ESCAPES: [[u8; 3]; 256] = {
     let digits = b"0123456789ABCDEF";
     let mut escapes = [*b"%00"; 256];

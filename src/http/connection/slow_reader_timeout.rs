@@ -1,4 +1,5 @@
-//! A connection whose other side must keep reading: whoever asks for much and takes little holds memory and a place.
+//! A timeout for clients that read too slowly. Such a client holds memory and a connection.
+//! Reference 11.4.
 
 use std::io;
 use std::pin::Pin;
@@ -8,56 +9,58 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant as Stopwatch, Sleep, sleep_until};
 
-/// How long what is to be sent may be held up before it is asked how much was taken.
+/// Time for which a write may stall before the bytes taken are checked.
 const WINDOW: Duration = Duration::from_secs(20);
-/// Bytes that must have been taken in that time, unless all were: about what the slowest telephone line takes.
-const TAKEN_MIN: usize = 16 * 1_024;
+/// Minimum number of bytes to be taken in that time: about the rate of the slowest telephone line.
+const TAKEN_BYTES_MIN: usize = 16 * 1_024;
 
-/// A stream that ends where its other side takes too little for too long.
+/// A stream whose writes fail with `TimedOut` when the client takes too few bytes for too long.
 #[derive(Debug)]
 pub(crate) struct SlowReaderTimeout<S> {
     stream: S,
-    /// What is known since something to be sent was first held up; `None` while all is sent.
-    held_up: Option<HeldUp>,
+    /// The stall since the last flush; `None` while all bytes are taken.
+    stalled: Option<StalledWrite>,
 }
 
 #[derive(Debug)]
-struct HeldUp {
-    /// When it is asked how much was taken.
-    until: Pin<Box<Sleep>>,
-    /// Bytes taken since.
+struct StalledWrite {
+    /// Timer of the next check.
+    check: Pin<Box<Sleep>>,
+    /// Bytes taken since the last check.
     taken: usize,
 }
 
 impl<S> SlowReaderTimeout<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, held_up: None }
+        Self { stream, stalled: None }
     }
 
-    /// What a write has come to: counted, or its end where too little was taken.
-    fn count(
+    /// Returns the result of a write, or `TimedOut` if too few bytes were taken in the window.
+    fn check_progress(
         &mut self,
         written: Poll<io::Result<usize>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        match (written, &mut self.held_up) {
-            (Poll::Ready(Ok(bytes)), Some(held_up)) => {
-                held_up.taken += bytes;
-                Poll::Ready(Ok(bytes))
+        if let Poll::Ready(result) = written {
+            if let (Ok(bytes), Some(stalled)) = (&result, &mut self.stalled) {
+                stalled.taken += bytes;
             }
-            (Poll::Ready(written), _) => Poll::Ready(written),
-            (Poll::Pending, held_up) => {
-                let until = || Box::pin(sleep_until(Stopwatch::now() + WINDOW));
-                let held_up = held_up.get_or_insert_with(|| HeldUp { until: until(), taken: 0 });
-                loop {
-                    ready!(held_up.until.as_mut().poll(context));
-                    if held_up.taken < TAKEN_MIN {
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
-                    *held_up = HeldUp { until: until(), taken: 0 };
-                }
-            }
+            return Poll::Ready(result);
         }
+        let stalled = self.stalled.get_or_insert_with(StalledWrite::start);
+        loop {
+            ready!(stalled.check.as_mut().poll(context));
+            if stalled.taken < TAKEN_BYTES_MIN {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            *stalled = StalledWrite::start();
+        }
+    }
+}
+
+impl StalledWrite {
+    fn start() -> Self {
+        Self { check: Box::pin(sleep_until(Stopwatch::now() + WINDOW)), taken: 0 }
     }
 }
 
@@ -78,7 +81,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SlowReaderTimeout<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.count(written, context)
+        self.check_progress(written, context)
     }
 
     fn poll_write_vectored(
@@ -87,17 +90,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SlowReaderTimeout<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.count(written, context)
+        self.check_progress(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
     }
 
-    /// Flushed is what the other side can no longer hold up.
+    /// Ends the stall: after a flush no bytes wait for the client.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
-        self.held_up = None;
+        self.stalled = None;
         Poll::Ready(Ok(()))
     }
 
@@ -112,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends so much to somebody who takes so many bytes a second.
+    /// Sends `bytes` to a client that takes `taken_a_second` bytes a second.
     async fn send(bytes: usize, taken_a_second: usize) -> io::Result<()> {
         let (ours, mut theirs) = tokio::io::duplex(64 * 1_024);
         let reader = tokio::spawn(async move {
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_or_next_to_nothing_is_left() {
+    async fn a_client_that_takes_next_to_nothing_times_out() {
         let began = Stopwatch::now();
         for taken in [0, 1, 500] {
             let error = send(1 << 20, taken).await.expect_err("too little is taken");
@@ -145,14 +148,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_slow_but_reads_gets_everything() {
+    async fn a_slow_client_that_reads_gets_everything() {
         let began = Stopwatch::now();
         send(1 << 20, 1_000).await.expect("enough is taken");
-        assert!(began.elapsed() > WINDOW * 40, "for as long as it takes");
+        assert!(began.elapsed() > WINDOW * 40, "it takes longer than the window");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rest_between_two_answers_counts_for_nothing() {
+    async fn the_time_between_two_answers_does_not_count() {
         let (ours, mut theirs) = tokio::io::duplex(1_000);
         let mut ours = SlowReaderTimeout::new(ours);
         for _ in 0..5 {

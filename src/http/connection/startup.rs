@@ -1,4 +1,4 @@
-//! What is answered while the store is still being read: alive, and not ready. Reference 11.
+//! The server during recovery: alive, and not ready. Reference 11.4.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,25 +16,28 @@ use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
 use crate::http::error::ApiError;
 use crate::http::health;
 
-/// Connections at a time: enough for whoever watches the server.
+/// Maximum number of connections at once: enough for health checks.
 const CONNECTIONS_MAX: usize = 64;
 
-/// IdempotencyRecords whoever comes until `reading` is done, and returns what that returns: who asks whether the server is ready, or
-/// for anything of the store, hears 503, on a connection that ends with it.
-pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpListener) -> T {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let mut conversations = JoinSet::new();
+/// Serves /healthz, and 503 for everything else, until `reading` completes, and returns its output.
+/// Each connection ends with its answer.
+pub async fn serve_until_recovered<T>(
+    reading: impl Future<Output = T>,
+    listener: &TcpListener,
+) -> T {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
     let mut reading = std::pin::pin!(reading);
     loop {
-        let (stream, _, place) = tokio::select! {
+        let (stream, _, permit) = tokio::select! {
             biased;
             read = &mut reading => {
-                // Whoever is being answered is answered; who dawdles is cut by the timer of the headers.
-                conversations.detach_all();
+                // Their answers are still sent; the header timeout ends idle ones.
+                connections.detach_all();
                 return read;
             }
-            Some(_) = conversations.join_next() => continue,
-            accepted = accept(listener, &places) => accepted,
+            Some(_) = connections.join_next() => continue,
+            accepted = accept(listener, &permits) => accepted,
         };
         let service = service_fn(|request: hyper::Request<_>| async move {
             Ok::<_, Infallible>(answer(request.uri().path()))
@@ -44,11 +47,11 @@ pub async fn answer_while<T>(reading: impl Future<Output = T>, listener: &TcpLis
             .header_read_timeout(HEADERS_TIMEOUT)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        conversations.spawn(async move {
+        connections.spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended badly");
+                tracing::debug!(%error, "a connection ended with an error");
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
@@ -68,33 +71,34 @@ mod tests {
     use tokio::net::TcpStream;
     use tokio::sync::oneshot;
 
-    async fn asked(address: std::net::SocketAddr, head: &str) -> String {
+    async fn request(address: std::net::SocketAddr, head: &str) -> String {
         let mut stream = TcpStream::connect(address).await.expect("it listens");
-        let request = format!("{head} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.expect("it reads");
+        let bytes = format!("{head} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        stream.write_all(bytes.as_bytes()).await.expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("it answers and ends");
         answer
     }
 
     #[tokio::test]
-    async fn it_lives_and_is_not_ready_until_the_store_is_read() {
+    async fn the_server_is_alive_and_not_ready_until_the_store_is_read() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
         let (done, read) = oneshot::channel();
         let clients = async {
             let _silent = TcpStream::connect(address).await.expect("it listens");
-            let alive = asked(address, "GET /healthz").await;
+            let alive = request(address, "GET /healthz").await;
             assert!(
                 alive.starts_with("HTTP/1.1 200 ") && alive.ends_with(r#"{"status":"alive"}"#),
                 "{alive}"
             );
-            let ready = asked(address, "GET /readyz").await;
+            let ready = request(address, "GET /readyz").await;
             assert!(
                 ready.starts_with("HTTP/1.1 503 ") && ready.contains("the store is being read"),
                 "{ready}"
             );
-            let booking = asked(address, "POST /api/v1/groups/1/appointments").await.to_lowercase();
+            let booking =
+                request(address, "POST /api/v1/groups/1/appointments").await.to_lowercase();
             assert!(
                 booking.starts_with("http/1.1 503 ") && booking.contains("\r\nretry-after: 1\r\n"),
                 "{booking}"
@@ -102,9 +106,9 @@ mod tests {
             assert!(booking.contains("nothing was done"), "{booking}");
             done.send(7).expect("it waits");
         };
-        let (read, ()) = tokio::join!(answer_while(read, &listener), clients);
+        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener), clients);
         assert_eq!(read, Ok(7));
         let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        accepted.expect("the port is for the server now");
+        accepted.expect("the port is free for the server");
     }
 }

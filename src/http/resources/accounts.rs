@@ -14,12 +14,12 @@ use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::engine::Committed;
+use crate::engine::Done;
 use crate::http::auth::sliding_window::source;
 use crate::http::error::ApiError;
 use crate::http::pipeline::{Call, Outcome, make, ok, wrapped};
 use crate::http::route_table::Server;
-use crate::password::{self, Argon2Memory};
+use crate::password::{self, Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
 
@@ -29,7 +29,7 @@ pub(crate) const ASKED_MAX: (usize, i64) = (200, 3_600);
 pub(crate) const PASSWORD_MAX: usize = 1_000;
 
 /// Has a group decide a command that no path's group was asked for.
-async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Committed, ApiError> {
+async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Done, ApiError> {
     let answer = call.server.engine.write(state.catalogue.group.id, command).await;
     answer.map_err(|rejection| {
         ApiError::of_rejection(rejection, state.catalogue.zone(), Audience::Application)
@@ -63,7 +63,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
     let mut faults = Vec::new();
     let email = match text("email") {
         None => Err(Fault::new("email", "is required")),
-        Some(given) => value::parse_text(given)
+        Some(given) => value::text(given)
             .and_then(|given| Email::new(given.trim_matches(' ')))
             .map_err(|illegal| Fault::new("email", illegal.0)),
     };
@@ -71,7 +71,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
         None => covered(&call, call.identity.home())
             .ok_or_else(|| Fault::new("group_id", "is required")),
         Some(given) => {
-            let group = value::parse_id(given).ok().flatten().and_then(GroupId::new);
+            let group = value::id(given).ok().flatten().and_then(GroupId::new);
             covered(&call, group).ok_or_else(|| {
                 Fault::new("group_id", "must be the id of a group that the key covers")
             })
@@ -97,7 +97,7 @@ pub(crate) async fn ask(call: Call) -> Outcome {
     let answered = json!({"account": {"email": email.as_str(), "group_id": state.catalogue.group.id.number()}});
     let wish = LinkWish::Account { pending_rdv };
     let command = Command::AskLink(Box::new(AskLink { email, wish }));
-    let render = move |_: &Committed| answered.to_string().into_bytes();
+    let render = move |_: &Done| answered.to_string().into_bytes();
     make(&call.server, &state, command, once, Audience::Application, render).await
 }
 
@@ -113,8 +113,8 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
     let password_hash = match link.aim {
         Aim::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
-            let hashed = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
-            Some(call.server.authenticator.verifying.run(call.from, hashed).await?)
+            let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            Some(call.server.authenticator.password_pool.run(call.from, hashed).await?)
         }
         Aim::Email { .. } => None,
     };

@@ -38,18 +38,18 @@ pub(crate) async fn book(call: GroupCall) -> Outcome {
             rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
         Map::from_iter([("records".to_owned(), records.into())])
     };
-    let turn = match call.caller() {
+    let permit = match call.caller() {
         Caller::Application => {
             let email = booking.command.client.email.as_ref().map(Email::folded);
-            Some(call.server.guesses.turn(email, call.from, now).await?)
+            Some(call.server.guesses.admit(email, call.from, now).await?)
         }
         Caller::Account(_) | Caller::Pro(_) => None,
     };
     let outcome = call.make(Command::BookAppointment(Box::new(booking.command)), made).await;
-    if let (Some(turn), Err(failure)) = (&turn, &outcome)
+    if let (Some(permit), Err(failure)) = (&permit, &outcome)
         && failure.tells_of_a_client()
     {
-        turn.told(now);
+        permit.count_refusal(now);
     }
     outcome
 }

@@ -28,10 +28,10 @@ use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::resources::accounts;
 use crate::http::route_table::{Server, Source};
-use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
-use crate::notify::render_page;
-use crate::notify::{LinkPage, format_page_time};
-use crate::password::{self, Argon2Memory};
+use crate::notify::links::{Holder, Link, Subscriber, parse};
+use crate::notify::page;
+use crate::notify::{Page, when};
+use crate::password::{self, Memory};
 
 /// Bytes of a form at most.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
@@ -40,28 +40,28 @@ const FORM_BYTES_MAX: usize = 16 * 1_024;
 type Token = Result<Path<String>, PathRejection>;
 
 /// What a segment of bytes that are no text leads to is what any other leads to that is no link: nothing.
-fn link_of(token: &Token) -> Option<MailLink> {
+fn link_of(token: &Token) -> Option<Link> {
     token.as_ref().ok().and_then(|Path(token)| parse(token))
 }
 
 /// GET /m/:token.
 pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match link_of(&token) {
-        Some(MailLink::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
+        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
             if row.deleted {
-                LinkPage::Cancelled
+                Page::Cancelled
             } else {
                 ask_cancel(state, row, appointment, server.engine.clock().now())
             }
         }),
-        Some(MailLink::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
+        Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
             Some(state) => {
                 let group = state.catalogue.group.name.as_str().to_owned();
-                answer(StatusCode::OK, &LinkPage::AskUnsubscribe { group }, &state)
+                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
             }
             None => gone(&server, Some(subscriber.group)),
         },
-        Some(MailLink::Account(token)) => match found(&server, &token) {
+        Some(Link::Account(token)) => match found(&server, &token) {
             Some((state, _, link)) => answer(StatusCode::OK, &ask_account(&link), &state),
             None => gone(&server, accounts::group_of(&token)),
         },
@@ -77,9 +77,9 @@ pub(crate) async fn act(
     body: Body,
 ) -> Response {
     match link_of(&token) {
-        Some(MailLink::Cancel(holder)) => cancel(&server, &holder).await,
-        Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(MailLink::Account(token)) => follow(&server, from, &token, body).await,
+        Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
+        Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
+        Some(Link::Account(token)) => follow(&server, from, &token, body).await,
         None => gone(&server, None),
     }
 }
@@ -87,8 +87,8 @@ pub(crate) async fn act(
 /// The page of an appointment whose secret the link holds.
 fn of_holder(
     server: &Server,
-    holder: &CancelLink,
-    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> LinkPage,
+    holder: &Holder,
+    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
 ) -> Response {
     let Some(state) = server.engine.published().group_state(holder.group) else {
         return gone(server, None);
@@ -103,12 +103,7 @@ fn of_holder(
     answer(StatusCode::OK, &page_of(&state, row, appointment), &state)
 }
 
-fn ask_cancel(
-    state: &GroupState,
-    row: &Vevent,
-    appointment: &Appointment,
-    now: Instant,
-) -> LinkPage {
+fn ask_cancel(state: &GroupState, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
     let calendar =
         state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
@@ -116,28 +111,25 @@ fn ask_cancel(
         return too_late(state, until);
     }
     let group = &state.catalogue.group;
-    LinkPage::AskCancel {
+    Page::AskCancel {
         when: local(state, appointment.start),
         preposition: group.preposition.as_str().to_owned(),
         group: group.name.as_str().to_owned(),
     }
 }
 
-fn too_late(state: &GroupState, until: Instant) -> LinkPage {
-    LinkPage::TooLateToCancel {
+fn too_late(state: &GroupState, until: Instant) -> Page {
+    Page::TooLateToCancel {
         until: local(state, until),
         phone: state.catalogue.group.phone.as_str().to_owned(),
     }
 }
 
 fn local(state: &GroupState, moment: Instant) -> String {
-    format_page_time(
-        state.catalogue.group.country.as_str(),
-        state.catalogue.zone().civil_of(moment),
-    )
+    when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
 }
 
-async fn cancel(server: &Server, holder: &CancelLink) -> Response {
+async fn cancel(server: &Server, holder: &Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let answered = server.engine.write(holder.group, command).await;
@@ -145,7 +137,7 @@ async fn cancel(server: &Server, holder: &CancelLink) -> Response {
         return gone(server, None);
     };
     match answered {
-        Ok(_) => answer(StatusCode::OK, &LinkPage::Cancelled, &state),
+        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &state),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
                 answer(StatusCode::BAD_REQUEST, &too_late(&state, *until), &state)
@@ -157,13 +149,13 @@ async fn cancel(server: &Server, holder: &CancelLink) -> Response {
 }
 
 /// The group of a client who was mailed the link; `None` where nobody was.
-fn subscribing(server: &Server, subscriber: &UnsubscribeLink) -> Option<Arc<GroupState>> {
+fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
     let state = server.engine.published().group_state(subscriber.group)?;
     let client = state.fiches.get(&subscriber.client)?;
-    subscriber.verify(client, server.gateways.link_secret.as_ref()?).then_some(state)
+    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(state)
 }
 
-async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response {
+async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
     let Some(state) = subscribing(server, subscriber) else {
         return gone(server, Some(subscriber.group));
     };
@@ -171,7 +163,7 @@ async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response 
     fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
-        Ok(_) => answer(StatusCode::OK, &LinkPage::Unsubscribed, &state),
+        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => gone(server, Some(subscriber.group)),
         Err(rejection) => busy(&rejection, &state),
     }
@@ -185,10 +177,10 @@ fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc
     Some((state, hash, link))
 }
 
-fn ask_account(link: &AccountLink) -> LinkPage {
+fn ask_account(link: &AccountLink) -> Page {
     match link.aim {
-        Aim::Account { .. } => LinkPage::AskPassword,
-        Aim::Email { .. } => LinkPage::AskEmail,
+        Aim::Account { .. } => Page::AskPassword,
+        Aim::Email { .. } => Page::AskEmail,
     }
 }
 
@@ -200,17 +192,17 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
             let Some(password) = password_in(body).await else {
-                return answer(StatusCode::BAD_REQUEST, &LinkPage::NoPassword, &state);
+                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
-            let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
-            let hashed = server.authenticator.verifying.run(from, hash).await;
+            let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            let hashed = server.authenticator.password_pool.run(from, hash).await;
             let Ok(hashed) = hashed else {
-                return answer(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, &state);
+                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
             };
-            (Some(hashed), LinkPage::AccountDone)
+            (Some(hashed), Page::AccountDone)
         }
-        Aim::Email { .. } => (None, LinkPage::EmailDone),
+        Aim::Email { .. } => (None, Page::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
@@ -231,19 +223,19 @@ async fn password_in(body: Body) -> Option<String> {
 
 fn busy(rejection: &Rejection, state: &GroupState) -> Response {
     tracing::warn!(?rejection, "a link could not be followed");
-    answer(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, state)
+    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
 }
 
 /// The page of a link that leads nowhere, in the language of the group that its token names, if there is such a group.
 fn gone(server: &Server, group: Option<GroupId>) -> Response {
     match group.and_then(|group| server.engine.published().group_state(group)) {
-        Some(state) => answer(StatusCode::NOT_FOUND, &LinkPage::Gone, &state),
-        None => html(StatusCode::NOT_FOUND, render_page(&LinkPage::Gone, "")),
+        Some(state) => answer(StatusCode::NOT_FOUND, &Page::Gone, &state),
+        None => html(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
     }
 }
 
-fn answer(status: StatusCode, shown: &LinkPage, state: &GroupState) -> Response {
-    html(status, render_page(shown, state.catalogue.group.country.as_str()))
+fn answer(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
+    html(status, page(shown, state.catalogue.group.country.as_str()))
 }
 
 /// A page that loads nothing, is kept nowhere, and tells nobody where it was read.

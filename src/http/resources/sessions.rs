@@ -26,7 +26,7 @@ use crate::wire::pro::PROFESSIONAL;
 pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incoming<'_>) -> Outcome {
     let authenticator = &server.authenticator;
     let session = authenticator.session(&asked);
-    let in_query = asked.params.value("apikey");
+    let in_query = asked.params.one("apikey");
     if in_query.is_some() {
         asked.key(in_query, None)?;
     }
@@ -36,21 +36,21 @@ pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incomin
         // Without a key nothing else is worth telling.
         (Err(_), None, None) => Form::default(),
     };
-    let given = in_query.or_else(|| form.params.value("apikey").filter(|_| !form.is_json));
+    let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
     let apikey = asked.key(given, session.as_ref())?;
     if session.is_some() {
         authenticator.refuse_foreign(&asked)?;
     }
     // What a body may hold is not held on to while the credential waits for its turn.
     let (role, claim) =
-        claim(authenticator, &asked.params.clone().append(form.params), &asked, apikey)?;
-    let Some(person) = authenticator.verified(claim, &asked).await? else {
+        claim(authenticator, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
+    let Some(person) = authenticator.verify(claim, &asked).await? else {
         return Ok(failed(role));
     };
-    let states = (asked.published, asked.directory.as_ref());
-    let Some(cookie) = authenticator.sessions.open(apikey, &person, states, asked.now) else {
-        return Ok(failed(role));
-    };
+    let sessions = &authenticator.sessions;
+    let cookie =
+        sessions.open(apikey, &person, asked.published, asked.directory.as_ref(), asked.now);
+    let Some(cookie) = cookie else { return Ok(failed(role)) };
     if session.is_some() {
         authenticator.sessions.end(session.as_ref());
     }
@@ -86,23 +86,23 @@ fn claim(
 ) -> Result<(&'static str, LoginAttempt), ApiError> {
     let given = |role: &str| {
         let [email, password] =
-            ["email", "password"].map(|name| params.value(&format!("{role}[{name}]")));
+            ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
         (email.is_some() || password.is_some())
             .then(|| Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
     };
     if let Some(credential) = given("pro") {
         let candidates = asked.pro_of(&credential.email).into_iter().collect();
-        let memo = credential.memo(authenticator, [b"pro", b"", b""]);
-        return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
+        let cache_key = authenticator.login_cache_key(&credential, [b"pro", b"", b""]);
+        return Ok(("pro", LoginAttempt { cache_key, credential, candidates, tries: 1 }));
     }
     let Some(credential) = given("account") else {
         return Err(ApiError::unauthorized(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };
-    let group = params.value("account[group_id]");
-    let memo =
-        credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+    let group = params.one("account[group_id]");
+    let scope: [&[u8]; 3] = [b"account", &apikey, group.unwrap_or_default().as_bytes()];
+    let cache_key = authenticator.login_cache_key(&credential, scope);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
@@ -112,7 +112,7 @@ fn claim(
     };
     Ok((
         "account",
-        LoginAttempt { memo, credential, candidates: account.into_iter().collect(), tries: 1 },
+        LoginAttempt { cache_key, credential, candidates: account.into_iter().collect(), tries: 1 },
     ))
 }
 
@@ -121,7 +121,7 @@ fn failed(role: &str) -> Response {
     let entry = login_failed();
     let status =
         StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
-    answer(status, json!({ role: null, "error": entry.to_json() }).to_string().into_bytes())
+    answer(status, json!({ role: null, "error": entry.json() }).to_string().into_bytes())
 }
 
 /// What a login answers of a person.
@@ -129,7 +129,7 @@ fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
     let described = match person {
         Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
         Person::Account(group, account) => asked.published.group_state(*group).and_then(|state| {
-            let scope = Scope::for_group(&state);
+            let scope = Scope::of(&state);
             let fiche = state.fiches.get(&account.fiche_id)?;
             let mut object = FICHE.render(fiche, &scope, Audience::Account);
             object.retain(|name, _| {
@@ -147,7 +147,7 @@ fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
 /// A professional, with times on the clocks of the main group.
 fn professional(pro: &Pro, asked: &AuthRequest<'_>) -> Map<String, Value> {
     let mut object = match asked.published.group_state(pro.main) {
-        Some(state) => PROFESSIONAL.render(pro, &Scope::for_group(&state), Audience::Pro),
+        Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
         None => Map::new(),
     };
     object.insert("group_id".into(), pro.main.number().into());

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What arrives in pieces; an empty piece is a moment in which nothing is there.
-struct Pieces(VecDeque<Vec<u8>>);
+/// A stream that arrives in pieces. An empty piece stands for a moment without data.
+struct PiecewiseStream(VecDeque<Vec<u8>>);
 
-impl AsyncRead for Pieces {
+impl AsyncRead for PiecewiseStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -26,22 +26,22 @@ impl AsyncRead for Pieces {
     }
 }
 
-/// What is read of these pieces, by buffers of these sizes in turn.
+/// Returns the bytes read from these pieces into buffers of these sizes in turn.
 fn read(pieces: Vec<Vec<u8>>, sizes: &[usize]) -> Vec<u8> {
     let moments = pieces.iter().filter(|piece| piece.is_empty()).count();
-    let mut lenient = RequestTargetFilter::new(Pieces(pieces.into()));
+    let mut filter = RequestTargetFilter::new(PiecewiseStream(pieces.into()));
     let (mut all, mut pending) = (Vec::new(), 0);
     for size in sizes.iter().cycle() {
         let mut space = vec![0; size + 1];
         let mut buffer = ReadBuf::new(&mut space);
         buffer.put_slice(b"!");
-        match Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer)
+        match Pin::new(&mut filter).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer)
         {
             Poll::Pending => pending += 1,
             Poll::Ready(read) => {
                 read.expect("pieces do not fail");
                 let (before, read) = buffer.filled().split_at(1);
-                assert_eq!(before, b"!", "what was in the buffer stays");
+                assert_eq!(before, b"!", "bytes already in the buffer stay");
                 if read.is_empty() {
                     break;
                 }
@@ -49,16 +49,16 @@ fn read(pieces: Vec<Vec<u8>>, sizes: &[usize]) -> Vec<u8> {
             }
         }
     }
-    assert_eq!(pending, moments, "waited for exactly when nothing was there");
+    assert_eq!(pending, moments, "pending exactly when no data was there");
     all
 }
 
-/// What is read where all is there at once.
+/// Returns the bytes read when all arrive at once.
 fn read_whole(bytes: &[u8]) -> Vec<u8> {
     read(vec![bytes.to_vec()], &[bytes.len() + 1])
 }
 
-/// These bytes in pieces that end at these places.
+/// Splits bytes into pieces that end at these places.
 fn split(bytes: &[u8], ends: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     let mut ends: Vec<_> =
         ends.iter().map(|end| end.index(bytes.len() + 1)).chain([0, bytes.len()]).collect();
@@ -66,9 +66,9 @@ fn split(bytes: &[u8], ends: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     ends.windows(2).map(|ends| bytes[ends[0]..ends[1]].to_vec()).collect()
 }
 
-/// A request in its parts, and how its length is told.
+/// A request in its parts. `length` is the beginning of its Content-Length line.
 #[derive(Clone, Debug)]
-struct Message {
+struct RawRequest {
     blank: &'static str,
     method: &'static str,
     target: Vec<u8>,
@@ -78,9 +78,9 @@ struct Message {
     end: &'static str,
 }
 
-impl Message {
-    /// The bytes with this in place of the target.
-    fn with(&self, target: &[u8]) -> Vec<u8> {
+impl RawRequest {
+    /// Returns the bytes with this target.
+    fn with_target(&self, target: &[u8]) -> Vec<u8> {
         let Self { blank, method, headers, length, body, end, .. } = self;
         let mut bytes = format!("{blank}{method} ").into_bytes();
         bytes.extend_from_slice(target);
@@ -97,10 +97,10 @@ impl Message {
     }
 
     fn raw(&self) -> Vec<u8> {
-        self.with(&self.target)
+        self.with_target(&self.target)
     }
 
-    /// The same as hyper is to see it.
+    /// Returns the bytes that hyper is to see.
     fn rewritten(&self) -> Vec<u8> {
         let mut target = String::new();
         for byte in &self.target {
@@ -109,11 +109,11 @@ impl Message {
                 _ => target.push(char::from(*byte)),
             }
         }
-        self.with(target.as_bytes())
+        self.with_target(target.as_bytes())
     }
 }
 
-fn message() -> impl Strategy<Value = Message> {
+fn raw_request() -> impl Strategy<Value = RawRequest> {
     let byte = prop_oneof![Just(b'>'), Just(b'='), Just(b'&'), b'!'..=b'~', 0x80..=0xFF_u8];
     let header = prop::sample::select(vec![
         "Host: shop.example",
@@ -138,12 +138,12 @@ fn message() -> impl Strategy<Value = Message> {
     );
     parts.prop_map(|(blank, method, rest, headers, length, body, end)| {
         let target = [b"/", rest.as_slice()].concat();
-        Message { blank, method, target, headers, length, body, end }
+        RawRequest { blank, method, target, headers, length, body, end }
     })
 }
 
-/// What ends all knowledge of where a target begins.
-const DOUBTS: [&str; 7] = [
+/// Requests after which the beginning of the next target is not known.
+const AMBIGUOUS_REQUESTS: [&str; 7] = [
     "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
     "POST /a HTTP/1.1\r\nContent-Length: 2\r\ntransfer-encoding:chunked\r\n\r\n",
     "GET /a HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
@@ -156,28 +156,28 @@ const DOUBTS: [&str; 7] = [
 proptest! {
     #[test]
     fn requests_in_any_pieces_are_read_as_if_each_had_been_rewritten_whole(
-        messages in prop::collection::vec(message(), 1..5),
+        requests in prop::collection::vec(raw_request(), 1..5),
         ends in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         sizes in prop::collection::vec(prop_oneof![1..5_usize, 1..400_usize], 1..6),
     ) {
-        let raw = messages.iter().flat_map(Message::raw).collect::<Vec<_>>();
-        let rewritten = messages.iter().flat_map(Message::rewritten).collect::<Vec<_>>();
+        let raw = requests.iter().flat_map(RawRequest::raw).collect::<Vec<_>>();
+        let rewritten = requests.iter().flat_map(RawRequest::rewritten).collect::<Vec<_>>();
         let read = read(split(&raw, &ends), &sizes);
         prop_assert_eq!(String::from_utf8_lossy(&read), String::from_utf8_lossy(&rewritten));
         prop_assert_eq!(read, rewritten);
     }
 
     #[test]
-    fn behind_a_doubt_everything_passes_as_it_came(
-        before in message(),
-        doubt in prop::sample::select(&DOUBTS[..]),
-        after in message(),
+    fn bytes_after_an_ambiguous_request_pass_unchanged(
+        before in raw_request(),
+        ambiguous in prop::sample::select(&AMBIGUOUS_REQUESTS[..]),
+        after in raw_request(),
         ends in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         sizes in prop::collection::vec(1..200_usize, 1..6),
     ) {
-        let raw = [before.raw(), doubt.into(), after.raw()].concat();
+        let raw = [before.raw(), ambiguous.into(), after.raw()].concat();
         let read = read(split(&raw, &ends), &sizes);
-        prop_assert_eq!(read, [before.rewritten(), doubt.into(), after.raw()].concat());
+        prop_assert_eq!(read, [before.rewritten(), ambiguous.into(), after.raw()].concat());
     }
 
     #[test]
@@ -195,12 +195,12 @@ proptest! {
 }
 
 #[test]
-fn what_no_uri_may_hold_is_replaced_and_nothing_else() {
+fn exactly_the_bytes_that_no_uri_may_hold_are_escaped() {
     for byte in (b'!'..=b'~').filter(|byte| !b"?#".contains(byte)) {
         let taken = [&b"/a"[..], b"/?a="]
             .iter()
             .all(|before| Uri::try_from(&[before, &[byte][..]].concat()[..]).is_ok());
-        assert_eq!(passes(byte), taken, "{:?}", char::from(byte));
+        assert_eq!(is_uri_byte(byte), taken, "{:?}", char::from(byte));
     }
     for byte in (b'!'..=0xFF).filter(|byte| *byte != 0x7F) {
         let request = [b"GET /a", &[byte][..], b"?b=", &[byte], b" HTTP/1.1\r\n\r\n"].concat();
@@ -219,7 +219,7 @@ fn what_no_uri_may_hold_is_replaced_and_nothing_else() {
 }
 
 #[test]
-fn what_would_end_a_line_or_a_target_is_left_to_be_refused() {
+fn bytes_that_end_a_line_or_a_target_are_left_for_hyper_to_refuse() {
     for byte in (0..=b' ').chain([0x7F]) {
         let request =
             [b"GET /a", &[byte][..], b"> HTTP/1.1\r\n\r\nGET /a> HTTP/1.1\r\n\r\n"].concat();
@@ -231,14 +231,15 @@ fn what_would_end_a_line_or_a_target_is_left_to_be_refused() {
 }
 
 #[test]
-fn nothing_is_kept_once_it_has_been_read() {
-    let mut lenient =
-        RequestTargetFilter::new(Pieces(VecDeque::from([b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec()])));
+fn no_memory_is_held_once_all_is_read() {
+    let mut filter = RequestTargetFilter::new(PiecewiseStream(VecDeque::from([
+        b"GET /?a=> HTTP/1.1\r\n\r\n".to_vec(),
+    ])));
     let mut space = [0; 100];
     let mut buffer = ReadBuf::new(&mut space);
     let read =
-        Pin::new(&mut lenient).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer);
+        Pin::new(&mut filter).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer);
     assert!(matches!(read, Poll::Ready(Ok(()))));
     assert_eq!(buffer.filled(), b"GET /?a=%3E HTTP/1.1\r\n\r\n");
-    assert_eq!((lenient.kept.capacity(), lenient.requests.line.capacity()), (0, 0));
+    assert_eq!((filter.pending.capacity(), filter.scanner.line.capacity()), (0, 0));
 }

@@ -1,0 +1,215 @@
+//! Commands and their arguments, as clap parses them. Reference 11.1.
+//!
+//! Doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Parser, Subcommand};
+
+use crate::config::file::CONFIG_ID;
+use crate::config::options::{
+    ConfigFileOption, DiskReserveOptions, LinkOptions, MessageOptions, ServeOptions, StoreOptions,
+};
+
+/// A shared agenda with online booking.
+#[derive(Debug, Parser)]
+#[command(name = "slotbook", version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: CliCommand,
+}
+
+impl Cli {
+    /// Returns the path of the configuration file, from the arguments or the environment.
+    pub(crate) fn config_path(matches: &ArgMatches) -> Option<PathBuf> {
+        let mut matches = matches;
+        while let Some((_, subcommand_matches)) = matches.subcommand() {
+            matches = subcommand_matches;
+        }
+        matches.get_one::<PathBuf>(CONFIG_ID).cloned()
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CliCommand {
+    /// Serve the API until SIGTERM or SIGINT.
+    Serve(Box<ServeOptions>),
+    /// Fill a store from a JSON document, completely or not at all. No server may be using the
+    /// store.
+    Import {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Allow a store that is not empty, and replace the groups that the document names.
+        #[arg(long)]
+        merge: bool,
+        /// The document; `-` for stdin.
+        file: PathBuf,
+    },
+    /// Write the whole content of a store as one JSON document, whether a server runs on it or not.
+    Export {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// The file to write; `-` for stdout.
+        file: PathBuf,
+    },
+    /// Read a whole store, verify its checksums and invariants, and print counts. No server may be
+    /// using the store. The store is copied first, so the disk needs room for a second one.
+    Check(StoreOptions),
+    /// Write a copy of a store into another directory, from which a server can be started.
+    Backup {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        disk: DiskReserveOptions,
+        /// The directory to write: an empty one, or one that does not exist.
+        dest: PathBuf,
+    },
+    /// Manage application keys, which every request to the API needs.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Manage professionals, who log in to run groups.
+    #[command(subcommand)]
+    Pro(ProCommand),
+    /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a
+    /// line. Messages that are kept instead of sent are printed with their text.
+    Messages {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        links: LinkOptions,
+        /// Group whose messages are printed; may be repeated. All groups by default.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
+    },
+    /// Send a test message to an e-mail address or a telephone number.
+    MessageTest {
+        #[command(flatten)]
+        config_file: ConfigFileOption,
+        #[command(flatten)]
+        options: Box<MessageOptions>,
+        /// E-mail address, or telephone number with its country prefix.
+        #[arg(long)]
+        to: String,
+    },
+    /// Print every option with its current value, as a configuration file.
+    Config(Box<ServeOptions>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Create a key and print it. It is shown only once: the store keeps its SHA-256.
+    Add {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Name of the key in lists. Empty by default.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        label: String,
+        /// Group that the key covers; may be repeated. All groups by default.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
+    },
+    /// Revoke a key and end every session that it opened.
+    Revoke {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Id of the key as listed, its label, or the key itself.
+        key: String,
+    },
+    /// List the keys: id, groups, label.
+    List(StoreOptions),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProCommand {
+    /// Add a professional, with a password from stdin; or add groups to an existing one.
+    Add(Box<AddProArguments>),
+    /// Set a professional's password, read from stdin, and end all their sessions.
+    Password {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// E-mail address of the professional.
+        email: String,
+    },
+    /// List the professionals: id, e-mail address, groups, name.
+    List(StoreOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddProArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+    /// E-mail address to log in with. Each professional has one of their own.
+    pub(crate) email: String,
+    /// Group that the professional works for; may be repeated. The only group by default.
+    #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+    pub(crate) groups: Vec<u64>,
+    /// Group meant by paths without a group. The first group by default.
+    #[arg(long, value_name = "ID")]
+    pub(crate) main: Option<u64>,
+    /// Last name. Empty by default.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) lastname: String,
+    /// First name. Empty by default.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) firstname: String,
+    /// Mobile phone number. Empty by default.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) cellphone: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_declaration_of_all_commands_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_a_command_shows_its_own_options_with_their_defaults() {
+        let help = |name: &str| {
+            let mut command = Cli::command();
+            let subcommand = command.find_subcommand_mut(name).expect("it is a command");
+            subcommand.render_help().to_string()
+        };
+        for (name, shown, hidden) in [
+            ("check", "[env: SLOTBOOK_DATA=", "--listen"),
+            ("check", "[default: ./slotbook-data]", "--smtp-host"),
+            ("serve", "[default: 127.0.0.1:8080]", "--merge"),
+            ("serve", "[default: slotbook=info,warn]", "--to"),
+            ("backup", "--disk-reserve-mib", "--journal-mib"),
+            ("messages", "--public-url", "--sms-url"),
+            ("message-test", "[possible values: starttls, tls, none]", "--data"),
+        ] {
+            let help = help(name);
+            assert!(help.contains(shown) && !help.contains(hidden), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn every_command_takes_a_configuration_file() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            if command.has_subcommands() {
+                commands.extend(command.get_subcommands().cloned());
+            } else {
+                let found = command.get_arguments().any(|option| option.get_id() == CONFIG_ID);
+                assert!(found, "{}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_configuration_file_is_found_at_any_depth() {
+        for arguments in [
+            &["slotbook", "key", "list", "--config", "a.toml"][..],
+            &["slotbook", "check", "--config", "a.toml"],
+        ] {
+            let matches = Cli::command().try_get_matches_from(arguments).expect("they are legal");
+            assert_eq!(Cli::config_path(&matches), Some(PathBuf::from("a.toml")));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `slotbook import` and `slotbook export`, and opening a store to serve. Reference 11.2.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli::error::CommandError;
+use crate::cli::operator::client::run_request;
+use crate::cli::operator::request::OperatorRequest;
+use crate::cli::operator::store_access::refuse_quarantined_groups;
+use crate::cli::terminal::print_error;
+use crate::clock::{Clock as _, SystemClock};
+use crate::domain::identity::directory::Directory;
+use crate::engine::randomness::Randomness;
+use crate::engine::recovery::{self, Loaded};
+use crate::password::hash_password;
+use crate::store::{Store, StoreError};
+use crate::transfer::Content;
+use crate::transfer::demo;
+use crate::transfer::import::{Import, Taken};
+use crate::transfer::merge;
+
+/// Seconds between two progress lines of an import.
+const PROGRESS_SECONDS: i64 = 2;
+/// UTF-8 byte order mark, which some editors write before a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// File name that stands for stdin or stdout.
+const STANDARD_STREAM: &str = "-";
+
+/// Writes a document into an empty store or, with `merge`, replaces the groups that it names. On an
+/// error the store is unchanged.
+///
+/// # Errors
+/// The document is wrong, the store is not empty, or one of them cannot be read or written.
+pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), CommandError> {
+    let document = read_file_or_stdin(file)
+        .map_err(|reason| CommandError::File { path: file.to_owned(), reason })?;
+    let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
+    if Store::is_empty(data)? {
+        let content = parse_document(document, Taken::default())?;
+        drop(recovery::create(data, &content.directory, &content.group_states)?);
+        return Ok(());
+    }
+    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
+    refuse_quarantined_groups(&aside)?;
+    let existing = Content { directory, group_states };
+    let content = if is_blank(&existing) {
+        parse_document(document, Taken::default())?
+    } else if merge {
+        let new = parse_document(document, Taken::of(&existing))?;
+        merge::merge(existing, new, document).map_err(CommandError::Document)?
+    } else {
+        return Err(StoreError::Occupied { directory: data.to_owned() }.into());
+    };
+    drop(recovery::replace(store, &content.directory, &content.group_states)?);
+    Ok(())
+}
+
+/// Writes the content of a store into a file that only its owner may read. The file is complete or
+/// not there at all; stdout is complete if the command succeeds.
+///
+/// # Errors
+/// A group is quarantined, or the store or the file cannot be used.
+pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
+    if file.as_os_str() == STANDARD_STREAM {
+        let mut out = BufWriter::new(io::stdout().lock());
+        run_request(data, &OperatorRequest::Export, &mut out)?;
+        return out.flush().map_err(|reason| CommandError::File { path: file.to_owned(), reason });
+    }
+    let unfinished = file.with_added_extension("unfinished");
+    let exported = export_through(data, &unfinished, file);
+    if exported.is_err() {
+        // A failure to remove it would only hide the first error.
+        drop(fs::remove_file(&unfinished));
+    }
+    exported
+}
+
+/// Writes the document to `unfinished`, and renames it to `file` once it is complete.
+fn export_through(data: &Path, unfinished: &Path, file: &Path) -> Result<(), CommandError> {
+    let file_error = |reason| CommandError::File { path: file.to_owned(), reason };
+    let created = create_private_file(unfinished).map_err(file_error)?;
+    let mut out = BufWriter::new(created);
+    run_request(data, &OperatorRequest::Export, &mut out)?;
+    out.flush().map_err(file_error)?;
+    out.get_ref().sync_all().map_err(file_error)?;
+    fs::rename(unfinished, file).map_err(file_error)
+}
+
+fn create_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// Loads the store of a data directory to serve it. An empty directory gets an empty store. With
+/// `demo`, an empty store is filled with the demonstration, whose key and logins are printed.
+///
+/// # Errors
+/// The store is used by another process, or cannot be read or written.
+pub(crate) fn open_store(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
+    if Store::is_empty(data)? {
+        drop(recovery::create(data, &Directory::default(), &[])?);
+    }
+    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
+    let existing = Content { directory, group_states };
+    if !demo || !is_blank(&existing) || !aside.is_empty() {
+        let Content { directory, group_states } = existing;
+        return Ok(Loaded { directory, group_states, aside, store });
+    }
+    let content =
+        demo::content(SystemClock.now(), &hash_password).map_err(CommandError::Document)?;
+    drop(recovery::replace(store, &content.directory, &content.group_states)?);
+    print_demo_logins();
+    Ok(recovery::load(data)?)
+}
+
+fn is_blank(content: &Content) -> bool {
+    content.group_states.is_empty() && content.directory.is_blank()
+}
+
+/// Reads a whole file, or stdin.
+fn read_file_or_stdin(file: &Path) -> io::Result<Vec<u8>> {
+    if file.as_os_str() != STANDARD_STREAM {
+        return fs::read(file);
+    }
+    let mut document = Vec::new();
+    io::stdin().lock().read_to_end(&mut document)?;
+    Ok(document)
+}
+
+fn parse_document(document: &[u8], taken: Taken) -> Result<Content, CommandError> {
+    let began = SystemClock.now();
+    // Imports of less than the interval print nothing.
+    let mut last_line = began.plus_seconds(PROGRESS_SECONDS - 1);
+    let mut progress = |done: usize, total: usize| {
+        let now = SystemClock.now();
+        if now > last_line {
+            last_line = now;
+            print_error(&format!("{done} of {total} rows are read"));
+        }
+    };
+    let import = Import {
+        now: began,
+        hash_password: &hash_password,
+        draws: Randomness::from_os(),
+        taken,
+        progress: &mut progress,
+    };
+    import.read(document).map_err(CommandError::Document)
+}
+
+/// Prints the keys and the logins of the demonstration.
+fn print_demo_logins() {
+    let document: Value =
+        serde_json::from_slice(demo::DOCUMENT).expect("the demonstration was just imported");
+    for apikey in list_field(&document, "apikeys") {
+        let (key, label) = (text_field(apikey, "key"), text_field(apikey, "label"));
+        print_error(&format!("demonstration: apikey {key} ({label})"));
+    }
+    for group in list_field(&document, "groups") {
+        for (role, section) in [("professional", "pros"), ("client", "accounts")] {
+            for person in list_field(group, section) {
+                // Some have no password, and cannot log in.
+                let Some(password) = person["password"].as_str() else { continue };
+                let (id, email) = (&group["id"], text_field(person, "email"));
+                print_error(&format!(
+                    "demonstration: group {id}, {role} {email} with password {password}"
+                ));
+            }
+        }
+    }
+}
+
+fn list_field<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    match value[name].as_array() {
+        Some(list) => list,
+        None => &[],
+    }
+}
+
+fn text_field<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}

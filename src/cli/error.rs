@@ -1,0 +1,82 @@
+//! Errors of commands and their exit codes. Reference 11.5.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::domain::identity::access::AccessRefusal;
+use crate::store::StoreError;
+use crate::transfer::ImportFault;
+
+/// Reason for a command's failure.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot serve on {address}: {reason}; choose another address with {option}")]
+    Listen { address: SocketAddr, option: &'static str, reason: std::io::Error },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: std::io::Error },
+    #[error("the document is wrong, and nothing was changed:{}", indented_lines(.0))]
+    Document(Vec<ImportFault>),
+    #[error("the store has faults; copy it before you do anything else:{}", indented_lines(.0))]
+    Check(Vec<String>),
+    #[error(
+        "the document would lack groups of the store, and nothing was changed; \
+         use `slotbook backup` instead:{}",
+        indented_lines(.0)
+    )]
+    QuarantinedGroups(Vec<String>),
+    #[error("--log: {0}; write it as in slotbook=info,warn")]
+    LogFilter(tracing_subscriber::filter::ParseError),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Access(#[from] AccessRefusal),
+    #[error("messages cannot be sent with these options: {0}")]
+    MessageOptions(String),
+    #[error("the message was not taken: {0}")]
+    MessageNotTaken(String),
+    #[error("the operating system refuses: {0}")]
+    System(#[from] std::io::Error),
+}
+
+impl CommandError {
+    /// Returns 1 for a refusal, 2 for bad usage, and 70 for a failed store. Reference 11.5.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
+            Self::Listen { .. }
+            | Self::System(_)
+            | Self::File { .. }
+            | Self::Document(_)
+            | Self::MessageNotTaken(_)
+            | Self::Refused(_)
+            | Self::Access(_)
+            | Self::Check(_)
+            | Self::QuarantinedGroups(_) => 1,
+            Self::Store(error) if is_refusal(error) => 1,
+            Self::Store(_) => 70,
+        }
+    }
+}
+
+fn indented_lines(faults: &[impl std::fmt::Display]) -> String {
+    faults.iter().map(|fault| format!("\n  {fault}")).collect()
+}
+
+/// Returns whether the store itself is sound, but cannot be used for this purpose or by this user.
+pub(crate) fn is_refusal(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Locked { .. }
+            | StoreError::Empty { .. }
+            | StoreError::Occupied { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Denied { .. }
+            | StoreError::OfAnother { .. }
+    )
+}

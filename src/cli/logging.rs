@@ -1,0 +1,40 @@
+//! Logs and panics on stderr. Reference 11.4.
+
+use std::io::IsTerminal as _;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::error::CommandError;
+
+/// Stderr without write errors: a server goes on when its log cannot be written.
+struct BestEffortStderr(std::io::Stderr);
+
+impl std::io::Write for BestEffortStderr {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(self.0.write(bytes).unwrap_or(bytes.len()))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        drop(self.0.flush());
+        Ok(())
+    }
+}
+
+/// Sends logs and panics to stderr. Stdout is left for the line that names the server's address.
+///
+/// # Errors
+/// The filter is not a list of tracing directives.
+pub(crate) fn log_to_stderr(filter: &str) -> Result<(), CommandError> {
+    let filter = EnvFilter::try_new(filter).map_err(CommandError::LogFilter)?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(|| BestEffortStderr(std::io::stderr()))
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        tracing::error!(place, message, "panic, which is a bug");
+    }));
+    Ok(())
+}

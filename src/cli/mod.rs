@@ -1,0 +1,75 @@
+//! The program's command line: the server and the operator's commands. Reference 11.1.
+
+mod arguments;
+mod documents;
+mod error;
+mod logging;
+mod maintenance;
+mod messages;
+mod metrics;
+mod operator;
+mod people;
+mod serve;
+mod serve_threads;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+
+use crate::cli::arguments::{Cli, CliCommand};
+use crate::cli::error::CommandError;
+use crate::cli::terminal::{print, print_error};
+use crate::config::file::ConfigFile;
+use crate::config::listing::list_options;
+
+/// Parses the arguments of the process and runs the command that they name.
+#[must_use]
+pub fn run() -> ExitCode {
+    match parse_and_execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_error(&error.to_string());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn parse_and_execute() -> Result<(), CommandError> {
+    let mut matches = Cli::command().get_matches();
+    if let Some(path) = Cli::config_path(&matches) {
+        // Parsed again: the file's values are now the defaults of the options.
+        let file = ConfigFile::read(&path)?;
+        matches = file.replace_defaults(Cli::command()).get_matches();
+    }
+    match Cli::from_arg_matches(&matches) {
+        Ok(cli) => execute(cli.command, &matches),
+        Err(error) => error.exit(),
+    }
+}
+
+fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError> {
+    match command {
+        CliCommand::Serve(options) => serve::serve(&options),
+        CliCommand::Import { store, merge, file } => documents::import(&store.data, &file, merge),
+        CliCommand::Export { store, file } => documents::export(&store.data, &file),
+        CliCommand::Check(store) => maintenance::check(&store.data),
+        CliCommand::Backup { store, disk, dest } => {
+            maintenance::back_up(&store.data, disk.disk_reserve_mib, &dest)
+        }
+        CliCommand::Key(command) => people::execute_key_command(command),
+        CliCommand::Pro(command) => people::execute_pro_command(command),
+        CliCommand::Messages { store, links, groups } => {
+            messages::list(&store.data, &links.public_url, groups)
+        }
+        CliCommand::MessageTest { config_file: _, options, to } => {
+            messages::send_test_message(&options, &to)
+        }
+        CliCommand::Config(_) => {
+            if let Some((_, matches)) = matches.subcommand() {
+                print(&list_options(matches));
+            }
+            Ok(())
+        }
+    }
+}

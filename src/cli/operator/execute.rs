@@ -1,0 +1,178 @@
+//! Execution of the operator's requests, the same with and without a running server. Reference
+//! 11.1.
+//!
+//! A new request is a variant of [`OperatorRequest`] and an arm of [`execute_request`]. The answer
+//! is bytes, which the command prints or stores.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde_json::Value;
+
+use crate::cli::error::CommandError;
+use crate::cli::operator::request::OperatorRequest;
+use crate::cli::operator::store_access::StoreAccess;
+use crate::clock::{Clock as _, SystemClock};
+use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
+use crate::domain::identity::directory::{Apikey, Pro};
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
+use crate::http::resources::messages;
+use crate::transfer::export;
+use crate::wire::field::Audience;
+use crate::wire::message::Ledger;
+
+/// Executes a request and writes the answer to `out`.
+///
+/// # Errors
+/// The request is refused, or the store cannot be read or written.
+pub(crate) fn execute_request(
+    request: &OperatorRequest,
+    store: &mut StoreAccess,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    match request {
+        OperatorRequest::ListKeys => {
+            for (hash, key) in &store.directory().apikeys {
+                write_key(hash, key, out)?;
+            }
+            Ok(())
+        }
+        OperatorRequest::ListPros => {
+            for pro in store.directory().pros.values() {
+                write_pro(pro, out)?;
+            }
+            Ok(())
+        }
+        OperatorRequest::FindPro { email } => {
+            if let Some(pro) = store.directory().pro_of_email(&folded(email)) {
+                out.write_all(pro.email.as_str().as_bytes())?;
+            }
+            Ok(())
+        }
+        OperatorRequest::Export => {
+            store.refuse_quarantined_groups()?;
+            Ok(export::write(&store.directory(), &store.group_states(), out)?)
+        }
+        OperatorRequest::ListMessages { groups, public_url } => {
+            write_messages(store, groups, public_url, out)
+        }
+        OperatorRequest::BackUp { to, reserve_mib } => store.back_up(to, *reserve_mib, out),
+        OperatorRequest::AddKey { .. }
+        | OperatorRequest::RevokeKey { .. }
+        | OperatorRequest::AddPro { .. }
+        | OperatorRequest::SetPassword { .. } => {
+            let change = parse_access_change(request)?.expect("the request is a change");
+            store.change_access(change)
+        }
+    }
+}
+
+/// Returns the change that a request means, with its fields parsed; `None` for a request that only
+/// reads.
+fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>, CommandError> {
+    Ok(Some(match request {
+        OperatorRequest::AddKey { sha256, label, groups } => ChangeAccess::AddApikey {
+            hash: *sha256,
+            label: named("label", Text::new(label))?,
+            groups: groups.as_deref().map(parse_group_ids).transpose()?,
+        },
+        OperatorRequest::RevokeKey { sha256, said } => {
+            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, said: said.clone() })
+        }
+        OperatorRequest::AddPro {
+            email,
+            password_hash,
+            lastname,
+            firstname,
+            cellphone,
+            groups,
+            main,
+        } => ChangeAccess::AddPro(NewPro {
+            email: named("e-mail", Email::new(email))?,
+            password_hash: match password_hash {
+                Some(hash) => Some(named("password", Text::new(hash))?),
+                None => None,
+            },
+            lastname: named("lastname", Name::new(lastname))?,
+            firstname: named("firstname", Name::new(firstname))?,
+            cellphone: named("cellphone", Text::new(cellphone))?,
+            groups: parse_group_ids(groups)?,
+            main: main.map(parse_group_id).transpose()?,
+        }),
+        OperatorRequest::SetPassword { email, password_hash } => ChangeAccess::SetPassword {
+            email: named("e-mail", Email::new(email))?,
+            password_hash: named("password", Text::new(password_hash))?,
+        },
+        OperatorRequest::ListKeys
+        | OperatorRequest::ListPros
+        | OperatorRequest::FindPro { .. }
+        | OperatorRequest::Export
+        | OperatorRequest::ListMessages { .. }
+        | OperatorRequest::BackUp { .. } => return Ok(None),
+    }))
+}
+
+/// Returns a parsed field, or the broken rule after the field's name.
+fn named<T>(field: &str, parsed: Result<T, Illegal>) -> Result<T, CommandError> {
+    parsed.map_err(|rule| CommandError::Refused(format!("{field}: {rule}")))
+}
+
+fn parse_group_id(number: u64) -> Result<GroupId, CommandError> {
+    match GroupId::new(number) {
+        Some(group) => Ok(group),
+        None => Err(CommandError::Refused(format!("there is no group {number}"))),
+    }
+}
+
+fn parse_group_ids(numbers: &[u64]) -> Result<BTreeSet<GroupId>, CommandError> {
+    numbers.iter().map(|number| parse_group_id(*number)).collect()
+}
+
+/// Writes the messages of some groups, or of all if none is named: one JSON object a line.
+fn write_messages(
+    store: &StoreAccess,
+    groups: &[u64],
+    public_url: &str,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let wanted = parse_group_ids(groups)?;
+    let group_states = store.group_states();
+    let existing: BTreeSet<GroupId> =
+        group_states.iter().map(|state| state.catalogue.group.id).collect();
+    if let Some(missing) = wanted.difference(&existing).next() {
+        return Err(CommandError::Refused(format!("there is no group {missing}")));
+    }
+    let carriers = store.carriers(public_url);
+    let now = SystemClock.now();
+    for group_state in group_states {
+        if !wanted.is_empty() && !wanted.contains(&group_state.catalogue.group.id) {
+            continue;
+        }
+        let ledger = Ledger::of(group_state, now);
+        for entry in ledger.entries() {
+            let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
+            writeln!(out, "{}", Value::Object(line))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), CommandError> {
+    let id = &access::hex(hash)[..ID_DIGITS];
+    let groups = match key.groups.as_deref() {
+        None => "all groups".to_owned(),
+        Some(groups) => format!("groups {}", comma_separated(groups)),
+    };
+    Ok(writeln!(out, "{id}\t{groups}\t{}", key.label.as_str())?)
+}
+
+fn write_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), CommandError> {
+    let names = [pro.firstname.as_str(), pro.lastname.as_str()].join(" ");
+    let (id, email, groups) = (pro.id, pro.email.as_str(), comma_separated(&pro.groups));
+    Ok(writeln!(out, "{id}\t{email}\tgroups {groups}, main {}\t{}", pro.main, names.trim())?)
+}
+
+fn comma_separated(groups: &[GroupId]) -> String {
+    groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

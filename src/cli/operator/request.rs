@@ -1,0 +1,41 @@
+//! The operator's requests. Reference 11.1.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A request as it is sent over the operator's socket, in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OperatorRequest {
+    /// Add an application key. The key itself stays with the command; `None` covers all groups.
+    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>> },
+    /// Revoke a key, named by its hash, its label or the start of its hash.
+    RevokeKey { sha256: [u8; 32], said: String },
+    /// List the keys, one a line.
+    ListKeys,
+    /// Add a professional, or further groups for an existing one.
+    AddPro {
+        email: String,
+        password_hash: Option<String>,
+        lastname: String,
+        firstname: String,
+        cellphone: String,
+        groups: Vec<u64>,
+        main: Option<u64>,
+    },
+    /// Replace a professional's password.
+    SetPassword { email: String, password_hash: String },
+    /// List the professionals, one a line.
+    ListPros,
+    /// Return the e-mail address of a professional as it was given, or nothing if there is none.
+    FindPro { email: String },
+    /// Return the whole content as a document.
+    Export,
+    /// List the messages of some groups, or of all if none is named, one a line. Without a running
+    /// server, links in their texts begin with `public_url`.
+    ListMessages { groups: Vec<u64>, public_url: String },
+    /// Write all that is durable into a new store. Without a running server, `reserve_mib` stay
+    /// free on a disk that holds the data directory too.
+    BackUp { to: PathBuf, reserve_mib: u64 },
+}

@@ -1,0 +1,310 @@
+//! `slotbook serve`: recovery, start, service and shutdown of the server. Reference 11.1.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::cli::documents;
+use crate::cli::error::CommandError;
+use crate::cli::logging::log_to_stderr;
+use crate::cli::messages;
+use crate::cli::metrics::MetricsExporter;
+use crate::cli::operator::socket;
+use crate::cli::operator::store_access::DiskReserve;
+use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
+use crate::cli::terminal::print;
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::options::ServeOptions;
+use crate::domain::identity::link_secret::LinkSecret;
+use crate::engine::admission::Bounds;
+use crate::engine::mailbox::Transport;
+use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::randomness::Randomness;
+use crate::engine::recovery::{self, Loaded};
+use crate::engine::{Engine, Parts};
+use crate::http::{self, Routes, Server};
+use crate::notify::Carriers;
+use crate::store::{Generations, Log};
+
+/// Longest time that a write may wait to be decided.
+const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time that messages under way may take after the signal to stop, as long as connections.
+const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+/// Longest time that the engine may take to stop once no connection is left.
+const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval at which deleted events are removed.
+const REMOVAL_INTERVAL: Duration = Duration::from_secs(3_600);
+/// File descriptors left for the store, the logs and everything else that is not a connection.
+const RESERVED_FILES: usize = 128;
+
+/// Reads the store and serves the API until SIGTERM or SIGINT.
+///
+/// # Errors
+/// An option cannot work, an address cannot be used, or the store cannot be read or written.
+pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
+    log_to_stderr(&options.log)?;
+    // Checked before the store is read, which may take long.
+    let carriers = messages::create_carriers(&options.messages)?;
+    messages::warn_of_local_names(&options.messages);
+    let runtime = Runtime::new()?;
+    let mut signals = runtime.block_on(async { StopSignals::new() })?;
+    let listener = runtime.block_on(bind(options.listen, "--listen"))?;
+    let began = tokio::time::Instant::now();
+    let Some(loaded) = read_store(options, &runtime, &listener, &mut signals)? else {
+        tracing::info!("stopped while the store was read: no request was answered");
+        runtime.shutdown_background();
+        return Ok(());
+    };
+    let recovery_time = began.elapsed();
+    log_recovery(&options.store.data, &loaded);
+    let started = StartedServer { listener, carriers, signals, recovery_time };
+    let served = serve_store(options, &runtime, loaded, started);
+    runtime.shutdown_background();
+    served
+}
+
+/// Reads the store on a thread of its own, and answers 503 meanwhile. Returns `None` if a signal to
+/// stop comes first.
+fn read_store(
+    options: &ServeOptions,
+    runtime: &Runtime,
+    listener: &TcpListener,
+    signals: &mut StopSignals,
+) -> Result<Option<Loaded>, CommandError> {
+    let (data, demo) = (options.store.data.clone(), options.demo);
+    let reading = runtime.spawn_blocking(move || documents::open_store(&data, demo));
+    let read = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = signals.received() => None,
+            read = http::serve_until_recovered(reading, listener) => Some(read),
+        }
+    });
+    match read {
+        None => Ok(None),
+        Some(Ok(loaded)) => Ok(Some(loaded?)),
+        Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Logs the size of the store that was read, and warns of what the operator may want to change.
+fn log_recovery(data: &Path, loaded: &Loaded) {
+    if let Ok(found) = std::fs::metadata(data)
+        && found.permissions().mode() & 0o077 != 0
+    {
+        tracing::warn!(data = %data.display(), "other users can read the data directory: chmod 700");
+    }
+    let report = loaded.store.report();
+    tracing::info!(
+        groups = loaded.group_states.len(),
+        clean = report.clean,
+        batches = report.batches,
+        records = report.records,
+        "the store is read"
+    );
+    if loaded.group_states.is_empty() {
+        tracing::warn!(
+            "the store holds no group: stop, then fill it with `slotbook import FILE` or serve \
+             with --demo"
+        );
+    }
+}
+
+/// State of a server that is ready to serve a store.
+struct StartedServer {
+    listener: TcpListener,
+    carriers: Carriers,
+    signals: StopSignals,
+    /// Duration of reading the store.
+    recovery_time: Duration,
+}
+
+fn serve_store(
+    options: &ServeOptions,
+    runtime: &Runtime,
+    loaded: Loaded,
+    mut started: StartedServer,
+) -> Result<(), CommandError> {
+    let Loaded { mut directory, mut group_states, aside, store } = loaded;
+    let mut log = store.into_log()?;
+    recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
+    let mut draws = Randomness::from_os();
+    recovery::seal(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
+    started.carriers.seal.clone_from(&directory.seal);
+    let generations = log.generations()?;
+    let parts = Parts {
+        directory,
+        group_states,
+        clock: Arc::new(SystemClock),
+        draws,
+        transport: Transport::direct(),
+        bounds: Bounds::default(),
+        patience: DECISION_TIMEOUT,
+    };
+    runtime.block_on(serve_until_signal(options, parts, aside, log, generations, started))
+}
+
+/// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
+/// connections and messages, the operator's socket, the engine, the journal.
+async fn serve_until_signal(
+    options: &ServeOptions,
+    parts: Parts,
+    quarantined: Vec<QuarantinedGroup>,
+    log: impl Log + 'static,
+    generations: Generations,
+    started: StartedServer,
+) -> Result<(), CommandError> {
+    let StartedServer { listener, carriers, mut signals, recovery_time } = started;
+    let (carriers, data) = (Arc::new(carriers), &options.store.data);
+    let metrics = MetricsExporter::new(bind_metrics_listener(options).await?);
+    let (engine, journal) =
+        Engine::start_beside(quarantined, parts, log, metrics.engine_meters()).await;
+    let journal_ended = start_journal_writer(journal)?;
+    let reserve_mib = options.disk.disk_reserve_mib;
+    let reserve_bytes = reserve_mib << 20;
+    let _disk_monitor =
+        start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
+    let compactor = engine.compactor(generations, options.journal_mib << 20, reserve_bytes);
+    let _compactor = start_compactor(compactor)?;
+    if options.keep_deleted_days > 0 {
+        tokio::spawn(remove_deleted(engine.clone(), options.keep_deleted_days));
+    }
+    let disk = DiskReserve { data: data.clone(), reserve_mib };
+    let operator_socket = socket::listen(disk, engine.clone(), Arc::clone(&carriers))?;
+    let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&carriers));
+    let messages = engine.send_messages(sending).await;
+    let routes = create_routes(options, &engine, carriers, &metrics);
+    metrics.serve(engine.clone(), data.clone(), recovery_time);
+    print(&format!("listening on http://{}\n", listener.local_addr()?));
+    let (stop_messages, messages_stopped) = oneshot::channel();
+    let stop = async {
+        signals.received().await;
+        tracing::info!("stopping: requests under way are finished");
+        // The receiver lives as long as this function.
+        let _ = stop_messages.send(());
+    };
+    let finish_messages = async {
+        let _ = messages_stopped.await;
+        tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await
+    };
+    let connections_max = limit_connections(options.connections_max);
+    let ((), messages_finished) =
+        tokio::join!(http::serve(listener, routes, connections_max, stop), finish_messages);
+    // Removed before the store is unlocked: the next server may create its own after that.
+    drop(operator_socket);
+    if messages_finished.is_err() {
+        tracing::warn!(
+            "some messages were being sent: they may arrive once more after the next start"
+        );
+    }
+    let engine_stopped = async {
+        engine.shut_down().await;
+        journal_ended.await
+    };
+    match tokio::time::timeout(ENGINE_SHUTDOWN_TIMEOUT, engine_stopped).await {
+        Ok(_) => tracing::info!("stopped"),
+        Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
+    }
+    Ok(())
+}
+
+fn create_routes(
+    options: &ServeOptions,
+    engine: &Engine,
+    carriers: Arc<Carriers>,
+    metrics: &MetricsExporter,
+) -> Routes {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let server = Server::new(engine.clone(), cores)
+        .with_carriers(carriers)
+        .behind_tls(options.behind_tls)
+        .behind(options.trusted_proxies.0.clone())
+        .metered(metrics.http_meters());
+    Routes::new(Arc::new(server))
+}
+
+/// Binds the address of an option.
+async fn bind(address: SocketAddr, option: &'static str) -> Result<TcpListener, CommandError> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(reason) => Err(CommandError::Listen { address, option, reason }),
+    }
+}
+
+async fn bind_metrics_listener(
+    options: &ServeOptions,
+) -> Result<Option<TcpListener>, CommandError> {
+    let Some(address) = options.metrics_listen.0 else { return Ok(None) };
+    let listener = bind(address, "--metrics-listen").await?;
+    tracing::info!("metrics are served on http://{}/metrics", listener.local_addr()?);
+    Ok(Some(listener))
+}
+
+/// Raises the limit on open files as far as possible. Returns the number of connections that it
+/// allows, at most `wanted` and at least 1. A store that cannot open its files would end the
+/// process.
+fn limit_connections(wanted: u32) -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if setrlimit(Resource::Nofile, raised).is_ok() {
+        limit = raised;
+    }
+    let wanted = usize::try_from(wanted).expect("a usize has 32 bits at least");
+    // `None` means that there is no limit.
+    let Some(files) = limit.current else { return wanted };
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    let allowed = wanted.min(files.saturating_sub(RESERVED_FILES).max(1));
+    if allowed < wanted {
+        tracing::warn!(
+            allowed,
+            wanted,
+            "the limit on open files allows fewer connections than --connections-max: raise it \
+             (ulimit -n)"
+        );
+    }
+    allowed
+}
+
+/// Removes events that were deleted `keep_days` ago, now and every hour. Reference 6.9.
+async fn remove_deleted(engine: Engine, keep_days: u32) {
+    let mut interval = tokio::time::interval(REMOVAL_INTERVAL);
+    loop {
+        interval.tick().await;
+        let removed = engine.remove_deleted(keep_days).await;
+        if removed > 0 {
+            tracing::info!(removed, keep_days, "deleted events were removed for good");
+        }
+    }
+}
+
+/// The signals that stop a server. One that comes before [`StopSignals::received`] is kept.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns once one of them has come.
+    async fn received(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The authenticator: identifies the caller of a request. Reference 3.
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use axum::http::header::AUTHORIZATION;
+
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::Text;
+use crate::http::auth::auth_request::AuthRequest;
+use crate::http::auth::basic::{Credential, encoded_credential};
+use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
+use crate::http::auth::login_limit::LoginLimit;
+use crate::http::auth::origin;
+use crate::http::auth::password_pool::PasswordPool;
+use crate::http::auth::person::{Candidate, Identity, Person};
+use crate::http::auth::session::{ActiveSession, Sessions};
+use crate::http::error::ApiError;
+use crate::password;
+use crate::wire::errors::{Entry, Problem};
+
+/// Identifies callers by key, session and HTTP Basic.
+pub(crate) struct Authenticator {
+    /// URL under which clients know the server; empty if the operator has not set it.
+    pub(crate) public_url: String,
+    verified: CredentialCache,
+    /// Limits the number of passwords verified at once.
+    pub(crate) password_pool: PasswordPool,
+    failures: LoginLimit,
+    pub(crate) sessions: Sessions,
+}
+
+/// A credential to be verified.
+pub(crate) struct LoginAttempt {
+    /// Key under which the credential is cached.
+    pub(crate) cache_key: CredentialCacheKey,
+    pub(crate) credential: Credential,
+    /// In trial order.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Number of passwords to try before the credential is called wrong, at least the number of
+    /// candidates. So an unknown address takes as long as a known one.
+    pub(crate) tries: usize,
+}
+
+impl Authenticator {
+    /// Returns an authenticator without sessions, for a machine with this number of cores.
+    pub(crate) fn new(cores: usize) -> Self {
+        Self {
+            public_url: String::new(),
+            verified: CredentialCache::new(),
+            password_pool: PasswordPool::new(cores),
+            failures: LoginLimit::default(),
+            sessions: Sessions::new(),
+        }
+    }
+
+    /// Returns the caller of a request. HTTP Basic precedes a session. A session counts only with
+    /// the key that opened it, which it stands for if the request has none. Reference 3.3.
+    ///
+    /// # Errors
+    /// 403 without a known key, and for a change by cookie from a foreign page; 401 for a wrong
+    /// credential, 429 after too many of them; 503 when too many are being verified.
+    pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
+        let given = asked.params.one("apikey");
+        let mut session = self.session(asked);
+        let apikey = asked.key(given, session.as_ref())?;
+        // Under another key the session is ignored.
+        session.take_if(|session| session.apikey != apikey);
+        let basic = asked.headers.get(AUTHORIZATION);
+        if let Some(session) = &session
+            && (given.is_none() || basic.is_none())
+        {
+            self.refuse_foreign(asked)?;
+            self.sessions.touch(session, asked.now);
+        }
+        let person = match (basic, session) {
+            (Some(header), _) => Some(self.verify_basic(header.as_bytes(), apikey, asked).await?),
+            (None, Some(session)) => Some(session.person),
+            (None, None) => None,
+        };
+        Ok(Identity::new(Arc::clone(asked.directory), apikey, person))
+    }
+
+    /// Returns the person of an Authorization header. A cached credential is not decoded.
+    ///
+    /// # Errors
+    /// 401 for a wrong credential; otherwise as [`Authenticator::verify`].
+    async fn verify_basic(
+        &self,
+        header: &[u8],
+        apikey: [u8; 32],
+        asked: &AuthRequest<'_>,
+    ) -> Result<Person, ApiError> {
+        let Some(encoded) = encoded_credential(header) else { return Err(login_failed().into()) };
+        let cache_key = self.basic_cache_key(encoded, asked.meant, apikey, asked);
+        if let Some(person) = self.verified.find(&cache_key, asked) {
+            return Ok(person);
+        }
+        let Some(credential) = Credential::from_basic(encoded) else {
+            return Err(login_failed().into());
+        };
+        let meant = match asked.meant {
+            Some(group) => asked.account_of(group, &credential.email, apikey),
+            None => None,
+        };
+        // A group without an account of the address is cached like a missing group. Otherwise the
+        // time of the next request would reveal whether the group exists.
+        let meant_group = if meant.is_some() { asked.meant } else { None };
+        let cache_key = self.basic_cache_key(encoded, meant_group, apikey, asked);
+        let (candidates, tries) = asked.basic_candidates(&credential.email, meant, apikey);
+        let attempt = LoginAttempt { cache_key, credential, candidates, tries };
+        match self.verify(attempt, asked).await? {
+            Some(person) => Ok(person),
+            None => Err(login_failed().into()),
+        }
+    }
+
+    /// Returns the cache key of a Basic credential. `meant` is the group that the path means.
+    fn basic_cache_key(
+        &self,
+        encoded: &[u8],
+        meant: Option<GroupId>,
+        apikey: [u8; 32],
+        asked: &AuthRequest<'_>,
+    ) -> CredentialCacheKey {
+        let group = asked.group.map_or(0, GroupId::number).to_be_bytes();
+        let meant = meant.map_or(0, GroupId::number).to_be_bytes();
+        let kind: &[u8] = if asked.says_which { b"older" } else { b"basic" };
+        self.verified.key([kind, &apikey, &[group, meant].concat(), encoded])
+    }
+
+    /// Returns the cache key of a login's credential. `scope` is the role, the key and the group
+    /// that decide on its candidates.
+    pub(crate) fn login_cache_key(
+        &self,
+        credential: &Credential,
+        scope: [&[u8]; 3],
+    ) -> CredentialCacheKey {
+        let [role, apikey, group] = scope;
+        let (email, password) = (credential.email.as_bytes(), credential.password.as_bytes());
+        self.verified.key([b"login", role, apikey, group, email, password])
+    }
+
+    /// Returns the session that the request's cookies name, if it is active.
+    pub(crate) fn session(&self, asked: &AuthRequest<'_>) -> Option<ActiveSession> {
+        self.sessions.find(asked.headers, asked.published, asked.directory, asked.now)
+    }
+
+    /// Refuses a change that a browser sends with a cookie for a page of another site. Reference
+    /// 3.3.
+    ///
+    /// # Errors
+    /// 403 for a foreign Origin.
+    pub(crate) fn refuse_foreign(&self, asked: &AuthRequest<'_>) -> Result<(), ApiError> {
+        if *asked.method == Method::GET || *asked.method == Method::HEAD {
+            return Ok(());
+        }
+        if origin::is_foreign(asked.headers, self.sessions.behind_tls, &self.public_url) {
+            return Err(ApiError::unauthorized(
+                "a session changes something only from a page of this very address: \
+                 Origin and Host differ",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the person of a credential; `None` if it is wrong.
+    ///
+    /// # Errors
+    /// 429 after too many wrong credentials; 503 when too many are being verified.
+    pub(crate) async fn verify(
+        &self,
+        attempt: LoginAttempt,
+        asked: &AuthRequest<'_>,
+    ) -> Result<Option<Person>, ApiError> {
+        let LoginAttempt { cache_key, credential, mut candidates, tries } = attempt;
+        if let Some(person) = self.verified.find(&cache_key, asked) {
+            return Ok(Some(person));
+        }
+        self.refuse_after_failures(&credential, asked)?;
+        let permit = self.password_pool.acquire(asked.from).await?;
+        // While this request waited, another one may have verified the same credential, or failed.
+        if let Some(person) = self.verified.find(&cache_key, asked) {
+            return Ok(Some(person));
+        }
+        self.refuse_after_failures(&credential, asked)?;
+        let hashes: Vec<Text<255>> =
+            candidates.iter().map(|candidate| candidate.password_hash.clone()).collect();
+        let given = credential.password;
+        let matching = permit.run(move |memory| {
+            for (index, hash) in hashes.iter().enumerate() {
+                if password::matches(memory, hash.as_str(), &given) {
+                    return Some(index);
+                }
+            }
+            // A wrong credential takes the same time for any number of candidates.
+            for _ in hashes.len()..tries {
+                std::hint::black_box(password::matches(memory, password::NOBODY, &given));
+            }
+            None
+        });
+        let Some(index) = matching.await? else {
+            self.failures.count_failure(credential.email_hash, asked.from, asked.now);
+            return Ok(None);
+        };
+        let candidate = candidates.swap_remove(index);
+        let person = candidate.person.clone();
+        self.verified.insert(cache_key, candidate, asked.now);
+        Ok(Some(person))
+    }
+
+    /// Refuses a credential after too many wrong ones of its address from the same source.
+    ///
+    /// # Errors
+    /// 429 with the number of seconds to wait. Reference 3.6.
+    fn refuse_after_failures(
+        &self,
+        credential: &Credential,
+        asked: &AuthRequest<'_>,
+    ) -> Result<(), ApiError> {
+        match self.failures.wait(credential.email_hash, asked.from, asked.now) {
+            Some(seconds) => {
+                Err(ApiError::too_many("logins of this e-mail address failed", seconds))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the error of a wrong credential, the same for every cause.
+pub(crate) fn login_failed() -> Entry {
+    Entry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
+}

@@ -1,0 +1,125 @@
+//! Callers: the identity behind a request, and people with a password. Reference 3.
+
+use std::sync::Arc;
+
+use crate::domain::identity::account::Account;
+use crate::domain::identity::directory::{Apikey, Directory, Pro};
+use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::text::Text;
+use crate::domain::state::command::Caller;
+use crate::wire::field::Audience;
+
+/// A person with a password.
+#[derive(Clone, Debug)]
+pub(crate) enum Person {
+    /// A professional.
+    Pro(ProId),
+    /// An account of a client in a group.
+    Account(GroupId, Arc<Account>),
+}
+
+/// A person whose password a credential is compared with.
+pub(crate) struct Candidate {
+    pub(crate) person: Person,
+    pub(crate) password_hash: Text<255>,
+}
+
+/// The authenticated caller of a request: an application key, and the person on whose behalf the
+/// application asks. Reference 3.2.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The directory in which the key and the person were found.
+    directory: Arc<Directory>,
+    /// SHA-256 of the application key. The directory has it.
+    pub(crate) apikey: [u8; 32],
+    /// The role and the person.
+    pub(crate) caller: Caller,
+    /// Group of the account; `None` for a caller that is no account.
+    account_group: Option<GroupId>,
+}
+
+impl Identity {
+    /// Returns the identity of a key that the directory has; without a person, of the application.
+    pub(crate) fn new(directory: Arc<Directory>, apikey: [u8; 32], person: Option<Person>) -> Self {
+        let (caller, account_group) = match person {
+            None => (Caller::Application, None),
+            Some(Person::Pro(id)) => (Caller::Pro(id), None),
+            Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
+        };
+        Self { directory, apikey, caller, account_group }
+    }
+
+    fn apikey(&self) -> &Apikey {
+        self.directory.apikeys.get(&self.apikey).expect("the key was found in this directory")
+    }
+
+    /// Returns the professional, if the caller is one.
+    fn pro(&self) -> Option<&Pro> {
+        match self.caller {
+            Caller::Application | Caller::Account(_) => None,
+            Caller::Pro(id) => self.directory.pros.get(&id),
+        }
+    }
+
+    /// Returns whether the caller may see a group: the key covers it, a professional works for it,
+    /// and an account belongs to it.
+    pub(crate) fn sees(&self, group: GroupId) -> bool {
+        if !self.key_covers(group) {
+            return false;
+        }
+        if let Some(pro) = self.pro()
+            && !pro.works_for(group)
+        {
+            return false;
+        }
+        match self.account_group {
+            Some(own) => own == group,
+            None => true,
+        }
+    }
+
+    /// Returns whether the key covers a group.
+    pub(crate) fn key_covers(&self, group: GroupId) -> bool {
+        self.apikey().covers(group)
+    }
+
+    /// Returns the groups that the caller may list, ascending: a person's own groups that the key
+    /// covers, else the groups of the key. `None` stands for all groups.
+    pub(crate) fn groups(&self) -> Option<Vec<GroupId>> {
+        let mut own = match (self.pro(), self.account_group) {
+            (Some(pro), _) => pro.groups.clone(),
+            (None, Some(group)) => vec![group],
+            (None, None) => return self.apikey().groups.clone(),
+        };
+        own.retain(|group| self.key_covers(*group));
+        Some(own)
+    }
+
+    /// Returns the group that a path without a group means: the professional's main group if the
+    /// caller sees it, else the account's, else the only group of the key. The last two may be
+    /// groups that the caller does not see. Reference 1.6.
+    pub(crate) fn home(&self) -> Option<GroupId> {
+        if let Some(pro) = self.pro()
+            && self.sees(pro.main)
+        {
+            return Some(pro.main);
+        }
+        if let Some(group) = self.account_group {
+            return Some(group);
+        }
+        match self.apikey().groups.as_deref() {
+            Some([only]) => Some(*only),
+            Some([] | [_, _, ..]) | None => None,
+        }
+    }
+
+    /// Returns the directory in which the caller was found.
+    pub(crate) fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    /// Returns the audience that decides which fields the caller is shown.
+    pub(crate) fn audience(&self) -> Audience {
+        Audience::of(&self.caller)
+    }
+}
