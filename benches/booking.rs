@@ -13,7 +13,7 @@ use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
-use slotbook::domain::records::vevent::Key;
+use slotbook::domain::records::vevent::AppointmentKey;
 use slotbook::domain::state::command::{
     BookAppointment, BookingDraws, Caller, Client, Command, Patch,
 };
@@ -53,7 +53,7 @@ fn publishing(c: &mut Criterion) {
         fiche_id: FicheId::new(2_000_000).expect("an id"),
         legs: vec![(
             VeventId::new(2_000_000).expect("an id"),
-            Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+            AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
         )],
         order: 0,
     };

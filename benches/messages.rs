@@ -10,7 +10,7 @@ use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use slotbook::clock::{Clock, SystemClock};
 use slotbook::domain::identity::directory::{Directory, IdKind};
-use slotbook::domain::messaging::delivery::Item;
+use slotbook::domain::messaging::delivery::DueItem;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
@@ -48,7 +48,9 @@ fn planning_of_a_million(c: &mut Criterion) {
             morning(),
             morning().plus_seconds(days * DAY),
         );
-        planned.map(|it| (Item::Reminder(it.appointment, it.channel), it.due)).collect::<Vec<_>>()
+        planned
+            .map(|it| (DueItem::Reminder(it.appointment, it.channel), it.due))
+            .collect::<Vec<_>>()
     };
     let planned = || {
         let mut queue = Queue::default();

@@ -9,7 +9,7 @@ use crate::cli::operator::{self, Request};
 use crate::cli::{Failed, print};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, SmtpTls};
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::engine::Sending;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
@@ -102,13 +102,13 @@ pub(super) fn test(config: &Config, to: &str) -> Result<(), Failed> {
     let carriers = carriers(config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     match runtime.block_on(carriers.test(to, SystemClock.now())) {
-        Outcome::Taken => {
+        DeliveryOutcome::Taken => {
             print("the message was taken\n");
             Ok(())
         }
-        Outcome::Refused(reason) | Outcome::Deferred { reason, .. } => {
+        DeliveryOutcome::Refused(reason) | DeliveryOutcome::Deferred { reason, .. } => {
             Err(Failed::NotTaken(reason.as_str().to_owned()))
         }
-        Outcome::Unwanted(why) => Err(Failed::NotTaken(format!("{why:?}"))),
+        DeliveryOutcome::Unwanted(why) => Err(Failed::NotTaken(format!("{why:?}"))),
     }
 }

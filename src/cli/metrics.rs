@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::cli::{Failed, listen};
 use crate::config::MaybeAddress;
-use crate::domain::messaging::outbox::{Channel, Kind};
+use crate::domain::messaging::outbox::{Channel, MessageKind};
 use crate::engine::Engine;
 use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;
@@ -109,7 +109,7 @@ struct LookedUp {
     snapshots: Gauge,
     journals: Gauge,
     aside: Gauge,
-    planned: Vec<(Kind, Gauge)>,
+    planned: Vec<(MessageKind, Gauge)>,
     oldest: [(Channel, Gauge); 2],
     engine: Engine,
     data: PathBuf,
@@ -142,7 +142,7 @@ impl LookedUp {
             snapshots: part("snapshots"),
             journals: part("journals"),
             aside: of("slotbook_groups_set_aside", "Groups that nobody is let into, after a bug."),
-            planned: Kind::ALL.map(|kind| (kind, planned(recorder, kind))).to_vec(),
+            planned: MessageKind::ALL.map(|kind| (kind, planned(recorder, kind))).to_vec(),
             oldest: Channel::ALL.map(|channel| (channel, oldest(recorder, channel))),
             engine,
             data,
@@ -178,7 +178,7 @@ impl LookedUp {
     }
 }
 
-fn planned(recorder: &PrometheusRecorder, kind: Kind) -> Gauge {
+fn planned(recorder: &PrometheusRecorder, kind: MessageKind) -> Gauge {
     let labels = [("channel", kind.channel().name()), ("kind", kind.name())];
     let labels = labels.map(|(name, value)| Label::new(name, value)).to_vec();
     gauge(recorder, "slotbook_messages_planned", "Messages to be sent within seven days.", labels)

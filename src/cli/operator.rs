@@ -19,7 +19,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
+use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;
@@ -341,7 +341,7 @@ fn not_backed_up(error: StoreError) -> Failed {
     error.into()
 }
 
-fn legal<T>(what: &str, value: Result<T, Illegal>) -> Result<T, Failed> {
+fn legal<T>(what: &str, value: Result<T, InvalidValue>) -> Result<T, Failed> {
     value.map_err(|rule| Failed::Refused(format!("{what}: {rule}")))
 }
 

@@ -17,9 +17,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::domain::messaging::delivery::Item;
+use crate::domain::messaging::delivery::DueItem;
 use crate::domain::messaging::outbox::{Channel, Message as OutgoingMessage, Progress};
-use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
@@ -49,9 +49,9 @@ pub(super) enum Message {
     /// Time to look at everything anew.
     Refill,
     /// What a group has to be sent, by one of its states, up to a moment.
-    Looked { group_state: Arc<GroupState>, until: Instant, found: Vec<Planned> },
+    Looked { group_state: Arc<GroupState>, until: Instant, found: Vec<PlannedReminder> },
     /// An attempt has ended, whatever came of it.
-    Ended(GroupId, Item, Channel),
+    Ended(GroupId, DueItem, Channel),
     /// Begin nothing more; answer when nothing is under way.
     Stop(oneshot::Sender<()>),
 }
@@ -232,16 +232,22 @@ impl State {
     }
 
     /// Puts what was found in a state in place of what the queue held of its group, then follows what has changed since.
-    fn take_over(&mut self, group_state: &Arc<GroupState>, until: Instant, found: &[Planned]) {
+    fn take_over(
+        &mut self,
+        group_state: &Arc<GroupState>,
+        until: Instant,
+        found: &[PlannedReminder],
+    ) {
         let group = group_state.catalogue.group.id;
         if until < self.horizon {
             return;
         }
-        let reminders = found.iter().map(|it| (Item::Reminder(it.appointment, it.channel), it.due));
+        let reminders =
+            found.iter().map(|it| (DueItem::Reminder(it.appointment, it.channel), it.due));
         let messages = group_state.outbox.open().filter_map(|message| {
-            Some((Item::Message(message.id), self.due_of(group, message, INSTANT_MIN)?))
+            Some((DueItem::Message(message.id), self.due_of(group, message, INSTANT_MIN)?))
         });
-        let wanted = |(item, due): &(Item, Instant)| {
+        let wanted = |(item, due): &(DueItem, Instant)| {
             *due < self.horizon && !self.taken.contains(&(group, *item))
         };
         let matters = reminders.chain(messages).filter(wanted).collect();
@@ -269,14 +275,14 @@ impl State {
         for row in touched.iter().filter_map(|id| after.rows.get(id)) {
             for channel in [Channel::Mail, Channel::Sms] {
                 let due = planning::unclaimed(after, zone, row, channel);
-                self.plan((is.id, Item::Reminder(row.id, channel)), due);
+                self.plan((is.id, DueItem::Reminder(row.id, channel)), due);
             }
         }
         for message in after.outbox.changed_since(&before.outbox) {
             if let Some((channel, standing)) = message.reminder() {
                 let row = after.rows.get(&standing.id);
                 let due = row.and_then(|row| planning::unclaimed(after, zone, row, channel));
-                self.plan((is.id, Item::Reminder(standing.id, channel)), due);
+                self.plan((is.id, DueItem::Reminder(standing.id, channel)), due);
             }
             // A claim that is news is that of an attempt under way.
             if !matches!(message.progress, Progress::Claimed { .. }) {
@@ -288,8 +294,8 @@ impl State {
     /// Whether an attempt at a message is under way: as the message, or as the reminder that it was before.
     fn is_under_way(&self, group: GroupId, message: &OutgoingMessage) -> bool {
         let reminder =
-            message.reminder().map(|(channel, standing)| Item::Reminder(standing.id, channel));
-        let items = [Some(Item::Message(message.id)), reminder];
+            message.reminder().map(|(channel, standing)| DueItem::Reminder(standing.id, channel));
+        let items = [Some(DueItem::Message(message.id)), reminder];
         items.into_iter().flatten().any(|item| self.taken.contains(&(group, item)))
     }
 
@@ -317,7 +323,7 @@ impl State {
     /// Puts a message where it is due.
     fn plan_message(&mut self, group: GroupId, message: &OutgoingMessage, earliest: Instant) {
         let due = self.due_of(group, message, earliest);
-        self.plan((group, Item::Message(message.id)), due);
+        self.plan((group, DueItem::Message(message.id)), due);
     }
 
     /// Puts a matter where it is due, or nowhere.
@@ -344,8 +350,8 @@ impl State {
     /// By what a matter goes, and whether it is a reminder; `None` where it is no more.
     fn sort(&self, (group, item): Matter) -> Option<(Channel, bool)> {
         match item {
-            Item::Reminder(_, channel) => Some((channel, true)),
-            Item::Message(id) => {
+            DueItem::Reminder(_, channel) => Some((channel, true)),
+            DueItem::Message(id) => {
                 let group_state = self.parts.engine.published().group_state(group)?;
                 let message = group_state.outbox.message(id)?;
                 Some((message.channel(), message.reminder().is_some()))
@@ -393,13 +399,13 @@ impl State {
         let Some(group_state) = self.parts.engine.published().group_state(group) else { return };
         let soon = self.parts.engine.clock().now().plus_seconds(AGAIN_SECONDS);
         match item {
-            Item::Message(id) => {
+            DueItem::Message(id) => {
                 if let Some(message) = group_state.outbox.message(id) {
                     // What is still due could not be claimed, or its result not be kept: not at once again.
                     self.plan_message(group, message, soon);
                 }
             }
-            Item::Reminder(id, channel) => {
+            DueItem::Reminder(id, channel) => {
                 let zone = group_state.catalogue.zone();
                 let due = group_state
                     .rows
@@ -449,7 +455,7 @@ async fn due_in(
     group_state: &Arc<GroupState>,
     now: Instant,
     until: Instant,
-) -> Option<Vec<Planned>> {
+) -> Option<Vec<PlannedReminder>> {
     let mut found = Vec::new();
     for view in group_state.calendars.values() {
         let look =
@@ -481,7 +487,7 @@ struct Ending {
     sender: Arc<MessageSender>,
     _alive: Alive,
     group: GroupId,
-    item: Item,
+    item: DueItem,
     channel: Channel,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::messaging::delivery::{self, Deliver, Item, Outcome};
+use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
 use crate::domain::messaging::outbox::{Channel, Message, Progress};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
@@ -50,20 +50,20 @@ pub(super) async fn attempt(
     engine: &Engine,
     sender: &MessageSender,
     group: GroupId,
-    item: Item,
+    item: DueItem,
     channel: Channel,
 ) {
     let carried = sender.carriers.carry_by(channel);
-    let claim = Deliver::LoginAttempt { item, daily_max: sender.daily_max, carried };
+    let claim = DeliveryStep::LoginAttempt { item, daily_max: sender.daily_max, carried };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.notes(group, &done, false);
     let Some(message) = delivery::subject(&done.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = make(engine, sender, group, message).await;
-    if !matches!(outcome, Outcome::Taken) {
+    if !matches!(outcome, DeliveryOutcome::Taken) {
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
-    let settle = Deliver::Settle { id: message.id, attempt, outcome };
+    let settle = DeliveryStep::Settle { id: message.id, attempt, outcome };
     let mut tries = 0;
     while tries < TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
@@ -90,23 +90,25 @@ async fn make(
     sender: &MessageSender,
     group: GroupId,
     message: &Message,
-) -> Outcome {
+) -> DeliveryOutcome {
     let now = engine.clock().now();
     let group_state = engine
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
     if let Some(why) = delivery::unwanted(&group_state, message, now) {
-        return Outcome::Unwanted(why);
+        return DeliveryOutcome::Unwanted(why);
     }
     if let Some(reason) = delivery::postponed(&group_state, message, now) {
-        return Outcome::Deferred { reason, draw: 0 };
+        return DeliveryOutcome::Deferred { reason, draw: 0 };
     }
     match sender.carriers.carry(&group_state, message, now).await {
-        Outcome::Deferred { reason, .. } => {
+        DeliveryOutcome::Deferred { reason, .. } => {
             let draw = sender.draws.lock().unwrap_or_else(PoisonError::into_inner).number();
-            Outcome::Deferred { reason, draw }
+            DeliveryOutcome::Deferred { reason, draw }
         }
-        outcome @ (Outcome::Taken | Outcome::Refused(_) | Outcome::Unwanted(_)) => outcome,
+        outcome @ (DeliveryOutcome::Taken
+        | DeliveryOutcome::Refused(_)
+        | DeliveryOutcome::Unwanted(_)) => outcome,
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::messaging::outbox::{Channel, Kind, Message, Progress};
+use crate::domain::messaging::outbox::{Channel, Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
 
 /// Where figures go; nowhere by default.
@@ -29,7 +29,7 @@ pub struct Meters {
 #[derive(Clone, Debug)]
 pub(super) struct MessageMetrics {
     /// Messages by what they are and what became of them.
-    settled: BTreeMap<(Kind, &'static str), Counter>,
+    settled: BTreeMap<(MessageKind, &'static str), Counter>,
     lanes: BTreeMap<Channel, Lane>,
     /// Timers that a bug has ended.
     timers_ended: Counter,
@@ -166,14 +166,14 @@ impl MessageMetrics {
             let lateness = recorder.register_histogram(&Key::from_parts(LATENESS, labels()), &here);
             (channel, Lane { under_way, lateness })
         };
-        let settled = |kind: Kind, state: &'static str| {
+        let settled = |kind: MessageKind, state: &'static str| {
             let channel = kind.channel().name();
             let labels = [("channel", channel), ("kind", kind.name()), ("state", state)];
             let labels = labels.map(|(name, value)| Label::new(name, value)).to_vec();
             ((kind, state), recorder.register_counter(&Key::from_parts(SETTLED, labels), &here))
         };
         Self {
-            settled: Kind::ALL
+            settled: MessageKind::ALL
                 .into_iter()
                 .flat_map(|kind| ENDS.map(|state| settled(kind, state)))
                 .collect(),

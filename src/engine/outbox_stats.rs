@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::messaging::outbox::{Channel, Kind, Progress};
+use crate::domain::messaging::outbox::{Channel, MessageKind, Progress};
 use crate::domain::messaging::planning;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboxStats {
     /// Messages that wait, and reminders that will be messages.
-    pub planned: BTreeMap<Kind, u64>,
+    pub planned: BTreeMap<MessageKind, u64>,
     /// Since when the oldest waits whose time has come. Text messages wait by night.
     pub oldest: BTreeMap<Channel, Instant>,
 }
@@ -36,7 +36,7 @@ impl Engine {
 impl OutboxStats {
     fn add(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
         for planned in planning::due_before(group_state, now, until) {
-            *self.planned.entry(Kind::of_reminder(planned.channel)).or_default() += 1;
+            *self.planned.entry(MessageKind::of_reminder(planned.channel)).or_default() += 1;
             if planned.due <= now {
                 self.waits(planned.channel, planned.due);
             }

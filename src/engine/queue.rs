@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::messaging::delivery::Item;
+use crate::domain::messaging::delivery::DueItem;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
 /// Something that may be due, of one group.
-pub type Matter = (GroupId, Item);
+pub type Matter = (GroupId, DueItem);
 
 /// What changes at once is more than this part of what is there: then all is put in order anew, which packs it closely.
 const MUCH: usize = 8;
@@ -33,9 +33,10 @@ impl Queue {
     }
 
     /// Puts these matters of a group in place of all that it has. Of a matter that is named twice, the last time counts.
-    pub fn replace(&mut self, group: GroupId, matters: Vec<(Item, Instant)>) {
+    pub fn replace(&mut self, group: GroupId, matters: Vec<(DueItem, Instant)>) {
         // No id is below the first message's.
-        let all = self.places.range((group, Item::FIRST)..).take_while(|((of, _), _)| *of == group);
+        let all =
+            self.places.range((group, DueItem::FIRST)..).take_while(|((of, _), _)| *of == group);
         let old: Vec<Matter> = all.map(|(matter, _)| *matter).collect();
         let matters = matters.into_iter().map(|(item, due)| ((group, item), due));
         if old.len() + matters.len() < self.len() / MUCH {
@@ -86,8 +87,8 @@ mod tests {
         GroupId::new(id).expect("an id")
     }
 
-    fn item(id: u64) -> Item {
-        Item::Message(MessageId::new(id).expect("an id"))
+    fn item(id: u64) -> DueItem {
+        DueItem::Message(MessageId::new(id).expect("an id"))
     }
 
     #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::command::LinkDraws;
 
 /// A source of draws.
@@ -54,12 +54,12 @@ impl Randomness {
     }
 
     /// The secret of an appointment: 20 letters and digits, each as likely as any other.
-    pub fn key(&mut self) -> Key {
+    pub fn key(&mut self) -> AppointmentKey {
         const ALPHABET: &[u8; 62] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let text: String = (0..Key::LENGTH)
+        let text: String = (0..AppointmentKey::LENGTH)
             .map(|_| char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]))
             .collect();
-        Key::new(&text).expect("20 letters and digits are a key")
+        AppointmentKey::new(&text).expect("20 letters and digits are a key")
     }
 }

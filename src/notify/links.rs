@@ -11,7 +11,7 @@ use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::AppointmentKey;
 
 /// Bytes of a proof: nobody guesses 128 bits.
 const PROOF_BYTES: usize = 16;
@@ -70,7 +70,12 @@ fn mac(seal: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<Sha256> {
 
 /// The link that cancels an appointment.
 #[must_use]
-pub fn cancel(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
+pub fn cancel(
+    public_url: &str,
+    group: GroupId,
+    appointment: VeventId,
+    key: &AppointmentKey,
+) -> String {
     format!("{public_url}/m/c.{group}.{appointment}.{}", key.as_str())
 }
 
@@ -111,7 +116,7 @@ pub fn parse(token: &str) -> Option<Link> {
             Some(Link::Cancel(Holder {
                 group,
                 appointment,
-                key: Key::new(proof)?.as_str().to_owned(),
+                key: AppointmentKey::new(proof)?.as_str().to_owned(),
             }))
         }
         "u" => {

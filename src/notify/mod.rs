@@ -13,8 +13,8 @@ mod words;
 pub use self::page::{Page, page, when};
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::delivery::Outcome;
-use crate::domain::messaging::outbox::{Channel, Content, Message};
+use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::domain::messaging::outbox::{Channel, Message, MessageContent};
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -82,7 +82,7 @@ impl Carriers {
     }
 
     /// Sends a test message to an address, or else to a number.
-    pub async fn test(&self, to: &str, now: Instant) -> Outcome {
+    pub async fn test(&self, to: &str, now: Instant) -> DeliveryOutcome {
         const TEXT: &str = "This is a test message of slotbook.";
         let identity = format!("slotbook-test-{}", now.0);
         match (to.contains('@'), &self.mail, &self.sms) {
@@ -96,7 +96,12 @@ impl Carriers {
     }
 
     /// Makes one attempt at a message that has been claimed. Ends in bounded time.
-    pub async fn carry(&self, state: &GroupState, message: &Message, now: Instant) -> Outcome {
+    pub async fn carry(
+        &self,
+        state: &GroupState,
+        message: &Message,
+        now: Instant,
+    ) -> DeliveryOutcome {
         let group = state.catalogue.group.id;
         match (message.channel(), &self.mail, &self.sms) {
             (Channel::Mail, Some(smtp), _) => match render::letter(state, message, self.frame()) {
@@ -123,19 +128,19 @@ impl Carriers {
     #[must_use]
     pub fn reading(&self, state: &GroupState, message: &Message) -> Option<Reading> {
         match &message.content {
-            Content::Reminder(Channel::Sms, _) => {
+            MessageContent::Reminder(Channel::Sms, _) => {
                 let text = render::short(state, message)?;
                 Some(Reading { subject: String::new(), text })
             }
-            Content::Reminder(Channel::Mail, _)
-            | Content::AccountLink { .. }
-            | Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_)
-            | Content::Withdrawal(_)
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)
-            | Content::Restoration(_) => {
+            MessageContent::Reminder(Channel::Mail, _)
+            | MessageContent::AccountLink { .. }
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_) => {
                 let letter = render::letter(state, message, self.frame())?;
                 Some(Reading { subject: letter.subject, text: letter.text })
             }
@@ -150,16 +155,16 @@ fn identity(state: &GroupState, message: &Message) -> String {
 }
 
 /// What the message was about is not there any more.
-fn gone() -> Outcome {
+fn gone() -> DeliveryOutcome {
     refused("there is nothing left to tell")
 }
 
-fn refused(reason: &str) -> Outcome {
-    Outcome::Refused(said(reason))
+fn refused(reason: &str) -> DeliveryOutcome {
+    DeliveryOutcome::Refused(said(reason))
 }
 
-fn deferred(reason: &str) -> Outcome {
-    Outcome::Deferred { reason: said(reason), draw: 0 }
+fn deferred(reason: &str) -> DeliveryOutcome {
+    DeliveryOutcome::Deferred { reason: said(reason), draw: 0 }
 }
 
 /// An error with all that led to it, of which it often says only that something did.

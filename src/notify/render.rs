@@ -4,12 +4,14 @@ use askama::Template;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing, Withdrawn};
+use crate::domain::messaging::outbox::{
+    AppointmentTime, LinkPurpose, Message, MessageContent, WithdrawnAppointment,
+};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::place::Place;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::place::PostalAddress;
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::Frame;
@@ -165,9 +167,9 @@ fn said(
     let Frame { public_url, seal, .. } = frame;
     let group = &state.catalogue.group;
     let zone = state.catalogue.zone();
-    let standing = |it: &Standing| Subject::of_standing(state, *it);
+    let standing = |it: &AppointmentTime| Subject::of_standing(state, *it);
     let (saying, subjects, was, link): (_, Vec<Subject>, _, _) = match &message.content {
-        Content::AccountLink { purpose, token, .. } => {
+        MessageContent::AccountLink { purpose, token, .. } => {
             let saying = match purpose {
                 LinkPurpose::Confirm => Saying::ConfirmAccount,
                 LinkPurpose::NewPassword => Saying::NewPassword,
@@ -175,30 +177,32 @@ fn said(
             };
             (saying, Vec::new(), None, links::account(public_url, token.as_str()))
         }
-        Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
+        MessageContent::Confirmation(standings) | MessageContent::ConfirmationByKey(standings) => {
             // What was cancelled or given away since is told by other messages, and what was moved after it had left.
-            let newest =
-                |it: &Standing| if message.is_open() { delivery::newest(state, *it) } else { *it };
+            let newest = |it: &AppointmentTime| {
+                if message.is_open() { delivery::newest(state, *it) } else { *it }
+            };
             let told = delivery::still_told(state, message, standings)
                 .map(newest)
                 .filter(|it| stands(state, *it));
             (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
-        Content::Change { appointment, was } => {
+        MessageContent::Change { appointment, was } => {
             let told = state.outbox.told_before(message.id, appointment.id, *was);
             let was = (told != appointment.start).then_some(told);
             (Saying::Changed, standing(appointment).into_iter().collect(), was, String::new())
         }
-        Content::Restoration(appointment) => {
+        MessageContent::Restoration(appointment) => {
             (Saying::Restored, standing(appointment).into_iter().collect(), None, String::new())
         }
-        Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
+        MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment) => {
             (Saying::Cancelled, standing(appointment).into_iter().collect(), None, String::new())
         }
-        Content::Withdrawal(withdrawn) => {
+        MessageContent::Withdrawal(withdrawn) => {
             (Saying::Cancelled, vec![Subject::of_withdrawn(state, withdrawn)], None, String::new())
         }
-        Content::Reminder(_, appointment) => {
+        MessageContent::Reminder(_, appointment) => {
             (Saying::Reminder, standing(appointment).into_iter().collect(), None, String::new())
         }
     };
@@ -224,7 +228,11 @@ fn said(
         at: at(language, group.preposition.as_str(), &name),
         group: name,
         phone: one_line(group.phone.as_str()),
-        address: if elsewhere { Vec::new() } else { lines_of(Place::of_group(&state.catalogue)) },
+        address: if elsewhere {
+            Vec::new()
+        } else {
+            lines_of(PostalAddress::of_group(&state.catalogue))
+        },
         client: client.map_or_else(String::new, |client| called(client)),
         appointments,
         was: was.map_or_else(String::new, |was| long_date(language, zone.civil_of(was))),
@@ -235,7 +243,7 @@ fn said(
     Some((said, subjects))
 }
 
-fn stands(state: &GroupState, standing: Standing) -> bool {
+fn stands(state: &GroupState, standing: AppointmentTime) -> bool {
     let row = state.rows.get(&standing.id).filter(|row| !row.deleted);
     row.and_then(|row| row.appointment())
         .is_some_and(|appointment| appointment.start == standing.start)
@@ -243,19 +251,19 @@ fn stands(state: &GroupState, standing: Standing) -> bool {
 
 /// An appointment as its message tells of it.
 struct Subject {
-    standing: Standing,
+    standing: AppointmentTime,
     length_seconds: u32,
     client: FicheId,
     calendar: CalendarId,
     intervention: InterventionId,
-    key: Key,
+    key: AppointmentKey,
     /// When it was made, where that is still known.
     made_at: Option<Instant>,
 }
 
 impl Subject {
     /// As it stands by the newest state, but beginning when the message says.
-    fn of_standing(state: &GroupState, standing: Standing) -> Option<Self> {
+    fn of_standing(state: &GroupState, standing: AppointmentTime) -> Option<Self> {
         let row = state.rows.get(&standing.id)?;
         let appointment = row.appointment()?;
         Some(Self {
@@ -270,7 +278,7 @@ impl Subject {
     }
 
     /// As it was when its client still had it.
-    fn of_withdrawn(state: &GroupState, withdrawn: &Withdrawn) -> Self {
+    fn of_withdrawn(state: &GroupState, withdrawn: &WithdrawnAppointment) -> Self {
         let standing = withdrawn.appointment;
         Self {
             standing,
@@ -315,20 +323,20 @@ fn line(
         what: subject.what(state),
         whom: calendar.map_or_else(String::new, |row| one_line(row.publicname.as_str())),
         place: place_of(state, subject)
-            .filter(|place| *place != Place::of_group(catalogue))
+            .filter(|place| *place != PostalAddress::of_group(catalogue))
             .map_or_else(Vec::new, lines_of),
         cancel,
     }
 }
 
 /// Where an appointment is; `None` where nobody knows its calendar any more.
-fn place_of<'a>(state: &'a GroupState, subject: &Subject) -> Option<Place<'a>> {
+fn place_of<'a>(state: &'a GroupState, subject: &Subject) -> Option<PostalAddress<'a>> {
     let calendar = state.catalogue.calendars.get(&subject.calendar)?;
-    Some(Place::of_calendar(&state.catalogue, calendar))
+    Some(PostalAddress::of_calendar(&state.catalogue, calendar))
 }
 
 /// An address as it stands on a letter.
-fn lines_of(place: Place<'_>) -> Vec<String> {
+fn lines_of(place: PostalAddress<'_>) -> Vec<String> {
     let lines = place.address.lines().map(one_line).chain([one_line(&place.town())]);
     lines.filter(|line| !line.is_empty()).collect()
 }
@@ -364,7 +372,7 @@ fn entry(
     from: &str,
     said: &Said,
 ) -> String {
-    let Standing { id, start } = subject.standing;
+    let AppointmentTime { id, start } = subject.standing;
     let proof = Sha256::digest(subject.key.as_str());
     let proof: String = proof.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let age = subject.made_at.map_or(0, |made_at| message.created_at.seconds_since(made_at));

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::notify::{deferred, refused, whole};
 
 /// Bytes of an answer that are read; of them a line is kept.
@@ -68,7 +68,13 @@ impl Gateway {
     }
 
     /// Makes one attempt at a message.
-    pub(super) async fn send(&self, to: &str, sender: &str, text: &str, identity: &str) -> Outcome {
+    pub(super) async fn send(
+        &self,
+        to: &str,
+        sender: &str,
+        text: &str,
+        identity: &str,
+    ) -> DeliveryOutcome {
         let mut body = json!({ "to": to, "text": text, "id": identity });
         if !sender.is_empty() {
             body["from"] = sender.into();
@@ -87,7 +93,7 @@ impl Gateway {
         }
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Outcome {
+    async fn answer(&self, request: Request<Full<Bytes>>) -> DeliveryOutcome {
         let asked = match &self.way {
             Way::Plain(client) => client.request(request),
             Way::Secret(client) => client.request(request),
@@ -100,7 +106,7 @@ impl Gateway {
         };
         let status = answer.status();
         if status.is_success() {
-            return Outcome::Taken;
+            return DeliveryOutcome::Taken;
         }
         let said = Limited::new(answer.into_body(), ANSWER_MAX)
             .collect()

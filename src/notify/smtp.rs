@@ -11,7 +11,7 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use crate::clock;
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::domain::time::Instant;
 use crate::notify::outgoing_message::OutgoingMessage;
 use crate::notify::{deferred, refused, whole};
@@ -108,14 +108,14 @@ impl Smtp {
         letter: &OutgoingMessage,
         identity: &str,
         now: Instant,
-    ) -> Outcome {
+    ) -> DeliveryOutcome {
         let mail = match self.mail(letter, identity, now) {
             Ok(mail) => mail,
             Err(reason) => return refused(&reason),
         };
         match tokio::time::timeout(self.timeout, self.transport.send(mail)).await {
             Err(_) => deferred("the SMTP server did not answer in time"),
-            Ok(Ok(_)) => Outcome::Taken,
+            Ok(Ok(_)) => DeliveryOutcome::Taken,
             Ok(Err(error)) if error.is_permanent() => refused(&whole(&error)),
             // An address that this server cannot take will not become another. All else that our own side misses, such as
             // encryption or a way to log in, the server may offer again.

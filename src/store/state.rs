@@ -19,7 +19,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::group_state::{GroupState, Spent};
+use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
@@ -70,7 +70,7 @@ struct GroupHead {
     tzdata: String,
     group: Group,
     last_stamp: Instant,
-    spent: Spent,
+    spent: HighestIds,
 }
 
 /// A part of the directory. The order of the variants is the format on disk.

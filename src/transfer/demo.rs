@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::text::{Illegal, Text};
+use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, DAY, Instant, Weekday};
 use crate::transfer::import::read;
@@ -31,7 +31,7 @@ fn moved(document: &[u8], now: Instant) -> Result<Vec<u8>, ImportFault> {
         wrong(&format!("line {}, column {}", error.line(), error.column()), error.to_string())
     })?;
     let anchor = document.get("anchor").and_then(Value::as_str).unwrap_or_default();
-    let anchor = datetime::parse(anchor).map_err(|Illegal(rule)| wrong("anchor", rule))?;
+    let anchor = datetime::parse(anchor).map_err(|InvalidValue(rule)| wrong("anchor", rule))?;
     if anchor.day().weekday() != Weekday::Monday {
         return Err(wrong("anchor", "must be a Monday".into()));
     }

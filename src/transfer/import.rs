@@ -17,7 +17,7 @@ use crate::domain::records::ids::{
     InterventionsetId, VeventId,
 };
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::{Appointment, Kind, Vevent};
+use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{DAY, Instant};
@@ -254,7 +254,7 @@ impl Import<'_> {
             (_, Err(wrong), _) => return faults.extend(&path, wrong),
         };
         let mut row = input.vevent(id, self.draws.key(), created_at, updated_at);
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             pass_over_past_reminders(appointment, &scope, self.now);
         }
         draft.vevents.push((index, Arc::new(row)));

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
-use crate::domain::records::text::{Email, Illegal, Text};
+use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::password;
@@ -85,9 +85,11 @@ pub(super) fn apikeys(
                 let id = |id| value::id(id).ok().flatten().and_then(GroupId::new).filter(known);
                 let ids: Option<Vec<GroupId>> = list.iter().map(id).collect();
                 let rule = "must be ids of groups of the document; leave it out for all groups";
-                ids.map(Some).ok_or_else(|| Illegal(rule.into()))
+                ids.map(Some).ok_or_else(|| InvalidValue(rule.into()))
             }
-            Some(_) => Err(Illegal("must be a list of ids; leave it out for all groups".into())),
+            Some(_) => {
+                Err(InvalidValue("must be a list of ids; leave it out for all groups".into()))
+            }
         };
         match (label, covered) {
             (Ok(label), Ok(mut groups)) => {
@@ -101,7 +103,7 @@ pub(super) fn apikeys(
             }
             (label, groups) => {
                 let wrong = [("label", label.err()), ("groups", groups.err())];
-                for (name, Illegal(rule)) in
+                for (name, InvalidValue(rule)) in
                     wrong.into_iter().filter_map(|(name, error)| Some((name, error?)))
                 {
                     faults.add(format!("{path}.{name}"), rule);
@@ -134,7 +136,7 @@ fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
 fn password_hash(
     row: &Map<String, Value>,
     hash: HashPassword<'_>,
-) -> Result<Option<Text<255>>, (&'static str, Illegal)> {
+) -> Result<Option<Text<255>>, (&'static str, InvalidValue)> {
     let forms = ["password", "password_sha1", "password_hash"]
         .map(|name| given(row, name).map(|value| (name, value)));
     let mut forms = forms.into_iter().flatten();
@@ -142,10 +144,10 @@ fn password_hash(
     if forms.next().is_some() {
         return Err((
             name,
-            Illegal("give one of password, password_sha1 and password_hash".into()),
+            InvalidValue("give one of password, password_sha1 and password_hash".into()),
         ));
     }
-    let wrong = |rule: &str| (name, Illegal(rule.into()));
+    let wrong = |rule: &str| (name, InvalidValue(rule.into()));
     let text = form.as_str().ok_or_else(|| wrong("must be a text"))?;
     match name {
         "password" => Ok(Some(hash(&password::sha1_hex(text)))),
@@ -210,11 +212,11 @@ impl Pros {
             let password = password_hash(row, hash);
             let (main, password) = match (main, password) {
                 (Ok(main), Ok(password)) => (main, password),
-                (Err(Illegal(rule)), _) => {
+                (Err(InvalidValue(rule)), _) => {
                     faults.add(format!("{path}.main"), rule);
                     continue;
                 }
-                (_, Err((name, Illegal(rule)))) => {
+                (_, Err((name, InvalidValue(rule)))) => {
                     faults.add(format!("{path}.{name}"), rule);
                     continue;
                 }
@@ -322,7 +324,7 @@ pub(super) fn accounts(
                 }
             }
             (email, fiche, password) => {
-                if let Err(Illegal(rule)) = email {
+                if let Err(InvalidValue(rule)) = email {
                     faults.add(format!("{path}.email"), rule);
                 }
                 if fiche.is_none() {
@@ -337,7 +339,7 @@ pub(super) fn accounts(
                         format!("{path}.password"),
                         "is required: give password, password_sha1 or password_hash",
                     ),
-                    Err((name, Illegal(rule))) => faults.add(format!("{path}.{name}"), rule),
+                    Err((name, InvalidValue(rule))) => faults.add(format!("{path}.{name}"), rule),
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::domain::messaging::outbox::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::{Kind, Settled};
+use crate::domain::records::vevent::{ReminderOutcome, VeventKind};
 use crate::domain::time::{Civil, Instant};
 use crate::engine::randomness::Randomness;
 use crate::wire::datetime;
@@ -53,7 +53,7 @@ fn passed_over(mut content: Content) -> Content {
     for state in &mut content.group_states {
         let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
-            if let Kind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
+            if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
                 appointment.reminders.mail.since = now();
                 appointment.reminders.sms.since = now();
             }
@@ -163,8 +163,8 @@ fn times_that_a_clock_shows_twice_keep_their_instant() {
     let second_pass =
         datetime::instant_of_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
     assert_eq!(Ok(appointment.start), second_pass);
-    assert_eq!(appointment.reminders.mail.settled, Settled::Sent(appointment.start));
-    assert_eq!(appointment.reminders.sms.settled, Settled::No);
+    assert_eq!(appointment.reminders.mail.settled, ReminderOutcome::Sent(appointment.start));
+    assert_eq!(appointment.reminders.sms.settled, ReminderOutcome::No);
     let document = exported(&content);
     assert!(document.contains("\"created_at_utc\":\"2024-10-27 01:15:00\""));
 }
@@ -205,7 +205,10 @@ fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
         .find(|row| row.appointment().is_some_and(|a| a.smsreminder))
         .expect("the first");
     let reminders = row.appointment().expect("an appointment").reminders;
-    assert_eq!((reminders.mail.settled, reminders.sms.settled), (Settled::No, Settled::No));
+    assert_eq!(
+        (reminders.mail.settled, reminders.sms.settled),
+        (ReminderOutcome::No, ReminderOutcome::No)
+    );
     let zone = state.catalogue.zone();
     let wanted = planning::wanted_at(state, zone, row, Channel::Mail);
     assert!(wanted.is_some_and(|due| due < now()), "it would have been due before the import");

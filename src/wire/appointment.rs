@@ -11,9 +11,9 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::records::place::Place;
-use crate::domain::records::text::{Illegal, Text};
-use crate::domain::records::vevent::{self, Appointment, Rare, Vevent};
+use crate::domain::records::place::PostalAddress;
+use crate::domain::records::text::{InvalidValue, Text};
+use crate::domain::records::vevent::{self, Appointment, OptionalFields, Vevent};
 use crate::domain::state::command::{BookAppointment, Caller, Client};
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
@@ -196,7 +196,7 @@ impl Given<'_> {
     fn read<T>(
         &mut self,
         field: &str,
-        read: impl FnOnce(&Value) -> Result<Option<T>, Illegal>,
+        read: impl FnOnce(&Value) -> Result<Option<T>, InvalidValue>,
     ) -> Option<T> {
         read(self.object.get(field)?).unwrap_or_else(|illegal| {
             self.faults.push(Fault::new(field, illegal.0));
@@ -208,7 +208,7 @@ impl Given<'_> {
     fn read_unless_empty<T>(
         &mut self,
         field: &str,
-        read: impl FnOnce(&Value) -> Result<T, Illegal>,
+        read: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         self.read(
             field,
@@ -363,7 +363,7 @@ fn of(row: &Vevent) -> &Appointment {
     row.appointment().expect("rows of this table are appointments")
 }
 
-fn rare(row: &Vevent, text: fn(&Rare) -> &str) -> ColumnValue<'_> {
+fn rare(row: &Vevent, text: fn(&OptionalFields) -> &str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
 }
 
@@ -374,7 +374,7 @@ fn blank() -> Vevent {
         length_seconds: 60,
         intervention_id: InterventionId::new(1).expect("1 is an id"),
         fiche_id: FicheId::new(1).expect("1 is an id"),
-        key: vevent::Key::new("00000000000000000000").expect("20 digits are a key"),
+        key: vevent::AppointmentKey::new("00000000000000000000").expect("20 digits are a key"),
         state: vevent::State::default(),
         smsreminder: false,
         from_web: false,
@@ -383,7 +383,7 @@ fn blank() -> Vevent {
     Vevent {
         id: VeventId::new(1).expect("1 is an id"),
         calendar_id: CalendarId::new(1).expect("1 is an id"),
-        kind: vevent::Kind::Appointment(appointment),
+        kind: vevent::VeventKind::Appointment(appointment),
         deleted: false,
         created_at: Instant(0),
         updated_at: Instant(0),
@@ -454,7 +454,7 @@ fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String,
 
 /// Where the client is to go, in one line.
 fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
-    let place = Place::of_calendar(&scope.state.catalogue, calendar);
+    let place = PostalAddress::of_calendar(&scope.state.catalogue, calendar);
     [place.address, &place.town()]
         .into_iter()
         .filter(|part| !part.is_empty())

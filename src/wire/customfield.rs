@@ -9,7 +9,7 @@ use crate::domain::records::customfield::{
     CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
 };
 use crate::domain::records::ids::CustomfieldId;
-use crate::domain::records::text::{Illegal, Text};
+use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::GivenCustoms;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
@@ -75,16 +75,16 @@ fn models() -> Vec<&'static str> {
     vec![Model::Fiche.name(), Model::Vevent.name()]
 }
 
-fn model(given: &Value) -> Result<Model, Illegal> {
+fn model(given: &Value) -> Result<Model, InvalidValue> {
     let text = value::text(given)?;
     let found = [Model::Fiche, Model::Vevent].into_iter().find(|model| model.name() == text);
-    found.ok_or_else(|| Illegal("must be Fiche or Vevent".into()))
+    found.ok_or_else(|| InvalidValue("must be Fiche or Vevent".into()))
 }
 
-fn name(given: &Value) -> Result<CustomName, Illegal> {
+fn name(given: &Value) -> Result<CustomName, InvalidValue> {
     let rule =
         "must be one of bool0 to bool9, dt0 to dt1, num0 to num3, str0 to str14, txt0 to txt2";
-    CustomName::new(&value::text(given)?).ok_or_else(|| Illegal(rule.into()))
+    CustomName::new(&value::text(given)?).ok_or_else(|| InvalidValue(rule.into()))
 }
 
 /// How a resource holds customised attributes.
@@ -126,7 +126,7 @@ pub fn given(
             Some(definition) if audience < Audience::Pro && !definition.user_visible => {}
             Some(_) => match parse_value(name, value) {
                 Ok(value) => given.push((name, value)),
-                Err(Illegal(rule)) => faults.push(Fault::new(key, rule)),
+                Err(InvalidValue(rule)) => faults.push(Fault::new(key, rule)),
             },
         }
     }
@@ -154,7 +154,7 @@ fn definition<'a>(
 }
 
 /// The value of a customised attribute, or `None` for an empty one.
-fn parse_value(name: CustomName, given: &Value) -> Result<Option<CustomValue>, Illegal> {
+fn parse_value(name: CustomName, given: &Value) -> Result<Option<CustomValue>, InvalidValue> {
     if value::is_empty(given) && !given.is_array() {
         return Ok(None);
     }

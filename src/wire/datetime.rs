@@ -1,6 +1,6 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, on the clocks of the group. Reference 1.
 
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{
     CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,
@@ -21,8 +21,8 @@ pub const LENGTH: usize = 19;
 ///
 /// # Errors
 /// Another form, a date or time that does not exist, a year out of bounds.
-pub fn parse(text: &str) -> Result<Civil, Illegal> {
-    let form = || Illegal("must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD".into());
+pub fn parse(text: &str) -> Result<Civil, InvalidValue> {
+    let form = || InvalidValue("must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD".into());
     let bytes = text.as_bytes();
     let (date, time) = match bytes.len() {
         10 => (bytes, None),
@@ -33,12 +33,13 @@ pub fn parse(text: &str) -> Result<Civil, Illegal> {
     let [hour, minute, second] =
         time.map_or(Some([0; 3]), |time| three(time, b':', 2)).ok_or_else(form)?;
     let year = i32::try_from(year).map_err(|_| form())?;
-    let civil = Civil::from_ymd_hms(year, month, day, hour, minute, second)
-        .ok_or_else(|| Illegal("must be a date and a time that exist, hours 00 to 23".into()))?;
+    let civil = Civil::from_ymd_hms(year, month, day, hour, minute, second).ok_or_else(|| {
+        InvalidValue("must be a date and a time that exist, hours 00 to 23".into())
+    })?;
     if CIVIL_MIN <= civil && civil <= CIVIL_MAX {
         Ok(civil)
     } else {
-        Err(Illegal("must lie in 1800 to 9999".into()))
+        Err(InvalidValue("must lie in 1800 to 9999".into()))
     }
 }
 
@@ -63,7 +64,7 @@ fn three(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
 ///
 /// # Errors
 /// An instant outside 1970 to 9999.
-pub fn instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
+pub fn instant(zone: Zone, civil: Civil) -> Result<Instant, InvalidValue> {
     within_years(zone.instant_of(civil))
 }
 
@@ -71,13 +72,13 @@ pub fn instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
 ///
 /// # Errors
 /// An instant outside 1970 to 9999.
-pub fn instant_of_utc(civil: Civil) -> Result<Instant, Illegal> {
+pub fn instant_of_utc(civil: Civil) -> Result<Instant, InvalidValue> {
     within_years(zone::instant_of_utc(civil))
 }
 
-fn within_years(instant: Instant) -> Result<Instant, Illegal> {
+fn within_years(instant: Instant) -> Result<Instant, InvalidValue> {
     let accepted = INSTANT_MIN <= instant && instant <= INSTANT_MAX;
-    if accepted { Ok(instant) } else { Err(Illegal("must lie in 1970 to 9999".into())) }
+    if accepted { Ok(instant) } else { Err(InvalidValue("must lie in 1970 to 9999".into())) }
 }
 
 /// What the zone's clocks show at an instant. The last hours of 9999 in UTC, already 10000 in the east, are shown as the

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
-use crate::domain::records::text::{Illegal, Name};
+use crate::domain::records::text::{InvalidValue, Name};
 use crate::domain::time::Instant;
 use crate::wire::customfield::CustomMember;
 use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
@@ -59,7 +59,7 @@ fn lastname() -> Field<Fiche> {
         let whole = Name::new(&given);
         let stripped = given.strip_prefix('$').map_or_else(|| whole.clone(), Name::new);
         // Only a deleted fiche may show one character more than its name has.
-        let (whole, stripped): (Result<Name<64>, Illegal>, Name<64>) = (whole, stripped?);
+        let (whole, stripped): (Result<Name<64>, InvalidValue>, Name<64>) = (whole, stripped?);
         patch.push(move |fiche| {
             let live = if fiche.deleted { None } else { whole.as_ref().ok() };
             fiche.lastname = live.unwrap_or(&stripped).clone();

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomKind, CustomName};
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::state::command::{Caller, Patch};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
@@ -75,7 +75,7 @@ impl<'a> Scope<'a> {
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
 /// Puts a legal value into a patch; the record is the one whose values are the defaults.
 type Write<R> =
-    Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
+    Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), InvalidValue> + Send + Sync>;
 
 /// One field of a resource.
 pub struct Field<R> {
@@ -131,7 +131,7 @@ impl<R: 'static> Field<R> {
     pub fn written(
         mut self,
         writers: Audience,
-        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal>
+        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), InvalidValue>
         + Send
         + Sync
         + 'static,

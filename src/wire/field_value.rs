@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::domain::records::group::{Currency, Usercolors};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
-use crate::domain::records::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::text::{
+    Bounded, Colour, Email, InvalidValue, Name, ReminderLead, Text,
+};
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::datetime;
@@ -25,7 +27,7 @@ pub trait FieldValue: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// What is wrong and what would be right.
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal>;
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue>;
 }
 
 /// A type that is read from a text.
@@ -39,8 +41,8 @@ macro_rules! from_text {
                 ColumnValue::Text(Cow::Borrowed($shown))
             }
 
-            fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
-                let parse: fn(&str) -> Result<Option<Self>, Illegal> = $parse;
+            fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
+                let parse: fn(&str) -> Result<Option<Self>, InvalidValue> = $parse;
                 parse(&value::text(value)?)
             }
         }
@@ -50,17 +52,17 @@ macro_rules! from_text {
 /// `None` for the empty text.
 fn unless_empty<T>(
     text: &str,
-    parse: fn(&str) -> Result<T, Illegal>,
-) -> Result<Option<T>, Illegal> {
+    parse: fn(&str) -> Result<T, InvalidValue>,
+) -> Result<Option<T>, InvalidValue> {
     // Spaces alone: a control character beside the value is none that may be dropped.
     let text = text.trim_matches(' ');
     if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
 }
 
-fn zone_name(text: &str) -> Result<Option<ZoneName>, Illegal> {
+fn zone_name(text: &str) -> Result<Option<ZoneName>, InvalidValue> {
     let name = ZoneName::from_name(text);
     name.map_or_else(
-        || Err(Illegal("must be one of the listed zone names, such as Paris".into())),
+        || Err(InvalidValue("must be one of the listed zone names, such as Paris".into())),
         |name| Ok(Some(name)),
     )
 }
@@ -94,7 +96,7 @@ impl FieldValue for bool {
         ColumnValue::Boolean(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::boolean(value).map(Some)
     }
 }
@@ -106,7 +108,7 @@ impl<const MIN: i64, const MAX: i64> FieldValue for Bounded<MIN, MAX> {
         ColumnValue::Integer(self.number())
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::integer(value)?.map(Self::new).transpose()
     }
 }
@@ -118,7 +120,7 @@ impl<const MAX: i64> FieldValue for ReminderLead<MAX> {
         ColumnValue::Integer(self.minutes().unwrap_or(0))
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::integer(value)?.map(Self::new).transpose()
     }
 }
@@ -130,7 +132,7 @@ impl FieldValue for i64 {
         ColumnValue::Integer(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::integer(value)
     }
 }
@@ -145,7 +147,7 @@ macro_rules! optional_number {
                 self.as_ref().map_or(ColumnValue::Null, FieldValue::cell)
             }
 
-            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
                 <$type as FieldValue>::parse(value, scope).map(Some)
             }
         }
@@ -167,12 +169,12 @@ macro_rules! reference {
                 ColumnValue::Reference(self.map(<$id>::number))
             }
 
-            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
                 let Some(id) = value::id(value)?.and_then(<$id>::new) else { return Ok(Some(None)) };
                 if scope.state.catalogue.$map.contains_key(&id) {
                     Ok(Some(Some(id)))
                 } else {
-                    Err(Illegal(concat!("must be the id of one of the group's ", stringify!($map)).into()))
+                    Err(InvalidValue(concat!("must be the id of one of the group's ", stringify!($map)).into()))
                 }
             }
         }
@@ -191,7 +193,7 @@ impl FieldValue for Option<Civil> {
         ColumnValue::Civil(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::civil(value).map(Some)
     }
 }
@@ -203,7 +205,7 @@ impl FieldValue for Instant {
         ColumnValue::Moment(Some(*self))
     }
 
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::civil(value)?.map(|civil| datetime::instant(scope.zone, civil)).transpose()
     }
 }
@@ -215,7 +217,7 @@ impl FieldValue for Option<Instant> {
         ColumnValue::Moment(*self)
     }
 
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         Instant::parse(value, scope).map(Some)
     }
 }

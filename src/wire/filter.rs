@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
@@ -47,11 +47,12 @@ impl Relation {
         ("not in", Self::NotIn),
     ];
 
-    fn parse(text: &str) -> Result<Self, Illegal> {
+    fn parse(text: &str) -> Result<Self, InvalidValue> {
         let given = text.trim().to_ascii_lowercase();
         let found = Self::ALL.into_iter().find(|(name, _)| *name == given);
-        let rule =
-            || Illegal(format!("must be one of {}", Self::ALL.map(|(name, _)| name).join(", ")));
+        let rule = || {
+            InvalidValue(format!("must be one of {}", Self::ALL.map(|(name, _)| name).join(", ")))
+        };
         found.map(|(_, relation)| relation).ok_or_else(rule)
     }
 }
@@ -115,13 +116,13 @@ impl<'t, R: 'static> Condition<'t, R> {
             let form = "must be numbered, as in conditions[0][field]";
             return Err(vec![Fault::new(format!("conditions[{index}]"), form)]);
         }
-        let fault = |part: &str, illegal: Illegal| {
+        let fault = |part: &str, illegal: InvalidValue| {
             Fault::new(format!("conditions[{index}][{part}]"), illegal.0)
         };
         let field = given.part("field").map_or("", str::trim);
         let column = table.column(field, scope, audience);
         let column =
-            column.ok_or_else(|| Illegal(format!("must be a field of {}", table.resource)));
+            column.ok_or_else(|| InvalidValue(format!("must be a field of {}", table.resource)));
         let relation = Relation::parse(given.part("op").unwrap_or_default());
         match (column, relation) {
             (Ok(column), Ok(relation)) => {
@@ -197,13 +198,15 @@ impl Test {
         relation: Relation,
         text: &str,
         zone: Zone,
-    ) -> Result<Self, Illegal> {
+    ) -> Result<Self, InvalidValue> {
         let cell = |text: &str| cell(column, text, zone);
         let one = |wanted| Ok(Self::OneOf(vec![cell(text)?], wanted));
         let lies = |how| {
             let bound = cell(text)?;
             if bound == ColumnValue::Null {
-                return Err(Illegal("must not be empty: nothing lies before or after it".into()));
+                return Err(InvalidValue(
+                    "must not be empty: nothing lies before or after it".into(),
+                ));
             }
             Ok(Self::Lies(how, bound))
         };
@@ -246,7 +249,7 @@ fn cell<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
-) -> Result<ColumnValue<'static>, Illegal> {
+) -> Result<ColumnValue<'static>, InvalidValue> {
     let kind = column.kind();
     let given = Value::from(text.trim());
     let cell = match kind {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{self, Channel, Message, Progress, Why};
-use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::messaging::outbox::{self, Channel, Message, Progress, SuppressionReason};
+use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
@@ -27,7 +27,7 @@ pub struct Entry {
 enum What {
     Message(Arc<Message>),
     /// A reminder that will be a message.
-    Planned(Planned),
+    Planned(PlannedReminder),
     /// Nothing: every field as it is where it says nothing.
     Blank,
 }
@@ -75,7 +75,7 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
 const STATES: [&str; 7] = ["planned", "sending", "sent", "kept", "failed", "missed", "suppressed"];
 
 fn kinds() -> Vec<&'static str> {
-    outbox::Kind::ALL.map(outbox::Kind::name).to_vec()
+    outbox::MessageKind::ALL.map(outbox::MessageKind::name).to_vec()
 }
 
 fn states() -> Vec<&'static str> {
@@ -103,7 +103,7 @@ pub struct Ledger {
     /// The group's state.
     state: Arc<GroupState>,
     /// What will be messages, in the order they are due.
-    planned: Vec<Planned>,
+    planned: Vec<PlannedReminder>,
 }
 
 impl Ledger {
@@ -161,11 +161,11 @@ impl Entry {
         }
     }
 
-    fn kind(&self) -> outbox::Kind {
+    fn kind(&self) -> outbox::MessageKind {
         match &self.what {
             What::Message(message) => message.kind(),
-            What::Planned(planned) => outbox::Kind::of_reminder(planned.channel),
-            What::Blank => outbox::Kind::Confirmation,
+            What::Planned(planned) => outbox::MessageKind::of_reminder(planned.channel),
+            What::Blank => outbox::MessageKind::Confirmation,
         }
     }
 
@@ -250,18 +250,18 @@ impl Entry {
 }
 
 /// Why a message was not wanted any more, in words.
-fn said(why: Why) -> &'static str {
+fn said(why: SuppressionReason) -> &'static str {
     match why {
-        Why::Cancelled => "the appointment was cancelled",
-        Why::Moved => "the appointment, or the time of its reminder, was moved",
-        Why::Restored => "the appointment was restored",
-        Why::Unwanted => "the client or the group wants no such message",
-        Why::NoRecipient => "the client has no address or number, or is deleted",
-        Why::Begun => "the appointment had begun",
-        Why::Expired => "the link was too old",
-        Why::TooMany => {
+        SuppressionReason::Cancelled => "the appointment was cancelled",
+        SuppressionReason::Moved => "the appointment, or the time of its reminder, was moved",
+        SuppressionReason::Restored => "the appointment was restored",
+        SuppressionReason::Unwanted => "the client or the group wants no such message",
+        SuppressionReason::NoRecipient => "the client has no address or number, or is deleted",
+        SuppressionReason::Begun => "the appointment had begun",
+        SuppressionReason::Expired => "the link was too old",
+        SuppressionReason::TooMany => {
             "as many messages as the server allows had gone to the recipient within 24 hours"
         }
-        Why::GivenAway => "the appointment was given to another client",
+        SuppressionReason::GivenAway => "the appointment was given to another client",
     }
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use crate::domain::records::ids::ID_MAX;
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Civil;
 use crate::wire::datetime;
 
-fn illegal<T>(rule: &str) -> Result<T, Illegal> {
-    Err(Illegal(rule.into()))
+fn illegal<T>(rule: &str) -> Result<T, InvalidValue> {
+    Err(InvalidValue(rule.into()))
 }
 
 /// Whether a value unsets what it is given for: null, a text of nothing but white space, a list of nothing.
@@ -28,7 +28,7 @@ pub fn is_empty(value: &Value) -> bool {
 ///
 /// # Errors
 /// Anything else, nothing included.
-pub fn boolean(value: &Value) -> Result<bool, Illegal> {
+pub fn boolean(value: &Value) -> Result<bool, InvalidValue> {
     let known = match value {
         Value::Bool(flag) => Some(*flag),
         Value::Number(number) => match number.as_u64() {
@@ -50,7 +50,7 @@ pub fn boolean(value: &Value) -> Result<bool, Illegal> {
 ///
 /// # Errors
 /// Anything else.
-pub fn integer(value: &Value) -> Result<Option<i64>, Illegal> {
+pub fn integer(value: &Value) -> Result<Option<i64>, InvalidValue> {
     let read = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
@@ -76,7 +76,7 @@ fn whole(number: &Number) -> Option<i64> {
 ///
 /// # Errors
 /// Anything else, infinities included.
-pub fn number(value: &Value) -> Result<Option<f64>, Illegal> {
+pub fn number(value: &Value) -> Result<Option<f64>, InvalidValue> {
     let read = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
@@ -92,8 +92,8 @@ pub fn number(value: &Value) -> Result<Option<f64>, Illegal> {
 ///
 /// # Errors
 /// Anything else but 1 to the largest id.
-pub fn id(value: &Value) -> Result<Option<u64>, Illegal> {
-    let rule = || Illegal("must be an id: a whole number from 1".into());
+pub fn id(value: &Value) -> Result<Option<u64>, InvalidValue> {
+    let rule = || InvalidValue("must be an id: a whole number from 1".into());
     let read = integer(value).map_err(|_| rule())?.map(u64::try_from);
     match read {
         None | Some(Ok(0)) => Ok(None),
@@ -106,8 +106,9 @@ pub fn id(value: &Value) -> Result<Option<u64>, Illegal> {
 ///
 /// # Errors
 /// An entry that is no id.
-pub fn ids(value: &Value) -> Result<Vec<u64>, Illegal> {
-    let rule = || Illegal("must be ids: a list such as [11,13], or a text such as ,11,13,".into());
+pub fn ids(value: &Value) -> Result<Vec<u64>, InvalidValue> {
+    let rule =
+        || InvalidValue("must be ids: a list such as [11,13], or a text such as ,11,13,".into());
     let read = |value: &Value| id(value).ok().flatten().ok_or_else(rule);
     match value {
         Value::Null => Ok(Vec::new()),
@@ -125,7 +126,7 @@ pub fn ids(value: &Value) -> Result<Vec<u64>, Illegal> {
 ///
 /// # Errors
 /// A boolean, a list or an object.
-pub fn text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
+pub fn text(value: &Value) -> Result<Cow<'_, str>, InvalidValue> {
     match value {
         Value::Null => Ok(Cow::Borrowed("")),
         Value::String(text) => Ok(Cow::Borrowed(text)),
@@ -138,7 +139,7 @@ pub fn text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
 ///
 /// # Errors
 /// Anything that [`datetime::parse`] refuses.
-pub fn civil(value: &Value) -> Result<Option<Civil>, Illegal> {
+pub fn civil(value: &Value) -> Result<Option<Civil>, InvalidValue> {
     match value {
         Value::String(text) if !text.trim().is_empty() => datetime::parse(text.trim()).map(Some),
         Value::String(_) | Value::Null => Ok(None),

@@ -1,7 +1,7 @@
 //! What leaves when: the hours of text messages, and what was due while the server was down.
 
 use slotbook::clock::Clock as _;
-use slotbook::domain::messaging::outbox::{Progress, Why};
+use slotbook::domain::messaging::outbox::{Progress, SuppressionReason};
 use slotbook::domain::messaging::reminder::is_sms_hour;
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
@@ -144,7 +144,7 @@ fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
         assert!(reason.as_str().contains("550") || reason.as_str().contains("422"), "{reason:?}");
     }
     assert!(house.post.taken().is_empty());
-    let none = |why: &Why| matches!(why, Why::TooMany);
+    let none = |why: &SuppressionReason| matches!(why, SuppressionReason::TooMany);
     assert!(
         !group_state
             .outbox

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use slotbook::domain::booking::bookable::BookingMode;
 use slotbook::domain::booking::taken_time::Taken;
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::account_link::Asker;
-use slotbook::domain::messaging::delivery::{Deliver, Item, Outcome};
+use slotbook::domain::identity::account_link::LinkRequester;
+use slotbook::domain::messaging::delivery::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
-use slotbook::domain::records::record_change::Record;
+use slotbook::domain::records::record_change::EditableRecord;
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
@@ -216,14 +216,14 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
         return;
     }
     let id = open[which.index(open.len())];
-    if shop.delivers(&Deliver::LoginAttempt {
-        item: Item::Message(id),
+    if shop.delivers(&DeliveryStep::LoginAttempt {
+        item: DueItem::Message(id),
         daily_max: 100,
         carried: true,
     }) {
-        let refused = || Outcome::Refused(Text::new("no such mailbox").expect("a text"));
-        let outcome = if taken { Outcome::Taken } else { refused() };
-        shop.delivers(&Deliver::Settle { id, attempt: 1, outcome });
+        let refused = || DeliveryOutcome::Refused(Text::new("no such mailbox").expect("a text"));
+        let outcome = if taken { DeliveryOutcome::Taken } else { refused() };
+        shop.delivers(&DeliveryStep::Settle { id, attempt: 1, outcome });
     }
 }
 
@@ -246,7 +246,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");
-        [Asker::Known, Asker::Account(first)]
+        [LinkRequester::Known, LinkRequester::Account(first)]
             .map(|asker| group_state.links.has_room(&folded, asker, shop.now))
     };
     Said {
@@ -368,7 +368,7 @@ fn offer(what: u8, which: u64) -> RecordChange {
     }
 }
 
-fn named<R: Record>(
+fn named<R: EditableRecord>(
     id: Option<R::Id>,
     change: impl Fn(&mut R, Name<255>) + Send + Sync + 'static,
 ) -> Put<R> {

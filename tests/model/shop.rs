@@ -9,7 +9,7 @@ use slotbook::domain::booking::manual_change;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::delivery::{self, Deliver};
+use slotbook::domain::messaging::delivery::{self, DeliveryStep};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -20,7 +20,9 @@ use slotbook::domain::records::ids::{
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::record_change;
 use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
-use slotbook::domain::records::vevent::{Availability, Key, Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{
+    AppointmentKey, Availability, Permits, Vevent, VeventKind,
+};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
     AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
@@ -136,13 +138,13 @@ impl Shop {
         permits: Permits,
     ) -> Self {
         let series = self.series(from, to, rrule);
-        self.put(on, Kind::Availability(Box::new(Availability { series, permits })));
+        self.put(on, VeventKind::Availability(Box::new(Availability { series, permits })));
         self
     }
 
     pub(crate) fn closed(mut self, on: u64, from: &str, to: &str) -> Self {
         let series = self.series(from, to, "");
-        self.put(on, Kind::Plage(Box::new(series)));
+        self.put(on, VeventKind::Plage(Box::new(series)));
         self
     }
 
@@ -152,7 +154,7 @@ impl Shop {
         Series::new(zone, civil(from), civil(to), rule, Exceptions::default()).expect("a series")
     }
 
-    pub(crate) fn put(&mut self, on: u64, kind: Kind) {
+    pub(crate) fn put(&mut self, on: u64, kind: VeventKind) {
         let row = Vevent {
             id: VeventId::new(self.id()).expect("an id"),
             calendar_id: calendar(on),
@@ -286,7 +288,7 @@ impl Shop {
     }
 
     /// One step of the sending of a message; whether it was due.
-    pub(crate) fn delivers(&mut self, step: &Deliver) -> bool {
+    pub(crate) fn delivers(&mut self, step: &DeliveryStep) -> bool {
         let decided = delivery::decide(&self.group_state, step, self.now);
         let due = decided.is_some();
         decided.into_iter().for_each(|event| self.carry_out(event));
@@ -300,7 +302,7 @@ impl Shop {
             id,
             redrawn(move |group_state, row| {
                 row.calendar_id = calendar(on);
-                if let Kind::Appointment(appointment) = &mut row.kind {
+                if let VeventKind::Appointment(appointment) = &mut row.kind {
                     appointment.civil_start = start;
                     appointment.start = group_state.catalogue.zone().instant_of(start);
                 }
@@ -354,8 +356,8 @@ pub(crate) fn redrawn(
 
 pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";
 
-fn key() -> Key {
-    Key::new(SECRET).expect("20 letters")
+fn key() -> AppointmentKey {
+    AppointmentKey::new(SECRET).expect("20 letters")
 }
 
 /// A web booking of intervention 1 on calendar 1 by somebody of that name.

@@ -1,7 +1,7 @@
 //! What happens to a group though nobody asks: other rules of the zones, the end of what was deleted, broken promises.
 
 use slotbook::domain::records::ids::VeventId;
-use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -29,7 +29,7 @@ fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
     }
     for id in &ids[1..] {
         let mut row = Vevent::clone(shop.group_state.rows.get(id).expect("booked"));
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.start = appointment.start.plus_seconds(HOUR);
         }
         let at = shop.group_state.last_stamp;
@@ -69,7 +69,7 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     assert_ne!(start(&next, ids[2]), start(&shop.group_state, ids[2]));
     // The one that was at nine by the old rules now stands where the other one is.
     let mut row = Vevent::clone(next.rows.get(&ids[2]).expect("there"));
-    if let Kind::Appointment(appointment) = &mut row.kind {
+    if let VeventKind::Appointment(appointment) = &mut row.kind {
         appointment.start = appointment.start.plus_seconds(-HOUR);
     }
     let clash = next.apply(&Event::VeventPut { at: next.last_stamp, row: Box::new(row) });

@@ -8,8 +8,10 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
-use crate::domain::records::record_change::Record as _;
-use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
+use crate::domain::records::record_change::EditableRecord as _;
+use crate::domain::records::vevent::{
+    Appointment, OptionalFields, Reminders, State, Vevent, VeventKind,
+};
 use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -130,7 +132,7 @@ impl Opening {
         let at = state.stamp_for(now);
         let group = &state.catalogue.group;
         let by_default = if command.from_web { group.check_sms_from_web } else { group.check_sms };
-        let rare = Rare {
+        let rare = OptionalFields {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
             customs: with_customs(
@@ -140,7 +142,7 @@ impl Opening {
                 &command.customs,
                 &command.caller,
             ),
-            ..Rare::default()
+            ..OptionalFields::default()
         };
         let zone = state.catalogue.zone();
         let leg = |((leg, interval), (id, key)): (
@@ -150,7 +152,7 @@ impl Opening {
             Vevent {
                 id: *id,
                 calendar_id,
-                kind: Kind::Appointment(Appointment {
+                kind: VeventKind::Appointment(Appointment {
                     civil_start: zone.civil_of(interval.start),
                     start: interval.start,
                     length_seconds: u32::try_from(leg.length_seconds)

@@ -3,7 +3,7 @@
 use crate::domain::booking::bookable::{BookingMode, Chain, Leg, Obstacle, bookable};
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
-use crate::domain::records::vevent::{Appointment, Kind, Vevent};
+use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -119,13 +119,15 @@ fn faulty(faults: Vec<Fault>) -> Refusals {
 /// Kinds do not change, save that a plage given a client and an intervention becomes an appointment.
 fn kind_stays(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     let field = match (&before.kind, &row.kind) {
-        (Kind::Appointment(_), Kind::Appointment(_))
-        | (Kind::Plage(_), Kind::Plage(_) | Kind::Appointment(_))
-        | (Kind::Availability(_), Kind::Availability(_))
-        | (Kind::Note(_), Kind::Note(_)) => return Ok(()),
-        (Kind::Appointment(_), _) => "fiche_id",
-        (Kind::Availability(_), _) | (Kind::Plage(_), Kind::Availability(_)) => "type",
-        (Kind::Note(_), _) | (Kind::Plage(_), Kind::Note(_)) => "note",
+        (VeventKind::Appointment(_), VeventKind::Appointment(_))
+        | (VeventKind::Plage(_), VeventKind::Plage(_) | VeventKind::Appointment(_))
+        | (VeventKind::Availability(_), VeventKind::Availability(_))
+        | (VeventKind::Note(_), VeventKind::Note(_)) => return Ok(()),
+        (VeventKind::Appointment(_), _) => "fiche_id",
+        (VeventKind::Availability(_), _) | (VeventKind::Plage(_), VeventKind::Availability(_)) => {
+            "type"
+        }
+        (VeventKind::Note(_), _) | (VeventKind::Plage(_), VeventKind::Note(_)) => "note",
     };
     Err(Fault::new(
         field,

@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::records::vevent::{Kind, Permits, Vevent};
+use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
@@ -33,9 +33,12 @@ impl Rules {
             }
         }
         let list = match &row.kind {
-            Kind::Availability(_) if !row.deleted => &mut self.availabilities,
-            Kind::Plage(_) if !row.deleted => &mut self.plages,
-            Kind::Availability(_) | Kind::Plage(_) | Kind::Note(_) | Kind::Appointment(_) => return,
+            VeventKind::Availability(_) if !row.deleted => &mut self.availabilities,
+            VeventKind::Plage(_) if !row.deleted => &mut self.plages,
+            VeventKind::Availability(_)
+            | VeventKind::Plage(_)
+            | VeventKind::Note(_)
+            | VeventKind::Appointment(_) => return,
         };
         let at = list.partition_point(|r| r.id < row.id);
         list.insert(at, Arc::clone(row));
@@ -64,10 +67,10 @@ impl Rules {
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         self.availabilities.iter().any(|row| match &row.kind {
-            Kind::Availability(a) => {
+            VeventKind::Availability(a) => {
                 a.permits.permits(intervention) && a.series.has_occurrence_ending_after(zone, now)
             }
-            Kind::Appointment(_) | Kind::Plage(_) | Kind::Note(_) => false,
+            VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => false,
         })
     }
 }
@@ -141,7 +144,7 @@ impl OpenTime {
         let mut named: Vec<InterventionId> = Vec::new();
         let mut opening: Vec<(&Permits, Vec<Interval>)> = Vec::new();
         for row in &rules.availabilities {
-            let Kind::Availability(availability) = &row.kind else { continue };
+            let VeventKind::Availability(availability) = &row.kind else { continue };
             if let Permits::Only(ids) = &availability.permits {
                 named.extend(ids);
             }

@@ -36,7 +36,7 @@ pub struct AccountLink {
     /// The address that it is mailed to.
     pub email: Email,
     /// What following it does.
-    pub aim: Aim,
+    pub aim: LinkAction,
     /// When it was asked for.
     pub asked: Instant,
     /// From then on it does nothing.
@@ -45,7 +45,7 @@ pub struct AccountLink {
 
 /// What following a link does. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Aim {
+pub enum LinkAction {
     /// The account of the address is new, or has another password.
     Account {
         /// What is given back then.
@@ -62,7 +62,7 @@ pub enum Aim {
 
 /// Who asks for another link.
 #[derive(Clone, Copy, Debug)]
-pub enum Asker<'a> {
+pub enum LinkRequester<'a> {
     /// Somebody who is to have a password, at an address that no account and no live fiche has.
     Newcomer,
     /// Somebody who is to have a password, at the address of an account or a live fiche.
@@ -71,7 +71,7 @@ pub enum Asker<'a> {
     Account(&'a str),
 }
 
-impl Asker<'_> {
+impl LinkRequester<'_> {
     /// How many links of the group leave it no room for another.
     const fn group_max(self) -> usize {
         match self {
@@ -84,7 +84,7 @@ impl Asker<'_> {
 
 /// Which links count together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tally {
+enum LimitKey {
     /// Those that set the password of a folded address.
     Passwords(Box<str>),
     /// Those by which a folded address is to become an account's. They take no place from those of its password: who asks
@@ -94,22 +94,22 @@ enum Tally {
     ChangesOf(Box<str>),
 }
 
-impl Tally {
+impl LimitKey {
     /// All that a link counts in.
     fn of(link: &AccountLink) -> Vec<Self> {
         match &link.aim {
-            Aim::Account { .. } => vec![Self::Passwords(link.email.folded())],
-            Aim::Email { account, .. } => {
+            LinkAction::Account { .. } => vec![Self::Passwords(link.email.folded())],
+            LinkAction::Email { account, .. } => {
                 vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())]
             }
         }
     }
 
     /// All that a link to a folded address would count in.
-    fn of_next(folded: &str, asker: Asker<'_>) -> Vec<Self> {
+    fn of_next(folded: &str, asker: LinkRequester<'_>) -> Vec<Self> {
         match asker {
-            Asker::Newcomer | Asker::Known => vec![Self::Passwords(folded.into())],
-            Asker::Account(account) => {
+            LinkRequester::Newcomer | LinkRequester::Known => vec![Self::Passwords(folded.into())],
+            LinkRequester::Account(account) => {
                 vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())]
             }
         }
@@ -121,7 +121,7 @@ impl Tally {
 pub struct AccountLinks {
     by_hash: OrdMap<[u8; 32], Arc<AccountLink>>,
     /// By what they count in, then by age.
-    by_tally: OrdSet<(Tally, Instant, [u8; 32])>,
+    by_tally: OrdSet<(LimitKey, Instant, [u8; 32])>,
     by_end: OrdSet<(Instant, [u8; 32])>,
 }
 
@@ -149,9 +149,9 @@ impl AccountLinks {
     /// after an hour, so that nobody's mailbox is filled, and nobody can be kept from an account by filling it. Of what the
     /// whole group may have, a part is kept for those whom it knows, so that strangers do not keep them out.
     #[must_use]
-    pub fn has_room(&self, folded: &str, asker: Asker<'_>, now: Instant) -> bool {
+    pub fn has_room(&self, folded: &str, asker: LinkRequester<'_>, now: Instant) -> bool {
         let alive = |at: Instant| now < at.plus_seconds(LINK_SECONDS);
-        let rested = |tally: &Tally| {
+        let rested = |tally: &LimitKey| {
             let asked: Vec<Instant> =
                 self.of(tally).map(|(asked, _)| asked).filter(|asked| alive(*asked)).collect();
             asked.len() < TOGETHER_MAX
@@ -160,7 +160,7 @@ impl AccountLinks {
         let most = asker.group_max();
         // Those too old do not count: they are only forgotten when the next is put.
         let in_group = self.by_end.range((now.plus_seconds(1), [0; 32])..).take(most).count();
-        in_group < most && Tally::of_next(folded, asker).iter().all(rested)
+        in_group < most && LimitKey::of_next(folded, asker).iter().all(rested)
     }
 
     /// Adds a link asked for just now, and forgets what it takes the place of.
@@ -172,7 +172,7 @@ impl AccountLinks {
             }
             self.remove(&hash);
         }
-        for tally in Tally::of(&link) {
+        for tally in LimitKey::of(&link) {
             let of_same: Vec<[u8; 32]> = self.of(&tally).map(|(_, hash)| hash).collect();
             let surplus = (of_same.len() + 1).saturating_sub(TOGETHER_MAX);
             of_same[..surplus].iter().for_each(|hash| self.remove(hash));
@@ -183,7 +183,7 @@ impl AccountLinks {
     /// Takes a link away, if it is there.
     pub(crate) fn remove(&mut self, hash: &[u8; 32]) {
         if let Some(link) = self.by_hash.remove(hash) {
-            for tally in Tally::of(&link) {
+            for tally in LimitKey::of(&link) {
                 self.by_tally.remove(&(tally, link.asked, *hash));
             }
             self.by_end.remove(&(link.expires, *hash));
@@ -192,28 +192,28 @@ impl AccountLinks {
 
     /// Takes all links away that would set the password of a folded address.
     pub(crate) fn remove_passwords(&mut self, folded: &str) {
-        self.remove_all(&Tally::Passwords(folded.into()));
+        self.remove_all(&LimitKey::Passwords(folded.into()));
     }
 
     /// Takes all links away that would give another address to the account of a folded one.
     pub(crate) fn remove_changes(&mut self, account: &str) {
-        self.remove_all(&Tally::ChangesOf(account.into()));
+        self.remove_all(&LimitKey::ChangesOf(account.into()));
     }
 
-    fn remove_all(&mut self, tally: &Tally) {
+    fn remove_all(&mut self, tally: &LimitKey) {
         let hashes: Vec<[u8; 32]> = self.of(tally).map(|(_, hash)| hash).collect();
         hashes.iter().for_each(|hash| self.remove(hash));
     }
 
     /// When those that count together were asked for, and their hashes, the oldest first.
-    fn of<'l>(&'l self, tally: &'l Tally) -> impl Iterator<Item = (Instant, [u8; 32])> + 'l {
+    fn of<'l>(&'l self, tally: &'l LimitKey) -> impl Iterator<Item = (Instant, [u8; 32])> + 'l {
         let from = (tally.clone(), Instant(i64::MIN), [0; 32]);
         let same = self.by_tally.range(from..).take_while(move |(other, ..)| other == tally);
         same.map(|(_, asked, hash)| (*asked, *hash))
     }
 
     fn insert(&mut self, link: Arc<AccountLink>) {
-        for tally in Tally::of(&link) {
+        for tally in LimitKey::of(&link) {
             self.by_tally.insert((tally, link.asked, link.hash));
         }
         self.by_end.insert((link.expires, link.hash));
@@ -225,7 +225,7 @@ impl AccountLinks {
 mod tests {
     use super::*;
 
-    fn link(number: u16, asked: i64, email: &str, aim: Aim) -> Arc<AccountLink> {
+    fn link(number: u16, asked: i64, email: &str, aim: LinkAction) -> Arc<AccountLink> {
         let email = Email::new(email).expect("an address");
         let (asked, expires) = (Instant(asked), Instant(asked + LINK_SECONDS));
         let mut hash = [0; 32];
@@ -235,13 +235,13 @@ mod tests {
 
     /// One that sets a password.
     fn password(number: u16, asked: i64, email: &str) -> Arc<AccountLink> {
-        link(number, asked, email, Aim::Account { pending_rdv: None })
+        link(number, asked, email, LinkAction::Account { pending_rdv: None })
     }
 
     /// One by which an account is to have another address.
     fn change(number: u16, asked: i64, email: &str, account: &str) -> Arc<AccountLink> {
         let fiche_id = FicheId::new(7).expect("an id");
-        link(number, asked, email, Aim::Email { account: account.into(), fiche_id })
+        link(number, asked, email, LinkAction::Email { account: account.into(), fiche_id })
     }
 
     fn numbers(links: &AccountLinks) -> Vec<u16> {
@@ -267,8 +267,9 @@ mod tests {
     #[test]
     fn an_address_has_five_at_most_and_gets_another_after_an_hour_in_place_of_the_oldest() {
         let mut links = AccountLinks::default();
-        let has_room =
-            |links: &AccountLinks, folded, at| links.has_room(folded, Asker::Newcomer, Instant(at));
+        let has_room = |links: &AccountLinks, folded, at| {
+            links.has_room(folded, LinkRequester::Newcomer, Instant(at))
+        };
         for number in 1..=5 {
             assert!(has_room(&links, "a@x", i64::from(number)));
             links.put(password(number, i64::from(number), "A@x"));
@@ -284,12 +285,12 @@ mod tests {
     fn an_account_asks_for_five_changes_at_most_wherever_they_go() {
         let mut links = AccountLinks::default();
         for number in 1..=5 {
-            assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(0)));
+            assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(0)));
             links.put(change(number, 0, &format!("{number}@x"), "a@x"));
         }
-        assert!(!links.has_room("new@x", Asker::Account("a@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", Asker::Account("b@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(3_600)));
+        assert!(!links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", LinkRequester::Account("b@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_600)));
         links.put(change(6, 3_600, "new@x", "a@x"));
         assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
     }
@@ -301,10 +302,10 @@ mod tests {
             links.put(change(number, 0, "victim@x", &format!("{number}@x")));
         }
         assert!(
-            !links.has_room("victim@x", Asker::Account("a@x"), Instant(0)),
+            !links.has_room("victim@x", LinkRequester::Account("a@x"), Instant(0)),
             "the mailbox is not filled"
         );
-        assert!(links.has_room("victim@x", Asker::Known, Instant(0)));
+        assert!(links.has_room("victim@x", LinkRequester::Known, Instant(0)));
         (6..=10).for_each(|number| links.put(password(number, 0, "victim@x")));
         assert_eq!(numbers(&links).len(), 10);
     }
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn a_group_has_so_many_at_most_and_keeps_some_for_those_it_knows() {
         let mut links = AccountLinks::default();
-        let askers = [Asker::Newcomer, Asker::Account("a@x"), Asker::Known];
+        let askers = [LinkRequester::Newcomer, LinkRequester::Account("a@x"), LinkRequester::Known];
         let room = |links: &AccountLinks, at| {
             askers.map(|asker| links.has_room("new@x", asker, Instant(at)))
         };
@@ -327,8 +328,9 @@ mod tests {
     #[test]
     fn a_full_table_has_room_again_a_day_later() {
         let mut links = AccountLinks::default();
-        let has_room =
-            |links: &AccountLinks, at| links.has_room("new@x", Asker::Newcomer, Instant(at));
+        let has_room = |links: &AccountLinks, at| {
+            links.has_room("new@x", LinkRequester::Newcomer, Instant(at))
+        };
         for number in 0..OF_ONE_GROUP_MAX {
             links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
         }

@@ -1,8 +1,8 @@
 //! Deciding what clients do about their accounts: asking for a link, and following it. Reference 3.
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
-use crate::domain::messaging::outbox::{Content, LinkPurpose};
+use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, LinkRequester};
+use crate::domain::messaging::outbox::{LinkPurpose, MessageContent};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::record_change;
@@ -32,22 +32,22 @@ pub fn ask(
                 return Ok(Event::nothing(at));
             };
             let email = on_record(state, &folded).unwrap_or(&command.email);
-            (asker, email, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
+            (asker, email, LinkAction::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
         }
         LinkWish::Email { account, put } => {
             let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
             let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
-            let aim = Aim::Email { account: account.clone(), fiche_id };
-            (Asker::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
+            let aim = LinkAction::Email { account: account.clone(), fiche_id };
+            (LinkRequester::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
         }
     };
     // Its owner could do nothing with it: an address that has an account is nobody else's.
-    let is_anothers = matches!(asker, Asker::Account(own) if *folded != *own && state.accounts.contains_key(&folded));
+    let is_anothers = matches!(asker, LinkRequester::Account(own) if *folded != *own && state.accounts.contains_key(&folded));
     if is_anothers || !state.links.has_room(&folded, asker, now) {
         return Ok(change.unwrap_or_else(|| Event::nothing(at)));
     }
     let expires = at.plus_seconds(LINK_SECONDS);
-    let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
+    let content = MessageContent::AccountLink { purpose, token: draws.token.clone(), expires };
     let before =
         if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
     let place = u64::try_from(before).expect("a change announces few messages");
@@ -58,14 +58,15 @@ pub fn ask(
 
 /// Who wants a link that sets the password of a folded address, and what for, if there is to be one: an account that is
 /// there has its password set anew; where only known clients may book, nobody else gets one.
-fn wanted(state: &GroupState, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
+fn wanted(state: &GroupState, folded: &str) -> Option<(LinkRequester<'static>, LinkPurpose)> {
     let live = |id: FicheId| state.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
     let account = state.accounts.get(folded);
     let has_fiche = state.fiche_of_email(folded).is_some();
     let may = state.catalogue.group.open
         || has_fiche
         || account.is_some_and(|account| live(account.fiche_id));
-    let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
+    let asker =
+        if has_fiche || account.is_some() { LinkRequester::Known } else { LinkRequester::Newcomer };
     let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
     may.then_some((asker, purpose))
 }
@@ -94,8 +95,8 @@ pub fn follow(
     };
     let at = state.stamp_for(now);
     match &link.aim {
-        Aim::Account { .. } => confirm(state, &link.email, command, (new_fiche, at), now),
-        Aim::Email { account, fiche_id } => {
+        LinkAction::Account { .. } => confirm(state, &link.email, command, (new_fiche, at), now),
+        LinkAction::Email { account, fiche_id } => {
             change_email(state, &link.email, (account, *fiche_id), (command.hash, at), now)
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::messaging::delivery::{self, address_of, recipient_of};
-use crate::domain::messaging::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
+use crate::domain::messaging::outbox::{
+    AppointmentTime, Channel, Message, MessageContent, Progress, WithdrawnAppointment,
+};
 use crate::domain::messaging::planning::standing;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
@@ -55,16 +57,16 @@ pub fn messages(
 }
 
 /// What is to be told, and to whom.
-type Told = (Content, String);
+type Told = (MessageContent, String);
 
 fn confirmation(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Told> {
     let first = legs.first()?;
-    let upcoming: Vec<Standing> =
+    let upcoming: Vec<AppointmentTime> =
         legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
     if upcoming.is_empty() {
         return None;
     }
-    Some((Content::Confirmation(upcoming), recipient_of(next, first, Channel::Mail)?))
+    Some((MessageContent::Confirmation(upcoming), recipient_of(next, first, Channel::Mail)?))
 }
 
 /// What a change of an event by hand, or its cancellation, tells its clients.
@@ -88,17 +90,20 @@ fn changed(state: &GroupState, next: &GroupState, id: VeventId, now: Instant) ->
 /// A confirmation to the client who has an appointment now, where it is to come.
 fn told_to_new(after: &Vevent, next: &GroupState, now: Instant) -> Option<Told> {
     let standing = standing(after).filter(|it| !after.deleted && it.start > now)?;
-    Some((Content::Confirmation(vec![standing]), recipient_of(next, after, Channel::Mail)?))
+    Some((MessageContent::Confirmation(vec![standing]), recipient_of(next, after, Channel::Mail)?))
 }
 
 /// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
 fn withdrawal(before: &Vevent, was: &Appointment, next: &GroupState, now: Instant) -> Option<Told> {
     let is_cancellation = |message: &Arc<Message>| {
-        matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_))
+        matches!(
+            message.content,
+            MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_)
+        )
     };
     let expected = !before.deleted || next.outbox.open_about(before.id).any(is_cancellation);
     let appointment = standing(before).filter(|it| expected && it.start > now)?;
-    let withdrawn = Withdrawn {
+    let withdrawn = WithdrawnAppointment {
         appointment,
         length_seconds: was.length_seconds,
         client: was.fiche_id,
@@ -106,7 +111,7 @@ fn withdrawal(before: &Vevent, was: &Appointment, next: &GroupState, now: Instan
         intervention: was.intervention_id,
         key: was.key,
     };
-    Some((Content::Withdrawal(Box::new(withdrawn)), address_of(next, was.fiche_id)?))
+    Some((MessageContent::Withdrawal(Box::new(withdrawn)), address_of(next, was.fiche_id)?))
 }
 
 /// What the client is told whose appointment it was and is.
@@ -115,14 +120,14 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &GroupState, now: Instant
     let recipient = recipient_of(next, after, Channel::Mail)?;
     match (before.deleted, after.deleted) {
         (true, true) => None,
-        (false, true) => (was.start > now).then_some((Content::Cancellation(is), recipient)),
+        (false, true) => (was.start > now).then_some((MessageContent::Cancellation(is), recipient)),
         (true, false) | (false, false) => {
             let noticed = before.deleted || is_noticed(before, after);
             let upcoming = is.start > now && !is_to_be_confirmed(next, before.id);
             let content = if before.deleted || is_to_be_restored(next, before.id) {
-                Content::Restoration(is)
+                MessageContent::Restoration(is)
             } else {
-                Content::Change { appointment: is, was: was.start }
+                MessageContent::Change { appointment: is, was: was.start }
             };
             (noticed && upcoming).then_some((content, recipient))
         }
@@ -132,7 +137,8 @@ fn told_to_same(before: &Vevent, after: &Vevent, next: &GroupState, now: Instant
 /// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
 fn is_to_be_confirmed(next: &GroupState, id: VeventId) -> bool {
     next.outbox.open_about(id).any(|message| {
-        let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content
+        let (MessageContent::Confirmation(told) | MessageContent::ConfirmationByKey(told)) =
+            &message.content
         else {
             return false;
         };
@@ -145,7 +151,9 @@ fn is_to_be_confirmed(next: &GroupState, id: VeventId) -> bool {
 
 /// Whether a client has still to be told that an appointment is not cancelled any more.
 fn is_to_be_restored(next: &GroupState, id: VeventId) -> bool {
-    next.outbox.open_about(id).any(|message| matches!(message.content, Content::Restoration(_)))
+    next.outbox
+        .open_about(id)
+        .any(|message| matches!(message.content, MessageContent::Restoration(_)))
 }
 
 /// Whether a client would notice the change: of time, place or what for.

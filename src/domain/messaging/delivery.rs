@@ -4,7 +4,8 @@
 //! wanted any more is never claimed. A claim that the end of the server has left without a result is claimed again.
 
 use crate::domain::messaging::outbox::{
-    Channel, Content, Message, Progress, Standing, Why, Withdrawn,
+    AppointmentTime, Channel, Message, MessageContent, Progress, SuppressionReason,
+    WithdrawnAppointment,
 };
 use crate::domain::messaging::phone;
 use crate::domain::messaging::planning::{self, TOO_LATE_SECONDS};
@@ -27,25 +28,25 @@ const BACKOFF_SECONDS_MAX: i64 = HOUR;
 
 /// What may be due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Item {
+pub enum DueItem {
     /// A message of the outbox.
     Message(MessageId),
     /// The reminder of an appointment, which is no message yet.
     Reminder(VeventId, Channel),
 }
 
-impl Item {
+impl DueItem {
     /// None sorts before it.
     pub const FIRST: Self = Self::Message(MessageId::new(1).expect("1 is an id"));
 }
 
 /// One step in the sending of a message.
 #[derive(Clone, Debug)]
-pub enum Deliver {
+pub enum DeliveryStep {
     /// An attempt is to begin.
     LoginAttempt {
         /// At what.
-        item: Item,
+        item: DueItem,
         /// Most messages to one recipient within 24 hours, half of them at most such as anybody can cause; 0 lets none
         /// leave. Links to accounts always go, and count.
         daily_max: usize,
@@ -59,13 +60,13 @@ pub enum Deliver {
         /// Which attempt.
         attempt: u32,
         /// How.
-        outcome: Outcome,
+        outcome: DeliveryOutcome,
     },
 }
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side took it.
     Taken,
     /// The other side will never take it.
@@ -78,27 +79,29 @@ pub enum Outcome {
         draw: u64,
     },
     /// Between the claim and the attempt it ceased to be wanted.
-    Unwanted(Why),
+    Unwanted(SuppressionReason),
 }
 
 /// Decides a step; `None` where there is nothing to do: not yet, or not any more.
 #[must_use]
-pub fn decide(state: &GroupState, step: &Deliver, now: Instant) -> Option<Event> {
+pub fn decide(state: &GroupState, step: &DeliveryStep, now: Instant) -> Option<Event> {
     let message = match step {
-        Deliver::LoginAttempt { item, daily_max, carried } => {
+        DeliveryStep::LoginAttempt { item, daily_max, carried } => {
             claim(state, *item, (*daily_max, *carried), now)?
         }
-        Deliver::Settle { id, attempt, outcome } => settle(state, *id, *attempt, outcome, now)?,
+        DeliveryStep::Settle { id, attempt, outcome } => {
+            settle(state, *id, *attempt, outcome, now)?
+        }
     };
     Some(Event::MessagePut { at: state.stamp_for(now), message: Box::new(message) })
 }
 
 /// The message that a step was about, in the state after it.
 #[must_use]
-pub fn subject(state: &GroupState, item: Item) -> Option<&Message> {
+pub fn subject(state: &GroupState, item: DueItem) -> Option<&Message> {
     match item {
-        Item::Message(id) => state.outbox.message(id).map(AsRef::as_ref),
-        Item::Reminder(appointment, channel) => {
+        DueItem::Message(id) => state.outbox.message(id).map(AsRef::as_ref),
+        DueItem::Reminder(appointment, channel) => {
             state.outbox.open_reminder(appointment, channel).map(AsRef::as_ref)
         }
     }
@@ -106,7 +109,7 @@ pub fn subject(state: &GroupState, item: Item) -> Option<&Message> {
 
 fn claim(
     state: &GroupState,
-    item: Item,
+    item: DueItem,
     (daily_max, carried): (usize, bool),
     now: Instant,
 ) -> Option<Message> {
@@ -144,29 +147,29 @@ fn claim(
 
 /// An appointment as what has not left yet is to tell of it: beginning when it does by now.
 #[must_use]
-pub fn newest(state: &GroupState, standing: Standing) -> Standing {
+pub fn newest(state: &GroupState, standing: AppointmentTime) -> AppointmentTime {
     state.rows.get(&standing.id).and_then(|row| planning::standing(row)).unwrap_or(standing)
 }
 
 /// A confirmation that has not left tells of its appointments as they stand by now: nothing else may ever tell of them.
 fn bring_up_to_date(state: &GroupState, message: &mut Message) {
-    if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
-        &mut message.content
+    if let MessageContent::Confirmation(appointments)
+    | MessageContent::ConfirmationByKey(appointments) = &mut message.content
     {
         appointments.iter_mut().for_each(|standing| *standing = newest(state, *standing));
     }
 }
 
 /// A reminder whose time has come, as a message that nobody has attempted.
-fn first_of_reminder(state: &GroupState, item: Item, now: Instant) -> Option<Message> {
-    let Item::Reminder(appointment, channel) = item else { return None };
+fn first_of_reminder(state: &GroupState, item: DueItem, now: Instant) -> Option<Message> {
+    let DueItem::Reminder(appointment, channel) = item else { return None };
     let row = state.rows.get(&appointment)?;
     let due = planning::pending(state, state.catalogue.zone(), row, channel)?;
     if now < due {
         return None;
     }
     let recipient = recipient_of(state, row, channel).unwrap_or_default();
-    let content = Content::Reminder(channel, planning::standing(row)?);
+    let content = MessageContent::Reminder(channel, planning::standing(row)?);
     Some(state.outbox.draft(0, state.stamp_for(now), content, &recipient)).map(|message| Message {
         progress: Progress::Waiting { attempts: 0, not_before: now, reason: Text::default() },
         ..message
@@ -215,7 +218,7 @@ fn next_of_wanted(
     }
     if message.first_claimed_at.is_none() {
         if !state.outbox.has_room_for(message, daily_max, now.plus_seconds(1 - DAY)) {
-            return Progress::Suppressed { at: now, why: Why::TooMany };
+            return Progress::Suppressed { at: now, why: SuppressionReason::TooMany };
         }
         message.first_claimed_at = Some(now);
     }
@@ -226,7 +229,7 @@ fn settle(
     state: &GroupState,
     id: MessageId,
     attempt: u32,
-    outcome: &Outcome,
+    outcome: &DeliveryOutcome,
     now: Instant,
 ) -> Option<Message> {
     let mut message = Message::clone(state.outbox.message(id)?);
@@ -235,10 +238,10 @@ fn settle(
         return None;
     }
     message.progress = match outcome {
-        Outcome::Taken => Progress::Sent { at: now, attempts: attempt },
-        Outcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
-        Outcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
-        Outcome::Deferred { reason, draw } => {
+        DeliveryOutcome::Taken => Progress::Sent { at: now, attempts: attempt },
+        DeliveryOutcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
+        DeliveryOutcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
+        DeliveryOutcome::Deferred { reason, draw } => {
             bring_up_to_date(state, &mut message);
             let zone = state.catalogue.zone();
             let not_before =
@@ -283,19 +286,20 @@ pub fn opening(zone: Zone, channel: Channel, from: Instant) -> Instant {
 fn deadline(zone: Zone, message: &Message) -> Instant {
     let given_up = message.created_at.plus_seconds(GIVEN_UP_SECONDS);
     match &message.content {
-        Content::AccountLink { expires, .. } => *expires,
-        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+        MessageContent::AccountLink { expires, .. } => *expires,
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => {
             appointments.iter().map(|it| it.start).max().unwrap_or(given_up).min(given_up)
         }
-        Content::Change { appointment, .. }
-        | Content::Cancellation(appointment)
-        | Content::CancellationByKey(appointment)
-        | Content::Restoration(appointment) => appointment.start.min(given_up),
-        Content::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
-        Content::Reminder(Channel::Mail, appointment) => {
+        MessageContent::Change { appointment, .. }
+        | MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment)
+        | MessageContent::Restoration(appointment) => appointment.start.min(given_up),
+        MessageContent::Withdrawal(withdrawn) => withdrawn.appointment.start.min(given_up),
+        MessageContent::Reminder(Channel::Mail, appointment) => {
             appointment.start.plus_seconds(-TOO_LATE_SECONDS)
         }
-        Content::Reminder(Channel::Sms, appointment) => {
+        MessageContent::Reminder(Channel::Sms, appointment) => {
             let ahead = appointment.start.plus_seconds(-TOO_LATE_SECONDS);
             // At 09:00 itself what the night held back is about to leave.
             let by_day = is_sms_hour(zone.civil_of(ahead))
@@ -307,10 +311,13 @@ fn deadline(zone: Zone, message: &Message) -> Instant {
 
 /// Why a message is not wanted any more, if it is not.
 #[must_use]
-pub fn unwanted(state: &GroupState, message: &Message, now: Instant) -> Option<Why> {
+pub fn unwanted(state: &GroupState, message: &Message, now: Instant) -> Option<SuppressionReason> {
     match &message.content {
-        Content::AccountLink { expires, .. } => (*expires <= now).then_some(Why::Expired),
-        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+        MessageContent::AccountLink { expires, .. } => {
+            (*expires <= now).then_some(SuppressionReason::Expired)
+        }
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => {
             let mut wrongs = appointments
                 .iter()
                 .map(|standing| unwanted_live(state, message, newest(state, *standing), now));
@@ -318,21 +325,23 @@ pub fn unwanted(state: &GroupState, message: &Message, now: Instant) -> Option<W
             let first = wrongs.next()?;
             if wrongs.all(|wrong| wrong.is_some()) { first } else { None }
         }
-        Content::Change { appointment, .. } | Content::Restoration(appointment) => {
+        MessageContent::Change { appointment, .. } | MessageContent::Restoration(appointment) => {
             unwanted_live(state, message, *appointment, now)
         }
-        Content::Cancellation(standing) | Content::CancellationByKey(standing) => {
-            let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+        MessageContent::Cancellation(standing) | MessageContent::CancellationByKey(standing) => {
+            let Some(row) = state.rows.get(&standing.id) else {
+                return Some(SuppressionReason::Cancelled);
+            };
             if !row.deleted {
-                return Some(Why::Restored);
+                return Some(SuppressionReason::Restored);
             }
             if state.outbox.is_withdrawn_since(standing.id, message.id) {
-                return Some(Why::GivenAway);
+                return Some(SuppressionReason::GivenAway);
             }
             unwanted_mail(state, recipient_of(state, row, Channel::Mail), *standing, now)
         }
-        Content::Withdrawal(withdrawn) => unwanted_withdrawal(state, withdrawn, now),
-        Content::Reminder(_, standing) => unwanted_reminder(state, message, *standing, now),
+        MessageContent::Withdrawal(withdrawn) => unwanted_withdrawal(state, withdrawn, now),
+        MessageContent::Reminder(_, standing) => unwanted_reminder(state, message, *standing, now),
     }
 }
 
@@ -344,8 +353,8 @@ pub fn postponed(state: &GroupState, message: &Message, now: Instant) -> Option<
         "text messages leave from 09:00 to 19:00"
     } else if recipient(state, message) != message.recipient {
         "the address has changed"
-    } else if let Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) =
-        &message.content
+    } else if let MessageContent::Confirmation(appointments)
+    | MessageContent::ConfirmationByKey(appointments) = &message.content
         && still_told(state, message, appointments)
             .any(|standing| newest(state, *standing) != *standing)
     {
@@ -360,8 +369,8 @@ pub fn postponed(state: &GroupState, message: &Message, now: Instant) -> Option<
 pub fn still_told<'a>(
     state: &'a GroupState,
     message: &Message,
-    appointments: &'a [Standing],
-) -> impl Iterator<Item = &'a Standing> + use<'a> {
+    appointments: &'a [AppointmentTime],
+) -> impl Iterator<Item = &'a AppointmentTime> + use<'a> {
     let id = message.id;
     appointments.iter().filter(move |standing| !state.outbox.is_withdrawn_since(standing.id, id))
 }
@@ -370,31 +379,35 @@ pub fn still_told<'a>(
 fn unwanted_live(
     state: &GroupState,
     message: &Message,
-    standing: Standing,
+    standing: AppointmentTime,
     now: Instant,
-) -> Option<Why> {
+) -> Option<SuppressionReason> {
     // What is removed for good was cancelled before.
-    let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+    let Some(row) = state.rows.get(&standing.id) else { return Some(SuppressionReason::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
-        Some(Why::Cancelled)
+        Some(SuppressionReason::Cancelled)
     } else if state.outbox.is_withdrawn_since(standing.id, message.id) {
-        Some(Why::GivenAway)
+        Some(SuppressionReason::GivenAway)
     } else if start != standing.start {
-        Some(Why::Moved)
+        Some(SuppressionReason::Moved)
     } else {
         unwanted_mail(state, recipient_of(state, row, Channel::Mail), standing, now)
     }
 }
 
 /// Of an appointment that its client has no more: unless it has come back.
-fn unwanted_withdrawal(state: &GroupState, withdrawn: &Withdrawn, now: Instant) -> Option<Why> {
+fn unwanted_withdrawal(
+    state: &GroupState,
+    withdrawn: &WithdrawnAppointment,
+    now: Instant,
+) -> Option<SuppressionReason> {
     let row = state.rows.get(&withdrawn.appointment.id).filter(|row| !row.deleted);
     if row
         .and_then(|row| row.appointment())
         .is_some_and(|appointment| appointment.fiche_id == withdrawn.client)
     {
-        return Some(Why::Restored);
+        return Some(SuppressionReason::Restored);
     }
     unwanted_mail(state, address_of(state, withdrawn.client), withdrawn.appointment, now)
 }
@@ -402,43 +415,43 @@ fn unwanted_withdrawal(state: &GroupState, withdrawn: &Withdrawn, now: Instant) 
 fn unwanted_mail(
     state: &GroupState,
     recipient: Option<String>,
-    standing: Standing,
+    standing: AppointmentTime,
     now: Instant,
-) -> Option<Why> {
+) -> Option<SuppressionReason> {
     if !state.catalogue.group.sendmail {
-        Some(Why::Unwanted)
+        Some(SuppressionReason::Unwanted)
     } else if recipient.is_none() {
-        Some(Why::NoRecipient)
+        Some(SuppressionReason::NoRecipient)
     } else {
-        (standing.start <= now).then_some(Why::Begun)
+        (standing.start <= now).then_some(SuppressionReason::Begun)
     }
 }
 
 fn unwanted_reminder(
     state: &GroupState,
     message: &Message,
-    standing: Standing,
+    standing: AppointmentTime,
     now: Instant,
-) -> Option<Why> {
+) -> Option<SuppressionReason> {
     let channel = message.channel();
     // What is removed for good was cancelled before.
-    let Some(row) = state.rows.get(&standing.id) else { return Some(Why::Cancelled) };
+    let Some(row) = state.rows.get(&standing.id) else { return Some(SuppressionReason::Cancelled) };
     let start = row.appointment()?.start;
     if row.deleted {
-        return Some(Why::Cancelled);
+        return Some(SuppressionReason::Cancelled);
     }
     if state.outbox.is_withdrawn_since(standing.id, message.id) {
-        return Some(Why::GivenAway);
+        return Some(SuppressionReason::GivenAway);
     }
     if start != standing.start {
-        return Some(Why::Moved);
+        return Some(SuppressionReason::Moved);
     }
     if recipient_of(state, row, channel).is_none() {
-        return Some(Why::NoRecipient);
+        return Some(SuppressionReason::NoRecipient);
     }
     match planning::wanted_at(state, state.catalogue.zone(), row, channel) {
-        None => Some(Why::Unwanted),
-        Some(due) => (now < due).then_some(Why::Moved),
+        None => Some(SuppressionReason::Unwanted),
+        Some(due) => (now < due).then_some(SuppressionReason::Moved),
     }
 }
 
@@ -471,16 +484,17 @@ pub fn recipient_of(state: &GroupState, row: &Vevent, channel: Channel) -> Optio
 fn recipient(state: &GroupState, message: &Message) -> Text<255> {
     let of = |id: VeventId| recipient_of(state, state.rows.get(&id)?, message.channel());
     let newest = match &message.content {
-        Content::AccountLink { .. } => None,
-        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+        MessageContent::AccountLink { .. } => None,
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => {
             still_told(state, message, appointments).next().and_then(|it| of(it.id))
         }
-        Content::Change { appointment, .. }
-        | Content::Cancellation(appointment)
-        | Content::CancellationByKey(appointment)
-        | Content::Restoration(appointment)
-        | Content::Reminder(_, appointment) => of(appointment.id),
-        Content::Withdrawal(withdrawn) => address_of(state, withdrawn.client),
+        MessageContent::Change { appointment, .. }
+        | MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment)
+        | MessageContent::Restoration(appointment)
+        | MessageContent::Reminder(_, appointment) => of(appointment.id),
+        MessageContent::Withdrawal(withdrawn) => address_of(state, withdrawn.client),
     };
     newest.and_then(|to| Text::new(&to).ok()).unwrap_or_else(|| message.recipient.clone())
 }

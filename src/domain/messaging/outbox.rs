@@ -5,7 +5,7 @@
 //! carries them in a variant of its own whose `apply` calls [`GroupState::enqueue`](crate::domain::state::group_state::GroupState::enqueue) for each:
 //!
 //! ```text
-//! decide:  let message = state.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
+//! decide:  let message = state.outbox.draft(0, at, MessageContent::AccountLink { purpose, token, expires }, email.as_str());
 //!          Ok(Event::AccountLinkAsked { at, …, message: Some(Box::new(message)) })
 //! apply:   next.stamp(*at); … next.enqueue(message);
 //! ```
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use self::recipient_quota::Share;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::text::{Text, folded};
-use crate::domain::records::vevent::{Key, Settled};
+use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome};
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
 
 /// How long it is remembered what became of a message, in seconds.
@@ -42,7 +42,7 @@ pub struct Message {
     /// The group's stamp of the event that caused it; of a reminder, of its first attempt.
     pub created_at: Instant,
     /// What it is about.
-    pub content: Content,
+    pub content: MessageContent,
     /// The address or phone number it goes to: of the last attempt, or as it was when it was caused.
     pub recipient: Text<255>,
     /// When it was first attempted.
@@ -53,7 +53,7 @@ pub struct Message {
 
 /// What a message is about. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Content {
+pub enum MessageContent {
     /// A link by which the owner of an address proves to be it. Goes whatever the group's settings are. Reference 3.
     AccountLink {
         /// What following it does.
@@ -64,35 +64,35 @@ pub enum Content {
         expires: Instant,
     },
     /// A booking was made: its appointments, in order.
-    Confirmation(Vec<Standing>),
+    Confirmation(Vec<AppointmentTime>),
     /// An appointment stands differently.
     Change {
         /// As it stands now.
-        appointment: Standing,
+        appointment: AppointmentTime,
         /// When it began before.
         was: Instant,
     },
     /// An appointment is cancelled.
-    Cancellation(Standing),
+    Cancellation(AppointmentTime),
     /// An appointment comes near.
-    Reminder(Channel, Standing),
+    Reminder(Channel, AppointmentTime),
     /// An appointment was taken from its client and given to another: told to the one who had it.
-    Withdrawal(Box<Withdrawn>),
+    Withdrawal(Box<WithdrawnAppointment>),
     /// A [`Confirmation`](Self::Confirmation) of what was booked by an application's key alone, in whoever's name.
-    ConfirmationByKey(Vec<Standing>),
+    ConfirmationByKey(Vec<AppointmentTime>),
     /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's
     /// secret.
-    CancellationByKey(Standing),
+    CancellationByKey(AppointmentTime),
     /// An appointment that was cancelled is not cancelled any more.
-    Restoration(Standing),
+    Restoration(AppointmentTime),
 }
 
 /// An appointment as the client knew it who has it no more. Nothing of it can be read from the appointment itself, which
 /// is another client's by now, under another secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Withdrawn {
+pub struct WithdrawnAppointment {
     /// Which, and when it began.
-    pub appointment: Standing,
+    pub appointment: AppointmentTime,
     /// How long it took, in seconds.
     pub length_seconds: u32,
     /// Who had it.
@@ -102,12 +102,12 @@ pub struct Withdrawn {
     /// For what.
     pub intervention: InterventionId,
     /// The secret it had, which opens nothing any more: the client's calendar knows the event by it.
-    pub key: Key,
+    pub key: AppointmentKey,
 }
 
 /// An appointment, and when it began as the message was caused: where it begins at another time, another message tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct AppointmentTime {
     /// Which.
     pub id: VeventId,
     /// When it began.
@@ -181,13 +181,13 @@ pub enum Progress {
         /// When that was found.
         at: Instant,
         /// What has changed.
-        why: Why,
+        why: SuppressionReason,
     },
 }
 
 /// Why a message is not wanted any more. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
+pub enum SuppressionReason {
     /// The appointment is cancelled.
     Cancelled,
     /// The appointment begins at another time, of which another message tells.
@@ -211,7 +211,7 @@ pub enum Why {
 /// What a message is, as lists and figures name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is named by what it tells")]
-pub enum Kind {
+pub enum MessageKind {
     Confirmation,
     Change,
     Cancellation,
@@ -222,7 +222,7 @@ pub enum Kind {
     NewEmail,
 }
 
-impl Kind {
+impl MessageKind {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Confirmation,
@@ -345,14 +345,17 @@ impl Message {
 
     /// What its appointment is to remember of it: nothing while it is open, or where what has changed suppresses it.
     #[must_use]
-    pub fn settled_reminder(&self) -> Option<Settled> {
-        let (_, Standing { start, .. }) = self.reminder()?;
+    pub fn settled_reminder(&self) -> Option<ReminderOutcome> {
+        let (_, AppointmentTime { start, .. }) = self.reminder()?;
         match &self.progress {
-            Progress::Sent { .. } | Progress::Kept { .. } => Some(Settled::Sent(start)),
-            Progress::Failed { .. } | Progress::Missed { .. } => Some(Settled::GivenUp(start)),
-            Progress::Suppressed { why: Why::TooMany | Why::Begun, .. } => {
-                Some(Settled::GivenUp(start))
+            Progress::Sent { .. } | Progress::Kept { .. } => Some(ReminderOutcome::Sent(start)),
+            Progress::Failed { .. } | Progress::Missed { .. } => {
+                Some(ReminderOutcome::GivenUp(start))
             }
+            Progress::Suppressed {
+                why: SuppressionReason::TooMany | SuppressionReason::Begun,
+                ..
+            } => Some(ReminderOutcome::GivenUp(start)),
             Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => {
                 None
             }
@@ -361,17 +364,25 @@ impl Message {
 
     /// What it is. Who has an appointment no more is told of a cancellation.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> MessageKind {
         match &self.content {
-            Content::AccountLink { purpose: LinkPurpose::Confirm, .. } => Kind::AccountConfirmation,
-            Content::AccountLink { purpose: LinkPurpose::NewPassword, .. } => Kind::NewPassword,
-            Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
-            Content::Confirmation(_) | Content::ConfirmationByKey(_) => Kind::Confirmation,
-            Content::Change { .. } | Content::Restoration(_) => Kind::Change,
-            Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => {
-                Kind::Cancellation
+            MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => {
+                MessageKind::AccountConfirmation
             }
-            Content::Reminder(channel, _) => Kind::of_reminder(*channel),
+            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => {
+                MessageKind::NewPassword
+            }
+            MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => {
+                MessageKind::NewEmail
+            }
+            MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => {
+                MessageKind::Confirmation
+            }
+            MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,
+            MessageContent::Cancellation(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Withdrawal(_) => MessageKind::Cancellation,
+            MessageContent::Reminder(channel, _) => MessageKind::of_reminder(*channel),
         }
     }
 
@@ -385,32 +396,33 @@ impl Message {
     #[must_use]
     pub fn appointment(&self) -> Option<VeventId> {
         match &self.content {
-            Content::AccountLink { .. } => None,
-            Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
+            MessageContent::AccountLink { .. } => None,
+            MessageContent::Confirmation(appointments)
+            | MessageContent::ConfirmationByKey(appointments) => {
                 appointments.first().map(|standing| standing.id)
             }
-            Content::Change { appointment, .. }
-            | Content::Cancellation(appointment)
-            | Content::CancellationByKey(appointment)
-            | Content::Restoration(appointment)
-            | Content::Reminder(_, appointment) => Some(appointment.id),
-            Content::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
+            MessageContent::Change { appointment, .. }
+            | MessageContent::Cancellation(appointment)
+            | MessageContent::CancellationByKey(appointment)
+            | MessageContent::Restoration(appointment)
+            | MessageContent::Reminder(_, appointment) => Some(appointment.id),
+            MessageContent::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
         }
     }
 
     /// The reminder it is, if it is one.
     #[must_use]
-    pub const fn reminder(&self) -> Option<(Channel, Standing)> {
+    pub const fn reminder(&self) -> Option<(Channel, AppointmentTime)> {
         match &self.content {
-            Content::Reminder(channel, appointment) => Some((*channel, *appointment)),
-            Content::AccountLink { .. }
-            | Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_)
-            | Content::Withdrawal(_)
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)
-            | Content::Restoration(_) => None,
+            MessageContent::Reminder(channel, appointment) => Some((*channel, *appointment)),
+            MessageContent::AccountLink { .. }
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_) => None,
         }
     }
 }
@@ -434,7 +446,13 @@ impl Outbox {
     /// # Panics
     /// Where the recipient is longer than 255 characters or holds control characters; no address or number does.
     #[must_use]
-    pub fn draft(&self, place: u64, at: Instant, content: Content, recipient: &str) -> Message {
+    pub fn draft(
+        &self,
+        place: u64,
+        at: Instant,
+        content: MessageContent,
+        recipient: &str,
+    ) -> Message {
         Message {
             id: MessageId::new(self.last_id + 1 + place).expect("a group never has 2^53 messages"),
             created_at: at,
@@ -544,7 +562,7 @@ impl Outbox {
                 message.share(),
             ));
         }
-        if let Content::Withdrawal(withdrawn) = &message.content {
+        if let MessageContent::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
             *last = message.id.max(*last);
         }
@@ -568,7 +586,7 @@ impl Outbox {
                 message.share(),
             ));
         }
-        if let Content::Withdrawal(withdrawn) = &message.content
+        if let MessageContent::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
         {
             self.withdrawals.remove(&withdrawn.appointment.id);

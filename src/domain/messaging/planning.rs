@@ -6,12 +6,12 @@
 //! decided; `updated_at` would not do, since other changes move it too and it does not go back when a clock is mended.
 
 use crate::domain::booking::open_time::CalendarView;
-use crate::domain::messaging::outbox::{Channel, Standing};
+use crate::domain::messaging::outbox::{AppointmentTime, Channel};
 use crate::domain::messaging::reminder;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
-use crate::domain::records::vevent::{Appointment, Settled, Vevent};
+use crate::domain::records::vevent::{Appointment, ReminderOutcome, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
@@ -65,9 +65,9 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
 pub fn shown(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     let (due, moved_at) = due(state, zone, row, channel)?;
     match settled(row, channel)? {
-        Settled::Sent(_) => Some(due),
-        Settled::GivenUp(_) => None,
-        Settled::No => (moved_at <= due).then_some(due),
+        ReminderOutcome::Sent(_) => Some(due),
+        ReminderOutcome::GivenUp(_) => None,
+        ReminderOutcome::No => (moved_at <= due).then_some(due),
     }
 }
 
@@ -75,20 +75,24 @@ pub fn shown(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> 
 #[must_use]
 pub fn pending(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     match settled(row, channel)? {
-        Settled::Sent(_) | Settled::GivenUp(_) => None,
-        Settled::No => due(state, zone, row, channel)
+        ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => None,
+        ReminderOutcome::No => due(state, zone, row, channel)
             .filter(|(due, moved_at)| moved_at <= due)
             .map(|(due, _)| due),
     }
 }
 
 /// What became of the reminder for the start that the appointment has.
-fn settled(row: &Vevent, channel: Channel) -> Option<Settled> {
+fn settled(row: &Vevent, channel: Channel) -> Option<ReminderOutcome> {
     let appointment = row.appointment()?;
     let settled = appointment.reminders.of(channel).settled;
     Some(match settled {
-        Settled::Sent(start) | Settled::GivenUp(start) if start != appointment.start => Settled::No,
-        Settled::No | Settled::Sent(_) | Settled::GivenUp(_) => settled,
+        ReminderOutcome::Sent(start) | ReminderOutcome::GivenUp(start)
+            if start != appointment.start =>
+        {
+            ReminderOutcome::No
+        }
+        ReminderOutcome::No | ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => settled,
     })
 }
 
@@ -111,7 +115,7 @@ pub fn unclaimed(
 
 /// A reminder that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Planned {
+pub struct PlannedReminder {
     /// When.
     pub due: Instant,
     /// Of which appointment.
@@ -125,10 +129,10 @@ pub fn of_row<'a>(
     state: &'a GroupState,
     zone: Zone,
     row: &'a Vevent,
-) -> impl Iterator<Item = Planned> + 'a {
+) -> impl Iterator<Item = PlannedReminder> + 'a {
     [Channel::Mail, Channel::Sms].into_iter().filter_map(move |channel| {
         let due = unclaimed(state, zone, row, channel)?;
-        Some(Planned { due, appointment: row.id, channel })
+        Some(PlannedReminder { due, appointment: row.id, channel })
     })
 }
 
@@ -138,7 +142,7 @@ pub fn due_before(
     state: &GroupState,
     now: Instant,
     until: Instant,
-) -> impl Iterator<Item = Planned> + '_ {
+) -> impl Iterator<Item = PlannedReminder> + '_ {
     state.calendars.values().flat_map(move |view| due_of(state, view, now, until))
 }
 
@@ -148,7 +152,7 @@ pub fn due_of<'a>(
     view: &'a CalendarView,
     now: Instant,
     until: Instant,
-) -> impl Iterator<Item = Planned> + 'a {
+) -> impl Iterator<Item = PlannedReminder> + 'a {
     let zone = state.catalogue.zone();
     let window =
         Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
@@ -158,8 +162,8 @@ pub fn due_of<'a>(
 
 /// The appointment as it stands.
 #[must_use]
-pub fn standing(row: &Vevent) -> Option<Standing> {
-    row.appointment().map(|appointment| Standing { id: row.id, start: appointment.start })
+pub fn standing(row: &Vevent) -> Option<AppointmentTime> {
+    row.appointment().map(|appointment| AppointmentTime { id: row.id, start: appointment.start })
 }
 
 /// When the reminder of a live appointment is wanted, whatever has moved that time and whatever became of it.

@@ -7,7 +7,7 @@ use crate::domain::records::text::{Bounded, Name, Text};
 use crate::domain::time::Instant;
 
 /// A display order; ties are broken by id.
-pub type Sort = Bounded<-2_147_483_648, 2_147_483_647>;
+pub type SortOrder = Bounded<-2_147_483_648, 2_147_483_647>;
 
 /// Minutes of lead time, at most ten years. Reference 10.
 pub type LeadMinutes = Bounded<0, 5_256_000>;
@@ -25,7 +25,7 @@ pub struct Calendar {
     pub address: Text<255>,
     pub zipcode: Text<16>,
     pub city: Text<64>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub deleted: bool,
     pub publicname: Name<255>,
     /// Minutes between two starts that the module proposes.
@@ -77,7 +77,7 @@ pub struct Calendarset {
     pub address: Text<255>,
     pub zipcode: Text<16>,
     pub city: Text<64>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub externid: Text<32>,
     pub hidden: bool,
     pub publicname: Name<255>,

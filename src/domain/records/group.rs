@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::text::{Bounded, Colour, InvalidValue, Name, ReminderLead, Text};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 
@@ -148,11 +148,11 @@ impl Currency {
     ///
     /// # Errors
     /// Any other code.
-    pub fn new(code: &str) -> Result<Self, Illegal> {
+    pub fn new(code: &str) -> Result<Self, InvalidValue> {
         Self::ALL
             .into_iter()
             .find(|c| c.code() == code)
-            .ok_or_else(|| Illegal("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
+            .ok_or_else(|| InvalidValue("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
     }
 }
 
@@ -176,18 +176,21 @@ impl Usercolors {
     ///
     /// # Errors
     /// No JSON object, an unknown key, a value that is no colour, more than 255 characters.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         let kept = Text::new(text)?;
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
-            .map_err(|_| Illegal("must be JSON text holding an object of colours".into()))?;
+            .map_err(|_| InvalidValue("must be JSON text holding an object of colours".into()))?;
         for (key, value) in &object {
             if !Self::KEYS.contains(&key.as_str()) {
-                return Err(Illegal(format!("may only hold the keys {}", Self::KEYS.join(", "))));
+                return Err(InvalidValue(format!(
+                    "may only hold the keys {}",
+                    Self::KEYS.join(", ")
+                )));
             }
             let colour = value
                 .as_str()
-                .ok_or_else(|| Illegal(format!("{key} must be a colour such as #1a2b3c")))?;
-            Colour::new(colour).map_err(|illegal| Illegal(format!("{key} {illegal}")))?;
+                .ok_or_else(|| InvalidValue(format!("{key} must be a colour such as #1a2b3c")))?;
+            Colour::new(colour).map_err(|illegal| InvalidValue(format!("{key} {illegal}")))?;
         }
         Ok(Self(kept))
     }

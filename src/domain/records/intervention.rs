@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::records::calendar::Sort;
+use crate::domain::records::calendar::SortOrder;
 use crate::domain::records::ids::{InterventionId, InterventionsetId};
 use crate::domain::records::text::{Bounded, Colour, LongText, Name, Text};
 use crate::domain::time::Instant;
@@ -21,7 +21,7 @@ pub struct Intervention {
     /// Minutes, as elapsed time.
     pub length: Bounded<1, 1_440>,
     pub colorref: Colour,
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// Cents.
     pub price: Option<Bounded<0, 1_000_000_000>>,
     pub deleted: bool,
@@ -62,7 +62,7 @@ impl Intervention {
 pub struct Interventionset {
     pub id: InterventionsetId,
     pub name: Name<255>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub publicname: Name<255>,
     pub description: LongText,
     pub created_at: Instant,

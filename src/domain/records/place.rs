@@ -5,7 +5,7 @@ use crate::domain::records::catalogue::Catalogue;
 
 /// An address, of which any part may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct PostalAddress<'a> {
     /// The street, which may be of several lines.
     pub address: &'a str,
     /// The zip code.
@@ -14,7 +14,7 @@ pub struct Place<'a> {
     pub city: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PostalAddress<'a> {
     /// Where the group is.
     #[must_use]
     pub fn of_group(catalogue: &'a Catalogue) -> Self {
@@ -78,7 +78,7 @@ mod tests {
         let mut catalogue = Catalogue::new(group);
         let mut calendar = Calendar::new(CalendarId::new(1).expect("an id"), Instant(0));
         let of = |catalogue: &Catalogue, calendar: &Calendar| {
-            Place::of_calendar(catalogue, calendar).town()
+            PostalAddress::of_calendar(catalogue, calendar).town()
         };
         assert_eq!(of(&catalogue, &calendar), "Paris");
         let mut set = Calendarset::new(CalendarsetId::new(2).expect("an id"), Instant(0));

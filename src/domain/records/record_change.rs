@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::domain::booking::manual_change;
 use crate::domain::identity::directory::IdKind;
-use crate::domain::records::calendar::{Calendar, Calendarset, Sort};
+use crate::domain::records::calendar::{Calendar, Calendarset, SortOrder};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::fiche::Fiche;
@@ -22,7 +22,7 @@ use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// A kind of row that a professional makes and changes.
-pub trait Record: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
+pub trait EditableRecord: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// What identifies a row.
     type Id: Copy + fmt::Debug + Send + Sync;
 
@@ -114,7 +114,7 @@ pub fn id(change: &RecordChange) -> Option<u64> {
     }
 }
 
-fn decide_put<R: Record>(
+fn decide_put<R: EditableRecord>(
     state: &GroupState,
     put: &Put<R>,
     new_id: u64,
@@ -206,7 +206,7 @@ pub fn deletion<R>(mark: impl Fn(&mut R) + Send + Sync + 'static) -> Patch<R> {
     fields
 }
 
-impl Record for Fiche {
+impl EditableRecord for Fiche {
     type Id = FicheId;
     const KIND: IdKind = IdKind::Fiche;
 
@@ -253,7 +253,7 @@ impl Record for Fiche {
 /// A row of the catalogue: where it stands, how a new one begins, what it must obey.
 macro_rules! of_catalogue {
     ($record:ident, $id:ident, $rows:ident, $event:ident, $blank:expr, $faults:expr) => {
-        impl Record for $record {
+        impl EditableRecord for $record {
             type Id = $id;
             const KIND: IdKind = IdKind::$record;
 
@@ -361,7 +361,7 @@ of_catalogue!(
 );
 
 /// The order after the last.
-fn after(sorts: impl Iterator<Item = Sort>) -> Sort {
-    let last = sorts.max().map_or(0, Sort::number).max(0);
-    Sort::new(last + 1).unwrap_or(const { Sort::known(2_147_483_647) })
+fn after(sorts: impl Iterator<Item = SortOrder>) -> SortOrder {
+    let last = sorts.max().map_or(0, SortOrder::number).max(0);
+    SortOrder::new(last + 1).unwrap_or(const { SortOrder::known(2_147_483_647) })
 }

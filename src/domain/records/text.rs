@@ -8,9 +8,9 @@ use thiserror::Error;
 /// Why a value is not allowed, as a sentence that says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Illegal(pub String);
+pub struct InvalidValue(pub String);
 
-impl Illegal {
+impl InvalidValue {
     fn new(rule: impl Into<String>) -> Self {
         Self(rule.into())
     }
@@ -29,9 +29,9 @@ pub struct Name<const MAX: usize>(Box<str>);
 /// A `text` of the specification.
 pub type LongText = Text<65_535>;
 
-fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<(), Illegal> {
+fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<(), InvalidValue> {
     if let Some(found) = text.chars().find(|&c| c.is_control() && !control_allowed(c)) {
-        return Err(Illegal::new(format!(
+        return Err(InvalidValue::new(format!(
             "must not hold the control character U+{:04X}",
             found as u32
         )));
@@ -40,7 +40,9 @@ fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<()
     if text.len() > max {
         let length = text.chars().count();
         if length > max {
-            return Err(Illegal::new(format!("must have at most {max} characters, not {length}")));
+            return Err(InvalidValue::new(format!(
+                "must have at most {max} characters, not {length}"
+            )));
         }
     }
     Ok(())
@@ -53,7 +55,7 @@ macro_rules! text {
             ///
             /// # Errors
             /// More than `MAX` characters, or a forbidden control character.
-            pub fn new(text: &str) -> Result<Self, Illegal> {
+            pub fn new(text: &str) -> Result<Self, InvalidValue> {
                 let plain: fn(&str) -> std::borrow::Cow<'_, str> = $plain;
                 let text = plain(text);
                 check(&text, MAX, $allowed)?;
@@ -99,9 +101,9 @@ impl Email {
     ///
     /// # Errors
     /// What keeps it from being an address.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         check(text, 255, |_| false)?;
-        let wrong = || Illegal::new("must be an e-mail address such as name@example.org");
+        let wrong = || InvalidValue::new("must be an e-mail address such as name@example.org");
         let (local, domain) = text.rsplit_once('@').ok_or_else(wrong)?;
         let bad = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | '"');
         if local.is_empty() || local.contains('@') || domain.is_empty() || text.contains(bad) {
@@ -173,12 +175,12 @@ impl Colour {
     ///
     /// # Errors
     /// Anything but `#` and six hexadecimal digits.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         match <[u8; 7]>::try_from(text.as_bytes()) {
             Ok(bytes) if bytes[0] == b'#' && bytes[1..].iter().all(u8::is_ascii_hexdigit) => {
                 Ok(Self(bytes))
             }
-            Ok(_) | Err(_) => Err(Illegal::new("must be a colour such as #1a2b3c")),
+            Ok(_) | Err(_) => Err(InvalidValue::new("must be a colour such as #1a2b3c")),
         }
     }
 
@@ -205,11 +207,11 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
     ///
     /// # Errors
     /// Outside `MIN` to `MAX`.
-    pub fn new(number: i64) -> Result<Self, Illegal> {
+    pub fn new(number: i64) -> Result<Self, InvalidValue> {
         if (MIN..=MAX).contains(&number) {
             Ok(Self(number))
         } else {
-            Err(Illegal::new(format!("must be from {MIN} to {MAX}, not {number}")))
+            Err(InvalidValue::new(format!("must be from {MIN} to {MAX}, not {number}")))
         }
     }
 
@@ -239,11 +241,11 @@ impl<const MAX: i64> ReminderLead<MAX> {
     ///
     /// # Errors
     /// Neither 0 nor within 60 to `MAX`.
-    pub fn new(minutes: i64) -> Result<Self, Illegal> {
+    pub fn new(minutes: i64) -> Result<Self, InvalidValue> {
         if minutes == 0 || (60..=MAX).contains(&minutes) {
             Ok(Self(minutes))
         } else {
-            Err(Illegal::new(format!("must be 0 or from 60 to {MAX} minutes, not {minutes}")))
+            Err(InvalidValue::new(format!("must be 0 or from 60 to {MAX} minutes, not {minutes}")))
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Vevent {
     /// The calendar whose time it takes, opens or only annotates.
     pub calendar_id: CalendarId,
     /// What it is.
-    pub kind: Kind,
+    pub kind: VeventKind,
     /// A deleted event neither takes nor opens time.
     pub deleted: bool,
     /// When it was made; never goes back within a group.
@@ -26,12 +26,12 @@ pub struct Vevent {
     /// When it last changed, deletion included; never goes back within a group.
     pub updated_at: Instant,
     /// What most events lack.
-    pub rare: Option<Box<Rare>>,
+    pub rare: Option<Box<OptionalFields>>,
 }
 
 /// What an event is, and what only that kind has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum VeventKind {
     /// A client, an intervention, and time that nobody else may have.
     Appointment(Appointment),
     /// Time taken without a client: lunch, a holiday.
@@ -56,7 +56,7 @@ pub struct Appointment {
     /// The client it is for.
     pub fiche_id: FicheId,
     /// The secret by which the client reads or cancels it.
-    pub key: Key,
+    pub key: AppointmentKey,
     /// Whether the client came.
     pub state: State,
     /// Whether an SMS reminder is wanted.
@@ -114,7 +114,7 @@ impl Permits {
 
 /// What few events have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rare {
+pub struct OptionalFields {
     /// Who made it, where somebody said so.
     pub taker: Text<255>,
     /// Its colour in the Pro Interface.
@@ -129,7 +129,7 @@ pub struct Rare {
     pub customs: Customs,
 }
 
-impl Rare {
+impl OptionalFields {
     /// `None` where everything is unset.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
@@ -182,12 +182,12 @@ pub struct Reminder {
     /// When the appointment was made, moved or restored, or this reminder asked for: what was due before is not sent.
     pub since: Instant,
     /// What became of it.
-    pub settled: Settled,
+    pub settled: ReminderOutcome,
 }
 
 /// What became of a reminder. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Settled {
+pub enum ReminderOutcome {
     /// Nothing yet.
     No,
     /// It has left, for an appointment with this start; for another start there may be another.
@@ -200,7 +200,7 @@ impl Reminders {
     /// Those of an appointment made, moved or restored at a moment.
     #[must_use]
     pub const fn since(moment: Instant) -> Self {
-        let reminder = Reminder { since: moment, settled: Settled::No };
+        let reminder = Reminder { since: moment, settled: ReminderOutcome::No };
         Self { mail: reminder, sms: reminder }
     }
 
@@ -224,9 +224,9 @@ impl Reminders {
 
 /// The secret of an appointment: 20 random letters and digits. Reference 6.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Key([u8; Self::LENGTH]);
+pub struct AppointmentKey([u8; Self::LENGTH]);
 
-impl Key {
+impl AppointmentKey {
     /// Characters of a key.
     pub const LENGTH: usize = 20;
 
@@ -252,9 +252,9 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for AppointmentKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("AppointmentKey(…)")
     }
 }
 
@@ -263,8 +263,8 @@ impl Vevent {
     #[must_use]
     pub fn appointment(&self) -> Option<&Appointment> {
         match &self.kind {
-            Kind::Appointment(appointment) => Some(appointment),
-            Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => None,
+            VeventKind::Appointment(appointment) => Some(appointment),
+            VeventKind::Plage(_) | VeventKind::Availability(_) | VeventKind::Note(_) => None,
         }
     }
 
@@ -272,7 +272,7 @@ impl Vevent {
     /// restored, given to another client or wants a text message it did not want, what would have been due by `now` is not sent any more.
     pub fn take_over_reminders(&mut self, before: Option<&Self>, now: Instant) {
         let deleted = self.deleted;
-        let Kind::Appointment(appointment) = &mut self.kind else { return };
+        let VeventKind::Appointment(appointment) = &mut self.kind else { return };
         let stood = before.and_then(|before| Some((before.appointment()?, before.deleted)));
         let Some((stood, was_deleted)) = stood else {
             appointment.reminders = Reminders::since(now);
@@ -295,8 +295,8 @@ impl Vevent {
 
     /// Gives an appointment that is another client's than before another secret, so that the links of whoever had it open
     /// nothing any more.
-    pub fn lock_out_former_client(&mut self, before: &Self, key: Key) {
-        let Kind::Appointment(appointment) = &mut self.kind else { return };
+    pub fn lock_out_former_client(&mut self, before: &Self, key: AppointmentKey) {
+        let VeventKind::Appointment(appointment) = &mut self.kind else { return };
         if before.appointment().is_some_and(|was| was.fiche_id != appointment.fiche_id) {
             appointment.key = key;
         }
@@ -306,9 +306,9 @@ impl Vevent {
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         match &self.kind {
-            Kind::Appointment(_) => None,
-            Kind::Plage(series) | Kind::Note(series) => Some(series),
-            Kind::Availability(availability) => Some(&availability.series),
+            VeventKind::Appointment(_) => None,
+            VeventKind::Plage(series) | VeventKind::Note(series) => Some(series),
+            VeventKind::Availability(availability) => Some(&availability.series),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::PendingRdv;
-use crate::domain::messaging::delivery::Deliver;
+use crate::domain::messaging::delivery::DeliveryStep;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::records::fiche::Fiche;
@@ -14,9 +14,9 @@ use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::records::record_change::Record;
+use crate::domain::records::record_change::EditableRecord;
 use crate::domain::records::text::{Email, LongText, Text};
-use crate::domain::records::vevent::{Key, Vevent};
+use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
@@ -40,7 +40,7 @@ pub enum Command {
     CancelAppointment(CancelAppointment),
     PutVevent(PutVevent),
     ChangeRecord(RecordChange),
-    Deliver(Deliver),
+    Deliver(DeliveryStep),
     /// The same, and nobody is written to about it.
     Quietly(Box<Command>),
     AskLink(Box<AskLink>),
@@ -177,7 +177,7 @@ pub struct BookingDraws {
     /// The id of the fiche, should one be made.
     pub fiche_id: FicheId,
     /// One id and one secret per intervention.
-    pub legs: Vec<(VeventId, Key)>,
+    pub legs: Vec<(VeventId, AppointmentKey)>,
     /// Puts the candidate calendars in order, every order as likely as any other.
     pub order: u64,
 }
@@ -246,7 +246,7 @@ pub struct VeventDraws {
     /// Its id.
     pub id: VeventId,
     /// Its secret.
-    pub key: Key,
+    pub key: AppointmentKey,
 }
 
 /// Make or change one row of the group's records. Reference 6.
@@ -266,7 +266,7 @@ pub enum RecordChange {
 
 /// The legal values given for a row.
 #[derive(Clone, Debug)]
-pub struct Put<R: Record> {
+pub struct Put<R: EditableRecord> {
     /// Which row; `None` makes one.
     pub id: Option<R::Id>,
     /// What it is to hold.

@@ -20,7 +20,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::records::vevent::{Kind, Vevent};
+use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::time::Instant;
@@ -50,7 +50,7 @@ pub struct GroupState {
     /// No stamp of an earlier event is later than this.
     pub last_stamp: Instant,
     /// Highest id ever used for a fiche and for a vevent, rows removed since included.
-    pub spent: Spent,
+    pub spent: HighestIds,
     /// Highest id of the rows of the catalogue that are no more, by kind; a kind of which none is gone is not there.
     pub removed: BTreeMap<IdKind, u64>,
     /// Messages to clients: those that wait, and what became of the others.
@@ -64,7 +64,7 @@ pub struct GroupState {
 /// Highest ids used; 0 where none was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "one per kind that is made while the server runs")]
-pub struct Spent {
+pub struct HighestIds {
     pub fiche: u64,
     pub vevent: u64,
 }
@@ -85,7 +85,7 @@ impl GroupState {
             emails: OrdSet::new(),
             clients: ClientTime::default(),
             sequence: 0,
-            spent: Spent::default(),
+            spent: HighestIds::default(),
             removed: BTreeMap::new(),
             outbox: Outbox::default(),
             answers: IdempotencyRecords::default(),
@@ -291,7 +291,7 @@ impl GroupState {
             return;
         };
         let Some(row) = self.rows.get_mut(&standing.id) else { return };
-        if let Kind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
+        if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
             appointment.reminders.of_mut(channel).settled = settled;
         }
     }
@@ -351,9 +351,11 @@ impl GroupState {
         for (row, (_, instant)) in rows.iter().zip(resolved) {
             let mut row = Vevent::clone(row);
             match &mut row.kind {
-                Kind::Appointment(appointment) => appointment.start = *instant,
-                Kind::Plage(series) | Kind::Note(series) => **series = series.until(*instant),
-                Kind::Availability(availability) => {
+                VeventKind::Appointment(appointment) => appointment.start = *instant,
+                VeventKind::Plage(series) | VeventKind::Note(series) => {
+                    **series = series.until(*instant)
+                }
+                VeventKind::Availability(availability) => {
                     availability.series = availability.series.until(*instant)
                 }
             }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::domain::records::ids::{CalendarId, VeventId};
-use crate::domain::records::vevent::{Kind, Permits};
+use crate::domain::records::vevent::{Permits, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 
@@ -111,13 +111,13 @@ fn missing(state: &GroupState) -> Vec<BrokenInvariant> {
             format!("calendar {}", row.calendar_id)
         });
         match &row.kind {
-            Kind::Appointment(appointment) => {
+            VeventKind::Appointment(appointment) => {
                 let (fiche, intervention) = (appointment.fiche_id, appointment.intervention_id);
                 need(state.fiches.contains_key(&fiche), &from, &|| format!("fiche {fiche}"));
                 let there = catalogue.interventions.contains_key(&intervention);
                 need(there, &from, &|| format!("intervention {intervention}"));
             }
-            Kind::Availability(availability) => match &availability.permits {
+            VeventKind::Availability(availability) => match &availability.permits {
                 Permits::All => {}
                 Permits::Only(ids) => {
                     for id in ids {
@@ -127,7 +127,7 @@ fn missing(state: &GroupState) -> Vec<BrokenInvariant> {
                     }
                 }
             },
-            Kind::Plage(_) | Kind::Note(_) => {}
+            VeventKind::Plage(_) | VeventKind::Note(_) => {}
         }
     }
     found

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{Aim, PendingRdv};
+use crate::domain::identity::account_link::{LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
@@ -111,19 +111,19 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
     let state = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
     let link = Arc::clone(state.links.find(&hash, call.now).ok_or_else(no_such_link)?);
     let password_hash = match link.aim {
-        Aim::Account { .. } => {
+        LinkAction::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
             let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
             Some(call.server.authenticator.verifying.run(call.from, hashed).await?)
         }
-        Aim::Email { .. } => None,
+        LinkAction::Email { .. } => None,
     };
     let done =
         write(&call, &state, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
             .await?;
     let (was, pending_rdv) = match &link.aim {
-        Aim::Account { pending_rdv } => (None, pending_rdv.as_ref()),
-        Aim::Email { account, .. } => (Some(account), None),
+        LinkAction::Account { pending_rdv } => (None, pending_rdv.as_ref()),
+        LinkAction::Email { account, .. } => (Some(account), None),
     };
     let accounts = &done.group_state.accounts;
     let account = accounts

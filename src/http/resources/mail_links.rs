@@ -16,7 +16,7 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, Aim};
+use crate::domain::identity::account_link::{AccountLink, LinkAction};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{
@@ -179,8 +179,8 @@ fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc
 
 fn ask_account(link: &AccountLink) -> Page {
     match link.aim {
-        Aim::Account { .. } => Page::AskPassword,
-        Aim::Email { .. } => Page::AskEmail,
+        LinkAction::Account { .. } => Page::AskPassword,
+        LinkAction::Email { .. } => Page::AskEmail,
     }
 }
 
@@ -190,7 +190,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
         return gone(server, accounts::group_of(token));
     };
     let (password_hash, done) = match link.aim {
-        Aim::Account { .. } => {
+        LinkAction::Account { .. } => {
             let Some(password) = password_in(body).await else {
                 return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
@@ -202,7 +202,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
             };
             (Some(hashed), Page::AccountDone)
         }
-        Aim::Email { .. } => (None, Page::EmailDone),
+        LinkAction::Email { .. } => (None, Page::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {

@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
-use crate::domain::records::text::{Colour, Illegal, Text};
+use crate::domain::records::text::{Colour, InvalidValue, Text};
 use crate::domain::records::vevent::{
-    Appointment, Availability, Key, Kind, Permits, Rare, Reminders, Settled, State, Vevent,
+    Appointment, AppointmentKey, Availability, OptionalFields, Permits, ReminderOutcome, Reminders,
+    State, Vevent, VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
 use crate::domain::state::refusal::Fault;
@@ -36,7 +37,7 @@ pub struct VeventInput {
     /// Whether it is deleted.
     pub deleted: bool,
     /// What most events lack.
-    pub rare: Rare,
+    pub rare: OptionalFields,
 }
 
 /// What an event is to be.
@@ -45,7 +46,7 @@ pub enum KindInput {
     /// An appointment.
     Appointment(AppointmentInput),
     /// Any other kind, complete.
-    Other(Kind),
+    Other(VeventKind),
 }
 
 /// An appointment, before it has a secret.
@@ -61,7 +62,7 @@ pub struct AppointmentInput {
     pub smsreminder: bool,
     pub from_web: bool,
     /// The secret of an imported one.
-    pub key: Option<Key>,
+    pub key: Option<AppointmentKey>,
     /// What an import says was sent; `None` where it does not say.
     pub mail_sent: Option<bool>,
     /// See `mail_sent`.
@@ -74,7 +75,7 @@ impl VeventInput {
     pub fn vevent(
         self,
         id: VeventId,
-        key: Key,
+        key: AppointmentKey,
         created_at: Instant,
         updated_at: Instant,
     ) -> Vevent {
@@ -83,11 +84,15 @@ impl VeventInput {
             KindInput::Appointment(input) => {
                 let mut reminders = Reminders::since(updated_at);
                 let settled = |sent| {
-                    if sent == Some(true) { Settled::Sent(input.start) } else { Settled::No }
+                    if sent == Some(true) {
+                        ReminderOutcome::Sent(input.start)
+                    } else {
+                        ReminderOutcome::No
+                    }
                 };
                 reminders.mail.settled = settled(input.mail_sent);
                 reminders.sms.settled = settled(input.sms_sent);
-                Kind::Appointment(Appointment {
+                VeventKind::Appointment(Appointment {
                     civil_start: input.civil_start,
                     start: input.start,
                     length_seconds: input.length_seconds,
@@ -175,14 +180,14 @@ impl<'a> Reader<'a> {
         self.faults.push(Fault::new(name, rule));
     }
 
-    fn keep<T>(&mut self, name: &str, read: Result<T, Illegal>) -> Option<T> {
-        read.map_err(|Illegal(rule)| self.fault(name, rule)).ok()
+    fn keep<T>(&mut self, name: &str, read: Result<T, InvalidValue>) -> Option<T> {
+        read.map_err(|InvalidValue(rule)| self.fault(name, rule)).ok()
     }
 
     fn read<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&Value) -> Result<T, Illegal>,
+        read: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         let given = self.given(name)?;
         self.keep(name, read(given))
@@ -254,11 +259,14 @@ impl<'a> Reader<'a> {
             (Some(_), None) | (None, Some(_) | None) => {
                 let series = self.series(note)?;
                 Some(KindInput::Other(if availability {
-                    Kind::Availability(Box::new(Availability { series, permits: self.permits()? }))
+                    VeventKind::Availability(Box::new(Availability {
+                        series,
+                        permits: self.permits()?,
+                    }))
                 } else if note {
-                    Kind::Note(Box::new(series))
+                    VeventKind::Note(Box::new(series))
                 } else {
-                    Kind::Plage(Box::new(series))
+                    VeventKind::Plage(Box::new(series))
                 }))
             }
         }
@@ -279,13 +287,16 @@ impl<'a> Reader<'a> {
         let state = self.read("state", |given| {
             let number = value::integer(given)?.unwrap_or(0);
             let state = State::ALL.into_iter().find(|state| state.number() == number);
-            state.ok_or_else(|| Illegal("must be 0, 1, 2 or 3".into()))
+            state.ok_or_else(|| InvalidValue("must be 0, 1, 2 or 3".into()))
         });
         let key = match self.stored("key") {
             None => None,
             Some(given) => {
-                let key = value::text(given).ok().and_then(|text| Key::new(&text));
-                self.keep("key", key.ok_or_else(|| Illegal("must be 20 letters and digits".into())))
+                let key = value::text(given).ok().and_then(|text| AppointmentKey::new(&text));
+                self.keep(
+                    "key",
+                    key.ok_or_else(|| InvalidValue("must be 20 letters and digits".into())),
+                )
             }
         };
         let civil_start = self.stored("civil_start").map(value::civil);
@@ -324,7 +335,7 @@ impl<'a> Reader<'a> {
     fn moment(&mut self, name: &str, utc: &str) -> Option<Instant> {
         if let Some(given) = self.stored(utc) {
             let read = value::civil(given)
-                .and_then(|civil| civil.ok_or_else(|| Illegal("must be a datetime".into())))
+                .and_then(|civil| civil.ok_or_else(|| InvalidValue("must be a datetime".into())))
                 .and_then(datetime::instant_of_utc);
             return self.keep(utc, read);
         }
@@ -351,7 +362,9 @@ impl<'a> Reader<'a> {
         let before = self.faults.len();
         let rule = self.rule();
         let exceptions = self.read("repeat_exceptions", |given| {
-            value::text(given)?.parse::<Exceptions>().map_err(|error| Illegal(error.to_string()))
+            value::text(given)?
+                .parse::<Exceptions>()
+                .map_err(|error| InvalidValue(error.to_string()))
         });
         let (start, end) = (start?, end?);
         if self.faults.len() > before {
@@ -392,7 +405,7 @@ impl<'a> Reader<'a> {
                 value::text(given)?
                     .trim()
                     .parse::<Rule>()
-                    .map_err(|error| Illegal(error.to_string()))
+                    .map_err(|error| InvalidValue(error.to_string()))
             });
         }
         let freq = self.read("repeat_freq", |given| value::text(given).map(String::from))?;
@@ -429,15 +442,15 @@ impl<'a> Reader<'a> {
         ids.map(Permits::only)
     }
 
-    fn rare(&mut self, appointment: bool) -> Rare {
-        let mut rare = Rare {
+    fn rare(&mut self, appointment: bool) -> OptionalFields {
+        let mut rare = OptionalFields {
             taker: self.text("taker"),
             colorref: self.read("colorref", |given| Colour::new(value::text(given)?.trim())),
             // An appointment's text is its client's names.
             text: if appointment { Text::default() } else { self.text("text") },
             comments: self.text("comments"),
             websource: self.text("websource"),
-            ..Rare::default()
+            ..OptionalFields::default()
         };
         match customfield::given(self.object, &self.scope, Model::Vevent, self.audience) {
             Ok(given) => given.into_iter().for_each(|(name, value)| rare.customs.set(name, value)),

@@ -15,7 +15,7 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::text::Colour;
 use crate::domain::records::vevent::{
-    Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
+    Appointment, OptionalFields, Permits, ReminderOutcome, State, Vevent, VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::time::zone::{self, Zone};
@@ -36,7 +36,7 @@ pub static VEVENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
         model: Model::Vevent,
         get: |row| row.rare.as_ref().map(|rare| &rare.customs),
         set: |row, name, value| {
-            let mut rare = row.rare.take().map_or_else(Rare::default, |rare| *rare);
+            let mut rare = row.rare.take().map_or_else(OptionalFields::default, |rare| *rare);
             rare.customs.set(name, value);
             row.rare = rare.boxed();
         },
@@ -80,7 +80,7 @@ fn given<R: 'static>(
 }
 
 /// A text that few events have.
-fn rare(row: &Vevent, read: for<'a> fn(&'a Rare) -> &'a str) -> ColumnValue<'_> {
+fn rare(row: &Vevent, read: for<'a> fn(&'a OptionalFields) -> &'a str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", read)))
 }
 
@@ -209,7 +209,7 @@ fn shown(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
 fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
     row.appointment().map_or(ColumnValue::Null, |appointment| {
         ColumnValue::Boolean(
-            appointment.reminders.of(channel).settled == Settled::Sent(appointment.start),
+            appointment.reminders.of(channel).settled == ReminderOutcome::Sent(appointment.start),
         )
     })
 }

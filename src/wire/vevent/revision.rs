@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomName, Model};
-use crate::domain::records::text::Illegal;
-use crate::domain::records::vevent::{Appointment, Kind, Rare, Vevent};
+use crate::domain::records::text::InvalidValue;
+use crate::domain::records::vevent::{Appointment, OptionalFields, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
@@ -57,7 +57,7 @@ pub fn revise(
     // The event as it stands is told as an export tells it, with its secret and its instants.
     match parse(&whole, scope, Audience::Store) {
         Ok(input) if faults.is_empty() => {
-            Ok(VeventInput { rare: Rare { customs, ..input.rare }, ..input })
+            Ok(VeventInput { rare: OptionalFields { customs, ..input.rare }, ..input })
         }
         Ok(_) => Err(faults),
         Err(wrong) => {
@@ -71,7 +71,7 @@ pub fn revise(
 
 /// What no change of an event does: make a note of what is none, or the reverse, and take its start or end away.
 fn unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
-    let is_note = matches!(row.kind, Kind::Note(_));
+    let is_note = matches!(row.kind, VeventKind::Note(_));
     let note = given
         .get("note")
         .filter(|note| !value::is_empty(note))
@@ -113,7 +113,7 @@ fn changed(
     shown: Civil,
 ) -> Result<Option<Civil>, Vec<Fault>> {
     let read = given.get(name).map_or(Ok(None), value::civil);
-    let civil = read.map_err(|Illegal(rule)| vec![Fault::new(name, rule)])?;
+    let civil = read.map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)])?;
     Ok(civil.filter(|civil| *civil != shown))
 }
 
@@ -127,7 +127,7 @@ fn appointment_times(
     let zone = scope.zone;
     let held = appointment.interval();
     let instant = |name: &'static str, civil: Civil| {
-        datetime::instant(zone, civil).map_err(|Illegal(rule)| vec![Fault::new(name, rule)])
+        datetime::instant(zone, civil).map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)])
     };
     let moved = changed(given, "start", datetime::local(zone, held.start))?;
     let end = match changed(given, "end", datetime::local(zone, held.end))? {

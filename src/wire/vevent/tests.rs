@@ -6,7 +6,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::ids::{FicheId, GroupId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::text::{Email, Name, ReminderLead};
-use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone_names::ZoneName;
 use serde_json::{Map, Value, json};
@@ -39,7 +39,7 @@ fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<Stri
     let input = parse(&object, &Scope::of(&state), audience);
     let input =
         input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
     Ok(VEVENT.render(&row, &Scope::of(&state), Audience::Pro))
 }
@@ -146,9 +146,9 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
         "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
     let input =
         parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
-    let other = Key::new("tsrqponmlkjihgfedcba").expect("a key");
+    let other = AppointmentKey::new("tsrqponmlkjihgfedcba").expect("a key");
     let revised = |given: &Map<String, Value>| {
         revise(&row, given, &scope)
             .map(|input| input.vevent(row.id, other, row.created_at, row.updated_at))
@@ -164,7 +164,7 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
     let appointment = moved.appointment().expect("one");
     assert_eq!(
         (appointment.length_seconds, appointment.reminders.mail.settled, appointment.key),
-        (1_800, Settled::No, key)
+        (1_800, ReminderOutcome::No, key)
     );
     let faults = revised(
         json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"),
@@ -178,7 +178,7 @@ fn an_appointment_given_again_as_shown_keeps_its_instants_in_a_repeated_hour() {
 fn what_no_change_does_is_named_by_its_own_field() {
     let state = state();
     let scope = Scope::of(&state);
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = |given: Value| {
         let input =
             parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::messaging::outbox::{
-    Content, FIRST, Message, MessageId, Outbox, Progress, Standing,
+    AppointmentTime, FIRST, Message, MessageContent, MessageId, Outbox, Progress,
 };
 use crate::domain::records::ids::{ID_MAX, VeventId};
 use crate::domain::time::Instant;
@@ -11,18 +11,17 @@ use crate::domain::time::Instant;
 const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 
 /// The appointments that a message is about, as it tells of them.
-pub(crate) fn standings(message: &Message) -> &[Standing] {
+pub(crate) fn standings(message: &Message) -> &[AppointmentTime] {
     match &message.content {
-        Content::AccountLink { .. } => &[],
-        Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
-            appointments
-        }
-        Content::Change { appointment, .. }
-        | Content::Cancellation(appointment)
-        | Content::CancellationByKey(appointment)
-        | Content::Restoration(appointment)
-        | Content::Reminder(_, appointment) => std::slice::from_ref(appointment),
-        Content::Withdrawal(withdrawn) => std::slice::from_ref(&withdrawn.appointment),
+        MessageContent::AccountLink { .. } => &[],
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => appointments,
+        MessageContent::Change { appointment, .. }
+        | MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment)
+        | MessageContent::Restoration(appointment)
+        | MessageContent::Reminder(_, appointment) => std::slice::from_ref(appointment),
+        MessageContent::Withdrawal(withdrawn) => std::slice::from_ref(&withdrawn.appointment),
     }
 }
 
@@ -47,7 +46,7 @@ impl Outbox {
     ) -> Instant {
         let earlier = self.about.range((appointment, FIRST)..(appointment, message)).rev();
         for message in earlier.filter_map(|(_, id)| self.messages.get(id)) {
-            if matches!(message.content, Content::Withdrawal(_)) {
+            if matches!(message.content, MessageContent::Withdrawal(_)) {
                 // What stands before it was told to another client.
                 break;
             }
@@ -55,7 +54,7 @@ impl Outbox {
                 let told = standings(message).iter().find(|standing| standing.id == appointment);
                 return told.map_or(was, |standing| standing.start);
             }
-            if let Content::Change { was: before, .. } = &message.content {
+            if let MessageContent::Change { was: before, .. } = &message.content {
                 was = *before;
             }
         }

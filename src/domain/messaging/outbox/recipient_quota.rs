@@ -1,6 +1,6 @@
 //! Which messages count together among those that one recipient gets within a day.
 
-use crate::domain::messaging::outbox::{Content, FIRST, Message, Outbox};
+use crate::domain::messaging::outbox::{FIRST, Message, MessageContent, Outbox};
 use crate::domain::records::text::folded;
 use crate::domain::time::Instant;
 
@@ -20,15 +20,19 @@ impl Message {
     #[must_use]
     pub fn caused_by_key(mut self) -> Self {
         self.content = match self.content {
-            Content::Confirmation(appointments) => Content::ConfirmationByKey(appointments),
-            Content::Cancellation(appointment) => Content::CancellationByKey(appointment),
-            content @ (Content::AccountLink { .. }
-            | Content::Change { .. }
-            | Content::Reminder(..)
-            | Content::Withdrawal(_)
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)
-            | Content::Restoration(_)) => content,
+            MessageContent::Confirmation(appointments) => {
+                MessageContent::ConfirmationByKey(appointments)
+            }
+            MessageContent::Cancellation(appointment) => {
+                MessageContent::CancellationByKey(appointment)
+            }
+            content @ (MessageContent::AccountLink { .. }
+            | MessageContent::Change { .. }
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_)) => content,
         };
         self
     }
@@ -36,28 +40,31 @@ impl Message {
     /// Whether an application's key alone caused it.
     #[must_use]
     pub const fn is_by_key(&self) -> bool {
-        matches!(&self.content, Content::ConfirmationByKey(_) | Content::CancellationByKey(_))
+        matches!(
+            &self.content,
+            MessageContent::ConfirmationByKey(_) | MessageContent::CancellationByKey(_)
+        )
     }
 
     /// Whether it leaves however many have gone to its recipient: a link to an account, which is limited where it is asked
     /// for, and counts all the same.
     #[must_use]
     pub const fn always_goes(&self) -> bool {
-        matches!(&self.content, Content::AccountLink { .. })
+        matches!(&self.content, MessageContent::AccountLink { .. })
     }
 
     /// As whose it counts among a recipient's messages of 24 hours.
     pub(crate) const fn share(&self) -> Share {
         match &self.content {
-            Content::AccountLink { .. }
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_) => Share::Anybody,
-            Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_)
-            | Content::Reminder(..)
-            | Content::Withdrawal(_)
-            | Content::Restoration(_) => Share::Own,
+            MessageContent::AccountLink { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_) => Share::Anybody,
+            MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::Restoration(_) => Share::Own,
         }
     }
 }

@@ -2,8 +2,11 @@ use super::*;
 
 fn link(outbox: &Outbox, at: i64) -> Message {
     let token = Text::new("abc").expect("a text");
-    let content =
-        Content::AccountLink { purpose: LinkPurpose::Confirm, token, expires: Instant(at + DAY) };
+    let content = MessageContent::AccountLink {
+        purpose: LinkPurpose::Confirm,
+        token,
+        expires: Instant(at + DAY),
+    };
     outbox.draft(0, Instant(at), content, "a@example.org")
 }
 
@@ -25,15 +28,16 @@ fn a_settled_message_is_forgotten_after_90_days_and_its_number_is_not_used_again
     let third = link(&outbox, late);
     outbox.put(third.into(), Instant(late));
     assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
-    let next = outbox.draft(0, Instant(late), Content::Confirmation(Vec::new()), "a@example.org");
+    let next =
+        outbox.draft(0, Instant(late), MessageContent::Confirmation(Vec::new()), "a@example.org");
     assert!(outbox.has_room_for(&next, 1, Instant(0)), "its attempt is forgotten with it");
 }
 
 #[test]
 fn a_recipient_has_room_for_so_many_messages_and_for_half_as_many_that_anybody_can_cause() {
     let mut outbox = Outbox::default();
-    let by_key = || Content::ConfirmationByKey(Vec::new());
-    let by_hand = || Content::Confirmation(Vec::new());
+    let by_key = || MessageContent::ConfirmationByKey(Vec::new());
+    let by_hand = || MessageContent::Confirmation(Vec::new());
     for (at, content) in
         [(10, by_key()), (20, by_key()), (25, by_hand()), (30, by_key()), (40, by_hand())]
     {
@@ -43,7 +47,7 @@ fn a_recipient_has_room_for_so_many_messages_and_for_half_as_many_that_anybody_c
     let claimed = Message { first_claimed_at: Some(Instant(50)), ..link(&outbox, 50) };
     outbox.put(claimed.clone().into(), Instant(50));
     // The least limit that leaves room.
-    let least = |content: Content, to: &str, since: i64| {
+    let least = |content: MessageContent, to: &str, since: i64| {
         let message = outbox.draft(0, Instant(60), content, to);
         (0..20)
             .find(|most| outbox.has_room_for(&message, *most, Instant(since)))
@@ -68,16 +72,20 @@ fn what_was_caused_before_a_withdrawal_is_known_until_the_withdrawal_is_forgotte
     let id = VeventId::new(9).expect("an id");
     let before = link(&outbox, 0);
     outbox.put(before.clone().into(), Instant(0));
-    let withdrawn = Withdrawn {
-        appointment: Standing { id, start: Instant(900) },
+    let withdrawn = WithdrawnAppointment {
+        appointment: AppointmentTime { id, start: Instant(900) },
         length_seconds: 1_800,
         client: FicheId::new(1).expect("an id"),
         calendar: CalendarId::new(1).expect("an id"),
         intervention: InterventionId::new(1).expect("an id"),
-        key: Key::new("abcdefghijklmnopqrst").expect("a key"),
+        key: AppointmentKey::new("abcdefghijklmnopqrst").expect("a key"),
     };
-    let told =
-        outbox.draft(0, Instant(1), Content::Withdrawal(Box::new(withdrawn)), "a@example.org");
+    let told = outbox.draft(
+        0,
+        Instant(1),
+        MessageContent::Withdrawal(Box::new(withdrawn)),
+        "a@example.org",
+    );
     outbox.put(told.clone().into(), Instant(1));
     for state in
         [outbox.clone(), Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id())]
@@ -93,9 +101,13 @@ fn what_was_caused_before_a_withdrawal_is_known_until_the_withdrawal_is_forgotte
 fn an_outbox_put_together_again_is_the_same() {
     let mut outbox = Outbox::default();
     let id = VeventId::new(9).expect("an id");
-    let appointment = Standing { id, start: Instant(900) };
-    let reminder =
-        outbox.draft(0, Instant(1), Content::Reminder(Channel::Sms, appointment), "+33600000000");
+    let appointment = AppointmentTime { id, start: Instant(900) };
+    let reminder = outbox.draft(
+        0,
+        Instant(1),
+        MessageContent::Reminder(Channel::Sms, appointment),
+        "+33600000000",
+    );
     outbox.put(reminder.into(), Instant(1));
     let again = Outbox::assembled(outbox.messages().cloned().collect(), outbox.last_id());
     assert_eq!(again.open_reminder(id, Channel::Sms), outbox.open_reminder(id, Channel::Sms));
