@@ -43,7 +43,7 @@ fn planning_of_a_million(c: &mut Criterion) {
     let group_state = reminding(906, 92, 12);
     assert!(group_state.rows.len() > 1_000_000);
     let found = |days: i64| {
-        let planned = planning::due_before(
+        let planned = planning::reminders_due_before(
             black_box(&group_state),
             morning(),
             morning().plus_seconds(days * DAY),

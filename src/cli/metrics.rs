@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 
 use crate::cli::{Failed, listen};
 use crate::config::MaybeAddress;
-use crate::domain::messaging::outbox::{Channel, MessageKind};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::MessageKind;
 use crate::engine::Engine;
 use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;

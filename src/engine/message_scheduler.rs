@@ -17,8 +17,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::DueItem;
-use crate::domain::messaging::outbox::{Channel, Message as OutgoingMessage, Progress};
+use crate::domain::messaging::message::{Message as OutgoingMessage, Progress};
 use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
@@ -274,14 +275,15 @@ impl State {
         let touched: BTreeSet<_> = rows.chain(theirs).collect();
         for row in touched.iter().filter_map(|id| after.rows.get(id)) {
             for channel in [Channel::Mail, Channel::Sms] {
-                let due = planning::unclaimed(after, zone, row, channel);
+                let due = planning::unclaimed_due_time(after, zone, row, channel);
                 self.plan((is.id, DueItem::Reminder(row.id, channel)), due);
             }
         }
         for message in after.outbox.changed_since(&before.outbox) {
             if let Some((channel, standing)) = message.reminder() {
                 let row = after.rows.get(&standing.id);
-                let due = row.and_then(|row| planning::unclaimed(after, zone, row, channel));
+                let due =
+                    row.and_then(|row| planning::unclaimed_due_time(after, zone, row, channel));
                 self.plan((is.id, DueItem::Reminder(standing.id, channel)), due);
             }
             // A claim that is news is that of an attempt under way.
@@ -410,7 +412,7 @@ impl State {
                 let due = group_state
                     .rows
                     .get(&id)
-                    .and_then(|row| planning::unclaimed(&group_state, zone, row, channel));
+                    .and_then(|row| planning::unclaimed_due_time(&group_state, zone, row, channel));
                 self.plan(matter, due.map(|due| due.max(soon)));
                 if let Some(message) = group_state.outbox.open_reminder(id, channel) {
                     // What is still due could not be claimed, or its result not be kept: not at once again.
@@ -458,8 +460,9 @@ async fn due_in(
 ) -> Option<Vec<PlannedReminder>> {
     let mut found = Vec::new();
     for view in group_state.calendars.values() {
-        let look =
-            AssertUnwindSafe(|| found.extend(planning::due_of(group_state, view, now, until)));
+        let look = AssertUnwindSafe(|| {
+            found.extend(planning::calendar_reminders_due_before(group_state, view, now, until))
+        });
         std::panic::catch_unwind(look).ok()?;
         tokio::task::yield_now().await;
     }

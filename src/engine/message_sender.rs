@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
-use crate::domain::messaging::outbox::{Channel, Message, Progress};
+use crate::domain::messaging::message::{Message, Progress};
+use crate::domain::messaging::suppression;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::engine::metrics;
@@ -53,11 +55,11 @@ pub(super) async fn attempt(
     item: DueItem,
     channel: Channel,
 ) {
-    let carried = sender.carriers.carry_by(channel);
-    let claim = DeliveryStep::LoginAttempt { item, daily_max: sender.daily_max, carried };
+    let has_gateway = sender.carriers.carry_by(channel);
+    let claim = DeliveryStep::Claim { item, daily_max: sender.daily_max, has_gateway };
     let Ok(done) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.notes(group, &done, false);
-    let Some(message) = delivery::subject(&done.group_state, item) else { return };
+    let Some(message) = delivery::find_message(&done.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = make(engine, sender, group, message).await;
     if !matches!(outcome, DeliveryOutcome::Taken) {
@@ -96,10 +98,10 @@ async fn make(
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
-    if let Some(why) = delivery::unwanted(&group_state, message, now) {
+    if let Some(why) = suppression::find_suppression_reason(&group_state, message, now) {
         return DeliveryOutcome::Unwanted(why);
     }
-    if let Some(reason) = delivery::postponed(&group_state, message, now) {
+    if let Some(reason) = delivery::find_reclaim_reason(&group_state, message, now) {
         return DeliveryOutcome::Deferred { reason, draw: 0 };
     }
     match sender.carriers.carry(&group_state, message, now).await {

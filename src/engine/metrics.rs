@@ -7,7 +7,8 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::messaging::outbox::{Channel, Message, MessageKind, Progress};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
 
 /// Where figures go; nowhere by default.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::messaging::outbox::{Channel, MessageKind, Progress};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{MessageKind, Progress};
 use crate::domain::messaging::planning;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -35,7 +36,7 @@ impl Engine {
 
 impl OutboxStats {
     fn add(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
-        for planned in planning::due_before(group_state, now, until) {
+        for planned in planning::reminders_due_before(group_state, now, until) {
             *self.planned.entry(MessageKind::of_reminder(planned.channel)).or_default() += 1;
             if planned.due <= now {
                 self.waits(planned.channel, planned.due);

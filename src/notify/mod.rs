@@ -13,8 +13,9 @@ mod words;
 pub use self::page::{Page, page, when};
 
 use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::DeliveryOutcome;
-use crate::domain::messaging::outbox::{Channel, Message, MessageContent};
+use crate::domain::messaging::message::{Message, MessageContent};
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;

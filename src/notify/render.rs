@@ -3,10 +3,10 @@
 use askama::Template;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{
+use crate::domain::messaging::message::{
     AppointmentTime, LinkPurpose, Message, MessageContent, WithdrawnAppointment,
 };
+use crate::domain::messaging::suppression;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
@@ -180,15 +180,17 @@ fn said(
         MessageContent::Confirmation(standings) | MessageContent::ConfirmationByKey(standings) => {
             // What was cancelled or given away since is told by other messages, and what was moved after it had left.
             let newest = |it: &AppointmentTime| {
-                if message.is_open() { delivery::newest(state, *it) } else { *it }
+                if message.is_open() { suppression::with_current_start(state, *it) } else { *it }
             };
-            let told = delivery::still_told(state, message, standings)
+            let told = state
+                .outbox
+                .still_held(message.id, standings)
                 .map(newest)
                 .filter(|it| stands(state, *it));
             (Saying::Confirmed, told.filter_map(|it| standing(&it)).collect(), None, String::new())
         }
         MessageContent::Change { appointment, was } => {
-            let told = state.outbox.told_before(message.id, appointment.id, *was);
+            let told = state.outbox.last_notified_start(message.id, appointment.id, *was);
             let was = (told != appointment.start).then_some(told);
             (Saying::Changed, standing(appointment).into_iter().collect(), was, String::new())
         }
@@ -219,7 +221,9 @@ fn said(
     };
     let appointments: Vec<Line> = subjects
         .iter()
-        .map(|subject| line(state, subject, (language, saying, public_url), message.told_at()))
+        .map(|subject| {
+            line(state, subject, (language, saying, public_url), message.last_progress_at())
+        })
         .collect();
     let elsewhere =
         !appointments.is_empty() && appointments.iter().all(|line| !line.place.is_empty());

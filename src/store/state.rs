@@ -11,7 +11,8 @@ use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::outbox::{Message, Outbox};
+use crate::domain::messaging::message::Message;
+use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::Customfield;
@@ -211,7 +212,7 @@ impl GroupReader {
         group_state.last_stamp = head.last_stamp;
         group_state.spent = head.spent;
         group_state.removed = self.removed.into_iter().collect();
-        group_state.outbox = Outbox::assembled(self.messages, self.last_message);
+        group_state.outbox = Outbox::from_messages(self.messages, self.last_message);
         group_state.answers = self.answers.into_iter().collect();
         group_state.links = AccountLinks::assembled(self.links);
         Some(group_state)

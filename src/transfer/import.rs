@@ -579,7 +579,7 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
         let mut state = GroupState::assembled(catalogue, draft.fiches, accounts, vevents);
         state.last_stamp = last_stamp;
-        state.outbox = Outbox::assembled(Vec::new(), draft.messages_made);
+        state.outbox = Outbox::from_messages(Vec::new(), draft.messages_made);
         group_states.push(state);
     }
     Content { directory, group_states }

@@ -48,7 +48,7 @@ pub fn merge(
             state.spent.fiche = state.spent.fiche.max(old.spent.fiche);
             state.spent.vevent = state.spent.vevent.max(old.spent.vevent);
             state.outbox =
-                Outbox::assembled(Vec::new(), state.outbox.last_id().max(old.outbox.last_id()));
+                Outbox::from_messages(Vec::new(), state.outbox.last_id().max(old.outbox.last_id()));
             for kind in IdKind::ALL
                 .into_iter()
                 .filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::import::{Import, Taken, read};
 use super::merge::merge;
 use super::{Content, ImportFault, demo, export};
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Text;
@@ -210,10 +210,10 @@ fn a_reminder_that_is_past_neither_was_sent_nor_will_be() {
         (ReminderOutcome::No, ReminderOutcome::No)
     );
     let zone = state.catalogue.zone();
-    let wanted = planning::wanted_at(state, zone, row, Channel::Mail);
+    let wanted = planning::due_time(state, zone, row, Channel::Mail);
     assert!(wanted.is_some_and(|due| due < now()), "it would have been due before the import");
-    assert_eq!(planning::shown(state, zone, row, Channel::Mail), None);
-    assert_eq!(planning::pending(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::shown_time(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::pending_due_time(state, zone, row, Channel::Mail), None);
 }
 
 #[test]

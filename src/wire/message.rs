@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{self, Channel, Message, Progress, SuppressionReason};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{Message, MessageKind, Progress, SuppressionReason};
 use crate::domain::messaging::planning::{self, PlannedReminder};
+use crate::domain::messaging::recipient;
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
@@ -75,7 +76,7 @@ pub static MESSAGE: LazyLock<Table<Entry>> = LazyLock::new(|| Table {
 const STATES: [&str; 7] = ["planned", "sending", "sent", "kept", "failed", "missed", "suppressed"];
 
 fn kinds() -> Vec<&'static str> {
-    outbox::MessageKind::ALL.map(outbox::MessageKind::name).to_vec()
+    MessageKind::ALL.map(MessageKind::name).to_vec()
 }
 
 fn states() -> Vec<&'static str> {
@@ -111,7 +112,8 @@ impl Ledger {
     #[must_use]
     pub fn of(state: Arc<GroupState>, now: Instant) -> Self {
         let mut planned: Vec<_> =
-            planning::due_before(&state, now, now.plus_seconds(PLANNED_SECONDS)).collect();
+            planning::reminders_due_before(&state, now, now.plus_seconds(PLANNED_SECONDS))
+                .collect();
         planned.sort_unstable();
         Self { state, planned }
     }
@@ -161,11 +163,11 @@ impl Entry {
         }
     }
 
-    fn kind(&self) -> outbox::MessageKind {
+    fn kind(&self) -> MessageKind {
         match &self.what {
             What::Message(message) => message.kind(),
-            What::Planned(planned) => outbox::MessageKind::of_reminder(planned.channel),
-            What::Blank => outbox::MessageKind::Confirmation,
+            What::Planned(planned) => MessageKind::of_reminder(planned.channel),
+            What::Blank => MessageKind::Confirmation,
         }
     }
 
@@ -195,7 +197,7 @@ impl Entry {
             What::Message(message) => message.recipient.as_str().into(),
             What::Planned(planned) => {
                 let row = state.rows.get(&planned.appointment);
-                row.and_then(|row| delivery::recipient_of(state, row, planned.channel))
+                row.and_then(|row| recipient::appointment_recipient(state, row, planned.channel))
                     .unwrap_or_default()
                     .into()
             }

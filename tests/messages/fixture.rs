@@ -7,7 +7,7 @@ use std::time::Duration;
 use slotbook::clock::{Clock, ManualClock};
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::messaging::outbox::{Message, Progress};
+use slotbook::domain::messaging::message::{Message, Progress};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;

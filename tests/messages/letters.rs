@@ -4,7 +4,7 @@ use icalendar::parser::{read_calendar, unfold};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use slotbook::domain::messaging::outbox::Progress;
+use slotbook::domain::messaging::message::Progress;
 use slotbook::domain::records::ids::{CalendarId, FicheId};
 use slotbook::domain::records::text::{Bounded, Name, ReminderLead, Text};
 use slotbook::domain::records::vevent::{Vevent, VeventKind};

@@ -2,11 +2,13 @@
 
 use slotbook::domain::booking::manual_change;
 use slotbook::domain::messaging::announcement;
+use slotbook::domain::messaging::channel::Channel;
 use slotbook::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
-use slotbook::domain::messaging::outbox::{
-    AppointmentTime, Channel, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
+use slotbook::domain::messaging::message::{
+    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
 };
 use slotbook::domain::messaging::planning;
+use slotbook::domain::messaging::suppression;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
@@ -43,7 +45,7 @@ fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
     let zone = shop.group_state.catalogue.zone();
     let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
-        let local = zone.civil_of(planning::shown(&shop.group_state, zone, row, channel)?);
+        let local = zone.civil_of(planning::shown_time(&shop.group_state, zone, row, channel)?);
         Some(slotbook::wire::datetime::text(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
@@ -70,7 +72,7 @@ fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send 
 
 /// Claims a reminder; the message as it then is, if anything happened.
 fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
-    step(shop, &DeliveryStep::LoginAttempt { item, daily_max: 10, carried: true })
+    step(shop, &DeliveryStep::Claim { item, daily_max: 10, has_gateway: true })
 }
 
 fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
@@ -321,7 +323,8 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
 fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let message = shop.group_state.outbox.draft(
         0,
         shop.now,
@@ -332,11 +335,11 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let first = claim(&mut shop, DueItem::Message(message.id)).expect("it waits");
     let before = shop.group_state.clone();
     shop.moves(id, 1, "2026-03-03 09:30").expect("free");
-    let moved = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let moved = AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
-    assert_eq!(delivery::unwanted(&shop.group_state, &first, shop.now), None);
+    assert_eq!(suppression::find_suppression_reason(&shop.group_state, &first, shop.now), None);
     assert!(
-        delivery::postponed(&shop.group_state, &first, shop.now).is_some(),
+        delivery::find_reclaim_reason(&shop.group_state, &first, shop.now).is_some(),
         "it would say the old time"
     );
     settle(&mut shop, &first, deferred()).expect("claimed");
@@ -348,7 +351,7 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let moved = AppointmentTime { start: moved.start.plus_seconds(-1_800), ..moved };
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }), "{again:?}");
     assert_eq!(again.content, MessageContent::Confirmation(vec![moved]));
-    assert_eq!(delivery::postponed(&shop.group_state, &again, shop.now), None);
+    assert_eq!(delivery::find_reclaim_reason(&shop.group_state, &again, shop.now), None);
     settle(&mut shop, &again, deferred()).expect("claimed");
     shop.cancel(id, CancelRight::Pro).expect("live");
     let told = claim(&mut shop, DueItem::Message(message.id)).expect("it waits").progress;
@@ -357,7 +360,8 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
 
 /// A booking by key alone is to be confirmed to somebody.
 fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> DueItem {
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let message = shop
         .group_state
         .outbox
@@ -373,11 +377,12 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
     let claim_of = |shop: &mut Shop, daily_max, item| {
-        step(shop, &DeliveryStep::LoginAttempt { item, daily_max, carried: true })
+        step(shop, &DeliveryStep::Claim { item, daily_max, has_gateway: true })
             .expect("due")
             .progress
     };
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let waiting = |shop: &mut Shop, content| {
         let message = shop.group_state.outbox.draft(0, shop.now, content, "ada@example.org");
         waits(shop, &message);
@@ -427,7 +432,7 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let claim_of_four = |shop: &mut Shop, item| {
-        step(shop, &DeliveryStep::LoginAttempt { item, daily_max: 4, carried: true })
+        step(shop, &DeliveryStep::Claim { item, daily_max: 4, has_gateway: true })
     };
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
@@ -516,7 +521,7 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
 /// What the client is told of a change of an appointment by hand.
 fn told(before: &GroupState, shop: &Shop, id: VeventId) -> Vec<Message> {
     let row = Box::new(Vevent::clone(&shop.group_state.rows[&id]));
-    announcement::messages(
+    announcement::draft_messages(
         before,
         &shop.group_state,
         &Event::VeventPut { at: shop.group_state.last_stamp, row },
@@ -604,7 +609,8 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
 fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let pending = shop.group_state.outbox.draft(
         0,
         shop.now,
@@ -668,7 +674,8 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
     after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
     assert_eq!(kinds(&after, &shop.group_state), [("bob@example.org".to_owned(), "confirmation")]);
     // Cancelled before, and Ada has not heard of it yet: what was to tell her is overtaken.
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let unheard = shop.group_state.outbox.draft(
         0,
         shop.now,

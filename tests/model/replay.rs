@@ -216,10 +216,10 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
         return;
     }
     let id = open[which.index(open.len())];
-    if shop.delivers(&DeliveryStep::LoginAttempt {
+    if shop.delivers(&DeliveryStep::Claim {
         item: DueItem::Message(id),
         daily_max: 100,
-        carried: true,
+        has_gateway: true,
     }) {
         let refused = || DeliveryOutcome::Refused(Text::new("no such mailbox").expect("a text"));
         let outcome = if taken { DeliveryOutcome::Taken } else { refused() };

@@ -185,7 +185,7 @@ impl Shop {
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
         let event = if self.announces {
-            let messages = announcement::messages(
+            let messages = announcement::draft_messages(
                 &self.group_state,
                 &self.group_state.apply(&event),
                 &event,

@@ -2,7 +2,7 @@
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, LinkRequester};
-use crate::domain::messaging::outbox::{LinkPurpose, MessageContent};
+use crate::domain::messaging::message::{LinkPurpose, MessageContent};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::record_change;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{Colour, LongText, Text};
@@ -206,7 +206,7 @@ impl Reminders {
 
     /// The one of a channel.
     #[must_use]
-    pub const fn of(&self, channel: Channel) -> Reminder {
+    pub const fn by_channel(&self, channel: Channel) -> Reminder {
         match channel {
             Channel::Mail => self.mail,
             Channel::Sms => self.sms,
@@ -214,7 +214,7 @@ impl Reminders {
     }
 
     /// The one of a channel, to be changed.
-    pub const fn of_mut(&mut self, channel: Channel) -> &mut Reminder {
+    pub const fn by_channel_mut(&mut self, channel: Channel) -> &mut Reminder {
         match channel {
             Channel::Mail => &mut self.mail,
             Channel::Sms => &mut self.sms,

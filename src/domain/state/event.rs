@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLink;
-use crate::domain::messaging::outbox::Message;
+use crate::domain::messaging::message::Message;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;

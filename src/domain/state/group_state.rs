@@ -12,7 +12,8 @@ use crate::domain::booking::taken_time::{Taken, TakenTime};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::IdKind;
-use crate::domain::messaging::outbox::{Message, Outbox};
+use crate::domain::messaging::message::Message;
+use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::Customfield;
@@ -292,7 +293,7 @@ impl GroupState {
         };
         let Some(row) = self.rows.get_mut(&standing.id) else { return };
         if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
-            appointment.reminders.of_mut(channel).settled = settled;
+            appointment.reminders.by_channel_mut(channel).settled = settled;
         }
     }
 

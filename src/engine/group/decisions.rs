@@ -10,7 +10,7 @@ use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::Message;
+use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
@@ -242,7 +242,7 @@ impl State {
             let mut messages = if quiet {
                 Vec::new()
             } else {
-                announcement::messages(&self.group_state, &next, &event, now)
+                announcement::draft_messages(&self.group_state, &next, &event, now)
             };
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 pub use self::input::{AppointmentInput, KindInput, VeventInput, parse};
 pub use self::revision::revise;
 
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
@@ -202,14 +202,15 @@ fn permits(row: &Vevent) -> String {
 
 /// When a reminder leaves or left.
 fn shown(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
-    planning::shown(scope.state, scope.zone, row, channel)
+    planning::shown_time(scope.state, scope.zone, row, channel)
 }
 
 /// Whether a reminder has left for the start that the appointment has; null for all else.
 fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
     row.appointment().map_or(ColumnValue::Null, |appointment| {
         ColumnValue::Boolean(
-            appointment.reminders.of(channel).settled == ReminderOutcome::Sent(appointment.start),
+            appointment.reminders.by_channel(channel).settled
+                == ReminderOutcome::Sent(appointment.start),
         )
     })
 }
