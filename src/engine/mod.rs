@@ -231,7 +231,10 @@ impl Engine {
         for catalogue in
             parts.group_states.iter().chain(bases).map(|group_state| &group_state.catalogue)
         {
-            catalogue.ids().for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
+            catalogue
+                .ids()
+                .into_iter()
+                .for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
         }
         // Nor is what a group has used, should the directory be older than the group.
         for group_state in

@@ -10,7 +10,7 @@ use crate::domain::messaging::suppression;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::place::PostalAddress;
+use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -341,7 +341,7 @@ fn place_of<'a>(state: &'a GroupState, subject: &Subject) -> Option<PostalAddres
 
 /// An address as it stands on a letter.
 fn lines_of(place: PostalAddress<'_>) -> Vec<String> {
-    let lines = place.address.lines().map(one_line).chain([one_line(&place.town())]);
+    let lines = place.address.lines().map(one_line).chain([one_line(&place.town_line())]);
     lines.filter(|line| !line.is_empty()).collect()
 }
 

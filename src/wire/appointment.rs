@@ -11,7 +11,7 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::records::place::PostalAddress;
+use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::records::vevent::{self, Appointment, OptionalFields, Vevent};
 use crate::domain::state::command::{BookAppointment, Caller, Client};
@@ -455,7 +455,7 @@ fn of_fiche(fiche: &Fiche, scope: &Scope<'_>, audience: Audience) -> Map<String,
 /// Where the client is to go, in one line.
 fn location(calendar: &Calendar, scope: &Scope<'_>) -> String {
     let place = PostalAddress::of_calendar(&scope.state.catalogue, calendar);
-    [place.address, &place.town()]
+    [place.address, &place.town_line()]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()

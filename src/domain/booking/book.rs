@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle, bookable, too_soon_or_far};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
+use crate::domain::records::editable_record::EditableRecord as _;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
-use crate::domain::records::record_change::EditableRecord as _;
 use crate::domain::records::vevent::{
     Appointment, OptionalFields, Reminders, State, Vevent, VeventKind,
 };
@@ -356,7 +356,7 @@ fn custom_faults(
     let pro = matches!(command.caller, Caller::Pro(_));
     let missing = state
         .catalogue
-        .demanded(model, pro)
+        .required_customfields(model, pro)
         .filter(|demanded| {
             made && !given.iter().any(|(name, value)| name == demanded && value.is_some())
         })

@@ -97,7 +97,7 @@ pub fn open(
             (Some(before), Vevent { deleted: true, ..before.clone() })
         }
     };
-    row.take_over_reminders(before, now);
+    row.carry_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
         kind_stays(before, &row).map_err(|fault| faulty(vec![fault]))?;
@@ -159,7 +159,7 @@ fn demanded_customs(
         return Ok(());
     }
     let customs = row.rare.as_ref().map(|rare| &rare.customs);
-    let missing = state.catalogue.demanded(Model::Vevent, true);
+    let missing = state.catalogue.required_customfields(Model::Vevent, true);
     let missing =
         missing.filter(|name| customs.is_none_or(|customs| customs.value(*name).is_none()));
     let faults: Vec<Fault> =

@@ -179,7 +179,7 @@ fn change_email(
     let mut fiche = Fiche::clone(before);
     fiche.email = Some(email.clone());
     fiche.updated_at = at;
-    fiche.note_reached(Some(before), now);
+    fiche.record_reachability(Some(before), now);
     let (account, fiche) = (Box::new(account), Some(Box::new(fiche)));
     Ok(Event::AccountPut { at, hash, was: Some(was.into()), account, fiche })
 }

@@ -8,13 +8,13 @@ use crate::domain::identity::account_link::PendingRdv;
 use crate::domain::messaging::delivery::DeliveryStep;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
+use crate::domain::records::editable_record::EditableRecord;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::records::record_change::EditableRecord;
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;

@@ -177,10 +177,10 @@ impl State {
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
-        let new_id = record_change::kind(change).map(|kind| self.next_id(kind));
+        let new_id = record_change::new_id_kind(change).map(|kind| self.next_id(kind));
         let decided =
             guarded(|| record_change::decide(&self.group_state, change, new_id.unwrap_or(0), now));
-        let object = record_change::id(change).or(new_id).unwrap_or(self.id.number());
+        let object = record_change::existing_id(change).or(new_id).unwrap_or(self.id.number());
         self.settle(envelope, decided, (object, Vec::new()), now);
     }
 

@@ -17,7 +17,7 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
     match command {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
-        Command::ChangeRecord(change) => match record_change::kind(change) {
+        Command::ChangeRecord(change) => match record_change::new_id_kind(change) {
             None => &[],
             Some(IdKind::Fiche) => &[IdKind::Fiche],
             Some(IdKind::Vevent) => &[IdKind::Vevent],

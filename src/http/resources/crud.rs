@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::record_change::{EditableRecord, deletion};
+use crate::domain::records::editable_record::EditableRecord;
+use crate::domain::records::record_change::deletion;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Done;
