@@ -104,8 +104,14 @@ const CALENDARS: u64 = 100;
 
 fn imported(group_state: &GroupState) -> Directory {
     let mut directory = Directory::default();
-    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    group_state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    group_state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
+    group_state
+        .fiches
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
     directory
 }
 

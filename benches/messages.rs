@@ -131,7 +131,10 @@ fn once() -> Duration {
         Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk");
     let mut directory = Directory::default();
-    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    group_state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
     runtime.block_on(async {
         let parts = Parts {
             directory,

@@ -294,7 +294,7 @@ fn start(config: &Config) -> Result<(), Failed> {
     recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut draws = Randomness::from_os();
     recovery::seal(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
-    carriers.seal.clone_from(&directory.seal);
+    carriers.seal.clone_from(&directory.link_secret);
     let generations = log.generations()?;
     let parts = Parts {
         directory,

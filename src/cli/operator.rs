@@ -16,7 +16,7 @@ use crate::cli::Failed;
 use crate::cli::maintenance;
 use crate::cli::socket;
 use crate::clock::{Clock as _, SystemClock};
-use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
+use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, Directory, Pro};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
@@ -212,7 +212,7 @@ impl Place {
         let carriers = match self {
             Self::Served(_, _, carriers, _) => Arc::clone(carriers),
             Self::Resting(..) => {
-                let seal = self.directory().seal.clone();
+                let seal = self.directory().link_secret.clone();
                 Arc::new(Carriers { seal, ..Carriers::nobody(public_url) })
             }
         };
@@ -300,10 +300,10 @@ fn change_of(request: &Request) -> Result<Option<ChangeAccess>, Failed> {
             groups: groups.as_deref().map(group_ids).transpose()?,
         },
         Request::RevokeKey { sha256, said } => {
-            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, said: said.clone() })
+            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, text: said.clone() })
         }
         Request::AddPro { email, password_hash, lastname, firstname, cellphone, groups, main } => {
-            ChangeAccess::AddPro(NewPro {
+            ChangeAccess::AddPro(ProDraft {
                 email: legal("e-mail", Email::new(email))?,
                 password_hash: password_hash
                     .as_deref()
@@ -354,7 +354,7 @@ fn group_ids(numbers: &[u64]) -> Result<BTreeSet<GroupId>, Failed> {
 }
 
 fn tell_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), Failed> {
-    let id = &access::hex(hash)[..ID_DIGITS];
+    let id = &access::to_hex(hash)[..ID_DIGITS];
     let groups = key
         .groups
         .as_deref()

@@ -234,7 +234,7 @@ impl Engine {
             catalogue
                 .ids()
                 .into_iter()
-                .for_each(|(kind, id)| directory.claim(kind, id, catalogue.group.id));
+                .for_each(|(kind, id)| directory.claim_imported_id(kind, id, catalogue.group.id));
         }
         // Nor is what a group has used, should the directory be older than the group.
         for group_state in
@@ -244,7 +244,9 @@ impl Engine {
                 .into_iter()
                 .map(|kind| (kind, group_state.spent(kind)))
                 .filter(|(_, id)| *id > 0);
-            spent.for_each(|(kind, id)| directory.claim(kind, id, group_state.catalogue.group.id));
+            spent.for_each(|(kind, id)| {
+                directory.claim_imported_id(kind, id, group_state.catalogue.group.id)
+            });
         }
         let newest = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.group_states, aside));

@@ -176,7 +176,7 @@ impl State {
         let parts = &mut self.parts;
         let group_state = parts.published.group_state(group)?;
         let unused = |kind| -> VecDeque<_> {
-            parts.directory.unused(kind, group, group_state.spent(kind)).collect()
+            parts.directory.unused_ids(kind, group, group_state.spent(kind)).collect()
         };
         let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(
@@ -198,7 +198,7 @@ impl State {
     /// Grants a block. The group may use it at once: what it writes with it comes later in the same journal.
     fn grant_ids(&mut self, group: GroupId, kind: IdKind) {
         let block = self.parts.directory.next_block(kind);
-        let event = self.parts.directory.grant(kind, group);
+        let event = self.parts.directory.grant_block(kind, group);
         let next = self.parts.directory.apply(&event);
         self.happen(&event, next, None);
         if let Some(Seat::Running { link, .. }) = self.seats.get(&group) {

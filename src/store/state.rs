@@ -214,7 +214,7 @@ impl GroupReader {
         group_state.removed = self.removed.into_iter().collect();
         group_state.outbox = Outbox::from_messages(self.messages, self.last_message);
         group_state.answers = self.answers.into_iter().collect();
-        group_state.links = AccountLinks::assembled(self.links);
+        group_state.links = AccountLinks::from_links(self.links);
         Some(group_state)
     }
 }
@@ -235,7 +235,7 @@ pub fn write_directory<E>(
     frames_of(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
     frames_of(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
     directory
-        .seal
+        .link_secret
         .iter()
         .try_for_each(|seal| write(&codec::encode(&DirectoryFrame::LinkSecret(seal.clone()))))
 }
@@ -251,7 +251,7 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
             directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))
         }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
-        DirectoryFrame::LinkSecret(seal) => directory.seal = Some(seal),
+        DirectoryFrame::LinkSecret(seal) => directory.link_secret = Some(seal),
     }
     Ok(())
 }

@@ -571,8 +571,10 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         draft
             .fiches
             .iter()
-            .for_each(|fiche| directory.claim(IdKind::Fiche, fiche.id.number(), group));
-        vevents.iter().for_each(|row| directory.claim(IdKind::Vevent, row.id.number(), group));
+            .for_each(|fiche| directory.claim_imported_id(IdKind::Fiche, fiche.id.number(), group));
+        vevents
+            .iter()
+            .for_each(|row| directory.claim_imported_id(IdKind::Vevent, row.id.number(), group));
         let stamps = vevents.iter().map(|row| row.updated_at.max(row.created_at));
         let stamps =
             stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));

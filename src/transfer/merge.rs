@@ -67,8 +67,14 @@ pub fn merge(
 
 fn claim(directory: &mut Directory, state: &GroupState) {
     let group = state.catalogue.group.id;
-    state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group));
-    state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group));
+    state
+        .fiches
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group));
+    state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group));
 }
 
 /// Ids of the document that are taken: each by the place of its group, its section, and what is wrong with it.

@@ -109,8 +109,8 @@ pub(crate) fn directory() -> Directory {
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
     directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), apikey(None));
     directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));
-    directory.claim(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
-    directory.claim(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
+    directory.claim_imported_id(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
+    directory.claim_imported_id(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
     directory
 }
 

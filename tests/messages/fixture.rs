@@ -191,11 +191,14 @@ impl House {
 
     fn recovered(&self) -> (Directory, GroupState) {
         let mut directory = Directory::default();
-        self.first.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+        self.first
+            .rows
+            .keys()
+            .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
         self.first
             .fiches
             .keys()
-            .for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+            .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
         let mut group_state = self.first.clone();
         let read = self.disk.recover(|_, record| {
             match record.stream {

@@ -48,7 +48,7 @@ fn simulated<F: Future>(story: F) -> F::Output {
 fn imported(shop: &Shop) -> Directory {
     let mut directory = Directory::default();
     for id in shop.group_state.rows.keys() {
-        directory.claim(IdKind::Vevent, id.number(), group());
+        directory.claim_imported_id(IdKind::Vevent, id.number(), group());
     }
     directory
 }

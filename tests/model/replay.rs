@@ -15,7 +15,9 @@ use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId}
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::state::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
+use slotbook::domain::state::command::{
+    CancelRight, LinkRequest, Patch, Put, RecordChange, RequestLink,
+};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
@@ -194,17 +196,17 @@ impl Story {
 }
 
 /// A link for the account of a client's address; or one for another address of the first account.
-fn wish(group_state: &GroupState, client: u8, moves: bool) -> AskLink {
+fn wish(group_state: &GroupState, client: u8, moves: bool) -> RequestLink {
     let email = Email::new(&format!("client{client}@example.org")).expect("an address");
     match group_state.accounts.iter().next().filter(|_| moves) {
-        None => AskLink { email, wish: LinkWish::Account { pending_rdv: None } },
+        None => RequestLink { email, request: LinkRequest::Account { pending_rdv: None } },
         Some((folded, account)) => {
             let mut fields = Patch::default();
             fields.push(move |fiche: &mut Fiche| {
                 fiche.firstname = Name::new("moving").expect("a name")
             });
             let put = Put { id: Some(account.fiche_id), fields };
-            AskLink { email, wish: LinkWish::Email { account: folded.clone(), put } }
+            RequestLink { email, request: LinkRequest::Email { account: folded.clone(), put } }
         }
     }
 }

@@ -25,8 +25,8 @@ use slotbook::domain::records::vevent::{
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
-    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
-    FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
+    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, FollowLink,
+    LinkDraws, Patch, PutVevent, RecordChange, RequestLink, VeventDraft, VeventDraws,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -267,12 +267,15 @@ impl Shop {
     }
 
     /// Asks for a link about an account; its hash where one is mailed.
-    pub(crate) fn asks_link(&mut self, command: &AskLink) -> Result<Option<[u8; 32]>, Refusals> {
+    pub(crate) fn asks_link(
+        &mut self,
+        command: &RequestLink,
+    ) -> Result<Option<[u8; 32]>, Refusals> {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
         let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
-        let asked = enrolment::ask(&self.group_state, command, &draws, self.now)?;
-        let mailed = matches!(asked, Event::AccountLinkAsked { .. });
+        let asked = enrolment::decide_request(&self.group_state, command, &draws, self.now)?;
+        let mailed = matches!(asked, Event::AccountLinkRequested { .. });
         self.carry_out(asked);
         Ok(mailed.then_some(hash))
     }
@@ -282,7 +285,7 @@ impl Shop {
         let new_fiche = FicheId::new(self.id()).expect("an id");
         let command =
             FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
-        let event = enrolment::follow(&self.group_state, &command, new_fiche, self.now)?;
+        let event = enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now)?;
         self.carry_out(event);
         Ok(())
     }

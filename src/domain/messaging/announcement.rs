@@ -53,7 +53,7 @@ pub fn draft_messages(
         | Event::InterventionsetRemoved { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
-        | Event::AccountLinkAsked { .. }
+        | Event::AccountLinkRequested { .. }
         | Event::AccountPut { .. }
         | Event::DoneOnce { .. }
         | Event::InstantsResolved { .. }

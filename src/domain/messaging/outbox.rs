@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! decide:  let message = state.outbox.draft(0, at, content, email.as_str());
-//!          Ok(Event::AccountLinkAsked { at, …, message: Some(Box::new(message)) })
+//!          Ok(Event::AccountLinkRequested { at, …, message: Some(Box::new(message)) })
 //! apply:   next.stamp(*at); … next.enqueue(message);
 //! ```
 //!

@@ -43,7 +43,7 @@ pub enum Command {
     Deliver(DeliveryStep),
     /// The same, and nobody is written to about it.
     Quietly(Box<Command>),
-    AskLink(Box<AskLink>),
+    RequestLink(Box<RequestLink>),
     FollowLink(Box<FollowLink>),
     /// Remove events for good that were deleted before a moment: those of these that still are.
     RemoveDeleted {
@@ -153,7 +153,7 @@ impl Command {
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
             | Self::Quietly(_)
-            | Self::AskLink(_)
+            | Self::RequestLink(_)
             | Self::FollowLink(_)
             | Self::RemoveDeleted { .. } => false,
         }
@@ -275,16 +275,16 @@ pub struct Put<R: EditableRecord> {
 
 /// Mail the owner of an address a link, where one is due. Reference 3.
 #[derive(Clone, Debug)]
-pub struct AskLink {
+pub struct RequestLink {
     /// Where to.
     pub email: Email,
     /// What for.
-    pub wish: LinkWish,
+    pub request: LinkRequest,
 }
 
 /// What a link is asked for.
 #[derive(Clone, Debug)]
-pub enum LinkWish {
+pub enum LinkRequest {
     /// To have an account, or another password for it.
     Account {
         /// What is given back then.

@@ -132,7 +132,7 @@ pub enum Event {
         event: Box<Event>,
     },
     /// Somebody is mailed a link about an account.
-    AccountLinkAsked {
+    AccountLinkRequested {
         /// The group's stamp of it.
         at: Instant,
         /// What the caller has changed at the same time.

@@ -219,7 +219,7 @@ impl GroupState {
                 );
                 self.answers.keep(Arc::clone(answered));
             }
-            Event::AccountLinkAsked { at, change, link, message } => {
+            Event::AccountLinkRequested { at, change, link, message } => {
                 match change {
                     Some(change) => {
                         self.apply_in_place(change);
@@ -421,7 +421,7 @@ impl GroupState {
             | Event::GroupChanged { .. }
             | Event::Announced { .. }
             | Event::MessagePut { .. }
-            | Event::AccountLinkAsked { .. }
+            | Event::AccountLinkRequested { .. }
             | Event::AccountPut { .. }
             | Event::DoneOnce { .. } => unreachable!("it does not change the catalogue"),
         };

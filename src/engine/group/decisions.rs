@@ -14,8 +14,8 @@ use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    AskLink, BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkWish,
-    PutVevent, RecordChange,
+    BookAppointment, BookingDraws, CancelAppointment, Command, FollowLink, LinkRequest, PutVevent,
+    RecordChange, RequestLink,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -46,7 +46,7 @@ impl State {
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
             Command::Quietly(_) => unreachable!("it has been taken out"),
-            Command::AskLink(command) => self.ask_link(envelope, &command, now),
+            Command::RequestLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
                 let decided = guarded(|| Ok(upkeep::remove(&self.group_state, &ids, before, now)));
@@ -184,20 +184,23 @@ impl State {
         self.settle(envelope, decided, (object, Vec::new()), now);
     }
 
-    fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
+    fn ask_link(&mut self, envelope: Envelope, command: &RequestLink, now: Instant) {
         let draws = self.draws.link(self.id);
-        let decided = guarded(|| enrolment::ask(&self.group_state, command, &draws, now).map(Some));
-        let object = match &command.wish {
-            LinkWish::Account { .. } => None,
-            LinkWish::Email { put, .. } => put.id.map(FicheId::number),
+        let decided = guarded(|| {
+            enrolment::decide_request(&self.group_state, command, &draws, now).map(Some)
+        });
+        let object = match &command.request {
+            LinkRequest::Account { .. } => None,
+            LinkRequest::Email { put, .. } => put.id.map(FicheId::number),
         };
         self.settle(envelope, decided, (object.unwrap_or(self.id.number()), Vec::new()), now);
     }
 
     fn follow_link(&mut self, envelope: Envelope, command: &FollowLink, now: Instant) {
         let new_fiche = FicheId::new(self.next_id(IdKind::Fiche)).expect("granted ids are ids");
-        let decided =
-            guarded(|| enrolment::follow(&self.group_state, command, new_fiche, now).map(Some));
+        let decided = guarded(|| {
+            enrolment::decide_follow(&self.group_state, command, new_fiche, now).map(Some)
+        });
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 

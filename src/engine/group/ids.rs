@@ -29,7 +29,7 @@ pub(super) fn needed(command: &Command) -> &'static [IdKind] {
         },
         Command::FollowLink(_) => &[IdKind::Fiche],
         Command::CancelAppointment(_)
-        | Command::AskLink(_)
+        | Command::RequestLink(_)
         | Command::Deliver(_)
         | Command::RemoveDeleted { .. } => &[],
         Command::Quietly(inner) => needed(inner),

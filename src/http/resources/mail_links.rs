@@ -178,7 +178,7 @@ fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc
 }
 
 fn ask_account(link: &AccountLink) -> Page {
-    match link.aim {
+    match link.action {
         LinkAction::Account { .. } => Page::AskPassword,
         LinkAction::Email { .. } => Page::AskEmail,
     }
@@ -189,7 +189,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
     let Some((state, hash, link)) = found(server, token) else {
         return gone(server, accounts::group_of(token));
     };
-    let (password_hash, done) = match link.aim {
+    let (password_hash, done) = match link.action {
         LinkAction::Account { .. } => {
             let Some(password) = password_in(body).await else {
                 return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
