@@ -99,5 +99,5 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> GroupState {
             }));
         }
     }
-    GroupState::assembled(catalogue, fiches, Vec::new(), rows)
+    GroupState::from_records(catalogue, fiches, Vec::new(), rows)
 }

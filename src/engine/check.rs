@@ -72,7 +72,7 @@ fn counts(group_state: &GroupState) -> Counts {
         fiches: group_state.fiches.len(),
         vevents: group_state.rows.len(),
         appointments: group_state.rows.values().filter(live).count(),
-        broken: invariants::broken(group_state),
+        broken: invariants::find_broken(group_state),
     }
 }
 

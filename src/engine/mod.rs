@@ -242,7 +242,7 @@ impl Engine {
         {
             let spent = IdKind::ALL
                 .into_iter()
-                .map(|kind| (kind, group_state.spent(kind)))
+                .map(|kind| (kind, group_state.highest_id(kind)))
                 .filter(|(_, id)| *id > 0);
             spent.for_each(|(kind, id)| {
                 directory.claim_imported_id(kind, id, group_state.catalogue.group.id)

@@ -228,7 +228,7 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     for (group, group_state) in &states.group_states {
         let state = short_hash(group_state);
         tracing::info!(%group, sequence = group_state.sequence, state, "recovered");
-        for broken in invariants::broken(group_state) {
+        for broken in invariants::find_broken(group_state) {
             tracing::error!(%group, %broken, "a promise is broken");
         }
     }
@@ -261,14 +261,14 @@ pub fn follow_zones(
     now: Instant,
 ) -> Result<(), StoreError> {
     for group_state in group_states {
-        let Some(event) = upkeep::resolve(group_state, now) else { continue };
+        let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
         let next = group_state.apply(&event);
         log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "appointments to come follow the zone database");
-        let before = invariants::overlaps(group_state);
+        let before = invariants::find_overlaps(group_state);
         for overlap in
-            invariants::overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
+            invariants::find_overlaps(&next).into_iter().filter(|overlap| !before.contains(overlap))
         {
             tracing::error!(%group, %overlap, "the zone database has changed, and now they overlap: move one");
         }

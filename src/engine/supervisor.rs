@@ -176,7 +176,7 @@ impl State {
         let parts = &mut self.parts;
         let group_state = parts.published.group_state(group)?;
         let unused = |kind| -> VecDeque<_> {
-            parts.directory.unused_ids(kind, group, group_state.spent(kind)).collect()
+            parts.directory.unused_ids(kind, group, group_state.highest_id(kind)).collect()
         };
         let ids = IdKind::ALL.into_iter().map(|kind| (kind, unused(kind))).collect();
         let (actor, link) = group::start(

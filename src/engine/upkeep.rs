@@ -27,7 +27,7 @@ impl Engine {
         let before = self.clock().now().plus_seconds(-i64::from(keep_days) * DAY);
         let group_state = self.published().group_state(group)?;
         let looking =
-            tokio::task::spawn_blocking(move || upkeep::deleted_before(&group_state, before));
+            tokio::task::spawn_blocking(move || upkeep::find_deleted_before(&group_state, before));
         let ids = looking.await.ok().filter(|ids| !ids.is_empty())?;
         let step = ids.len();
         match self.write(group, Command::RemoveDeleted { ids, before }).await {

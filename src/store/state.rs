@@ -109,7 +109,7 @@ pub fn write_group<E>(
         tzdata: group_state.tzdata.to_string(),
         group: catalogue.group.clone(),
         last_stamp: group_state.last_stamp,
-        spent: group_state.spent,
+        spent: group_state.highest_ids,
     }))))?;
     frames_of(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
     frames_of(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
@@ -121,7 +121,7 @@ pub fn write_group<E>(
     frames_of(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
     let removed: Vec<_> = group_state.removed.iter().map(|(kind, id)| (*kind, *id)).collect();
     frames_of(removed.iter(), GroupFrame::Removed, &mut write)?;
-    frames_of(group_state.answers.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
+    frames_of(group_state.idempotency_records.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
     frames_of(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match group_state.outbox.last_id() {
         0 => {}
@@ -206,14 +206,14 @@ impl GroupReader {
             customfields: self.customfields.into_iter().map(|row| (row.id, row)).collect(),
         };
         let mut group_state =
-            GroupState::assembled(catalogue, self.fiches, self.accounts, self.vevents);
+            GroupState::from_records(catalogue, self.fiches, self.accounts, self.vevents);
         group_state.sequence = sequence;
         group_state.tzdata = head.tzdata.into();
         group_state.last_stamp = head.last_stamp;
-        group_state.spent = head.spent;
+        group_state.highest_ids = head.spent;
         group_state.removed = self.removed.into_iter().collect();
         group_state.outbox = Outbox::from_messages(self.messages, self.last_message);
-        group_state.answers = self.answers.into_iter().collect();
+        group_state.idempotency_records = self.answers.into_iter().collect();
         group_state.links = AccountLinks::from_links(self.links);
         Some(group_state)
     }

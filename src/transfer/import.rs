@@ -451,7 +451,8 @@ impl Draft {
     /// Puts the fiches where events and accounts look for them.
     fn settle_fiches(&mut self) {
         let catalogue = Catalogue::clone(&self.state.catalogue);
-        self.state = GroupState::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+        self.state =
+            GroupState::from_records(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
     }
 
     /// Names both of any two live appointments that take the same time of a calendar.
@@ -579,7 +580,7 @@ fn finish(people: People, drafts: Vec<Draft>) -> Content {
         let stamps =
             stamps.chain(draft.fiches.iter().map(|fiche| fiche.updated_at.max(fiche.created_at)));
         let last_stamp = stamps.max().unwrap_or_default().max(last_stamp(&catalogue));
-        let mut state = GroupState::assembled(catalogue, draft.fiches, accounts, vevents);
+        let mut state = GroupState::from_records(catalogue, draft.fiches, accounts, vevents);
         state.last_stamp = last_stamp;
         state.outbox = Outbox::from_messages(Vec::new(), draft.messages_made);
         group_states.push(state);

@@ -45,16 +45,16 @@ pub fn merge(
         // Ids that the replaced group has used are not used again.
         if let Some(old) = old.iter().find(|old| old.catalogue.group.id == state.catalogue.group.id)
         {
-            state.spent.fiche = state.spent.fiche.max(old.spent.fiche);
-            state.spent.vevent = state.spent.vevent.max(old.spent.vevent);
+            state.highest_ids.fiche = state.highest_ids.fiche.max(old.highest_ids.fiche);
+            state.highest_ids.vevent = state.highest_ids.vevent.max(old.highest_ids.vevent);
             state.outbox =
                 Outbox::from_messages(Vec::new(), state.outbox.last_id().max(old.outbox.last_id()));
             for kind in IdKind::ALL
                 .into_iter()
                 .filter(|kind| !matches!(kind, IdKind::Fiche | IdKind::Vevent))
             {
-                if old.spent(kind) > state.spent(kind) {
-                    state.note_removed(kind, old.spent(kind));
+                if old.highest_id(kind) > state.highest_id(kind) {
+                    state.record_removed_id(kind, old.highest_id(kind));
                 }
             }
         }

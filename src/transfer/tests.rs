@@ -43,7 +43,7 @@ fn assert_same(a: &Content, b: &Content) {
         assert_eq!(a.fiches, b.fiches);
         assert_eq!(a.accounts, b.accounts);
         assert_eq!(a.rows, b.rows);
-        assert_eq!((a.spent, a.last_stamp), (b.spent, b.last_stamp));
+        assert_eq!((a.highest_ids, a.last_stamp), (b.highest_ids, b.last_stamp));
         assert_eq!(a.outbox.last_id(), b.outbox.last_id());
     }
 }

@@ -184,8 +184,8 @@ impl Story {
             Step::Follow(_) => {}
             Step::Send { which, taken } => send(shop, which, taken),
             Step::Remove => {
-                let ids = upkeep::deleted_before(&shop.group_state, shop.now);
-                let removed = upkeep::remove(&shop.group_state, &ids, shop.now, shop.now);
+                let ids = upkeep::find_deleted_before(&shop.group_state, shop.now);
+                let removed = upkeep::remove_deleted(&shop.group_state, &ids, shop.now, shop.now);
                 removed.into_iter().for_each(|event| shop.carry_out(event));
                 self.made.retain(|id| !ids.contains(id));
             }

@@ -49,7 +49,8 @@ impl State {
             Command::RequestLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
-                let decided = guarded(|| Ok(upkeep::remove(&self.group_state, &ids, before, now)));
+                let decided =
+                    guarded(|| Ok(upkeep::remove_deleted(&self.group_state, &ids, before, now)));
                 self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
             }
         }

@@ -13,7 +13,7 @@ impl State {
     /// What a command is answered that was carried out before, or whose key came with something else.
     pub(super) fn answered_before(&self, envelope: &Envelope, now: Instant) -> Option<Answer> {
         let once = envelope.once.as_ref()?;
-        let known = self.group_state.answers.find(&once.scope, now)?;
+        let known = self.group_state.idempotency_records.find(&once.scope, now)?;
         if known.body != once.body {
             return Some(Err(Rejection::Conflict));
         }
@@ -33,7 +33,7 @@ pub(super) fn remember(
     let Some(once) = &envelope.once else { return Ok((event, done)) };
     guarded(|| {
         let answer: Arc<[u8]> = (once.render)(&done).into();
-        if !done.before.answers.have_room_for(answer.len(), now) {
+        if !done.before.idempotency_records.have_room_for(answer.len(), now) {
             return Err(Rejection::Overloaded);
         }
         let at = done.group_state.last_stamp;

@@ -61,7 +61,7 @@ impl State {
     /// Takes granted ids in hand, but for any that are used: where all are, more are asked for.
     pub(super) fn stock(&mut self, kind: IdKind, range: std::ops::Range<u64>) {
         self.asked.retain(|asked| *asked != kind);
-        let unused = range.start.max(self.group_state.spent(kind) + 1)..range.end;
+        let unused = range.start.max(self.group_state.highest_id(kind) + 1)..range.end;
         if !unused.is_empty() {
             self.ids.entry(kind).or_default().push_back(unused);
         }
@@ -99,7 +99,7 @@ impl State {
     /// Lets go of every id that has been used.
     pub(super) fn spend(&mut self) {
         for (kind, ranges) in &mut self.ids {
-            let spent = self.group_state.spent(*kind);
+            let spent = self.group_state.highest_id(*kind);
             ranges.iter_mut().for_each(|range| range.start = range.start.max(spent + 1));
             ranges.retain(|range| !range.is_empty());
         }

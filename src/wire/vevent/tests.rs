@@ -25,7 +25,7 @@ fn state() -> GroupState {
     let mut fiche = Fiche::new(FicheId::new(7).expect("an id"), Instant(0));
     fiche.lastname = Name::new("Durand").expect("a name");
     fiche.email = Some(Email::new("a@example.org").expect("an address"));
-    GroupState::assembled(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
+    GroupState::from_records(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
 }
 
 fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<String>> {
