@@ -171,12 +171,7 @@ impl Directory {
     /// Finds the professional with a folded address. The cost grows with all professionals.
     #[must_use]
     pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {
-        for pro in self.pros.values() {
-            if *pro.email.folded() == *folded {
-                return Some(pro);
-            }
-        }
-        None
+        self.pros.values().find(|pro| *pro.email.folded() == *folded)
     }
 
     /// Makes the event that grants a group the next free block.

@@ -119,12 +119,8 @@ impl Catalogue {
     /// Finds the live definition of a customised attribute.
     #[must_use]
     pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
-        for field in self.customfields.values() {
-            if field.model == model && field.name == name && !field.deleted {
-                return Some(field);
-            }
-        }
-        None
+        let mut fields = self.customfields.values().map(Arc::as_ref);
+        fields.find(|field| field.model == model && field.name == name && !field.deleted)
     }
 
     /// The attributes that a new record of a model must have. A professional and a client may have

@@ -30,7 +30,8 @@ pub const REMOVED_PER_STEP_MAX: usize = 1_000;
 /// let mut state = GroupState::new(Catalogue::new(group));
 /// assert!(upkeep::resolve_instants(&state, Instant(0)).is_none());
 /// state.tzdata = "2019a".into();
-/// let state = state.apply(&upkeep::resolve_instants(&state, Instant(0)).expect("another release"));
+/// let event = upkeep::resolve_instants(&state, Instant(0)).expect("another release");
+/// let state = state.apply(&event);
 /// assert!(upkeep::resolve_instants(&state, Instant(0)).is_none());
 /// ```
 #[must_use]

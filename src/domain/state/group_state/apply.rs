@@ -98,15 +98,7 @@ impl GroupState {
                 self.idempotency_records.insert(Arc::clone(answered));
             }
             Event::AccountLinkRequested { at, change, link, message } => {
-                match change {
-                    Some(change) => {
-                        self.apply_in_place(change);
-                        self.stamp(*at);
-                    }
-                    None => self.advance(*at),
-                }
-                self.links.put(Arc::new(AccountLink::clone(link)));
-                self.enqueue(message);
+                self.add_account_link(*at, change.as_deref(), link, message);
             }
         }
     }
@@ -184,6 +176,25 @@ impl GroupState {
         if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
             appointment.reminders.by_channel_mut(channel).settled = outcome;
         }
+    }
+
+    /// Applies the change of the same request, and adds the link with its mail.
+    fn add_account_link(
+        &mut self,
+        at: Instant,
+        change: Option<&Event>,
+        link: &AccountLink,
+        message: &Message,
+    ) {
+        match change {
+            Some(change) => {
+                self.apply_in_place(change);
+                self.stamp(at);
+            }
+            None => self.advance(at),
+        }
+        self.links.put(Arc::new(link.clone()));
+        self.enqueue(message);
     }
 
     /// Puts an account in place of the one with the folded address `was`, and the fiche that
