@@ -14,7 +14,7 @@ use slotbook::domain::identity::directory::{Directory, IdKind};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
-use slotbook::domain::records::vevent::Key;
+use slotbook::domain::records::vevent::AppointmentKey;
 use slotbook::domain::state::command::{
     BookAppointment, BookingDraws, Caller, Client, Command, Patch,
 };
@@ -72,7 +72,7 @@ fn publishing(c: &mut Criterion) {
         fiche_id: FicheId::new(2_000_000).expect("an id"),
         legs: vec![(
             VeventId::new(2_000_000).expect("an id"),
-            Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+            AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
         )],
         order: 0,
     };
@@ -123,8 +123,14 @@ const CALENDARS: u64 = 100;
 
 fn imported(group_state: &GroupState) -> Directory {
     let mut directory = Directory::default();
-    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    group_state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    group_state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
+    group_state
+        .fiches
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
     directory
 }
 

@@ -10,7 +10,7 @@ use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use slotbook::clock::{Clock, SystemClock};
 use slotbook::domain::identity::directory::{Directory, IdKind};
-use slotbook::domain::messaging::delivery::Item;
+use slotbook::domain::messaging::delivery::DueItem;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
@@ -43,12 +43,14 @@ fn planning_of_a_million(c: &mut Criterion) {
     let group_state = reminding(906, 92, 12);
     assert!(group_state.rows.len() > 1_000_000);
     let found = |days: i64| {
-        let planned = planning::due_before(
+        let planned = planning::reminders_due_before(
             black_box(&group_state),
             morning(),
             morning().plus_seconds(days * DAY),
         );
-        planned.map(|it| (Item::Reminder(it.appointment, it.channel), it.due)).collect::<Vec<_>>()
+        planned
+            .map(|it| (DueItem::Reminder(it.appointment, it.channel), it.due))
+            .collect::<Vec<_>>()
     };
     let planned = || {
         let mut queue = Queue::default();
@@ -129,7 +131,10 @@ fn once() -> Duration {
         Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk");
     let mut directory = Directory::default();
-    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+    group_state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
     runtime.block_on(async {
         let parts = EngineParts {
             directory,

@@ -18,7 +18,9 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
-use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
+use slotbook::domain::records::vevent::{
+    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
+};
 use slotbook::domain::state::command::{BookAppointment, Caller, Client, Command, Patch};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::time::zone::Zone;
@@ -102,7 +104,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
         length_seconds: 1_800,
         intervention_id: intervention(),
         fiche_id: FicheId::new(number).expect("an id"),
-        key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+        key: AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
         state: State::default(),
         smsreminder: false,
         from_web: true,
@@ -111,7 +113,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
     let leg = Vevent {
         id: VeventId::new(100_000 + nth).expect("an id"),
         calendar_id: calendar(number),
-        kind: Kind::Appointment(appointment),
+        kind: VeventKind::Appointment(appointment),
         deleted: false,
         created_at: at,
         updated_at: at,

@@ -6,8 +6,7 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg, SlotRequest};
+use slotbook::domain::booking::bookable::{BookingMode, Chain, Leg, bookable};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
@@ -18,7 +17,7 @@ use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionI
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Name};
 use slotbook::domain::records::vevent::{
-    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
+    Appointment, AppointmentKey, Availability, Permits, Reminders, State, Vevent, VeventKind,
 };
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::state::group_state::GroupState;
@@ -243,18 +242,18 @@ fn zone_name(iana: &str) -> Result<ZoneName, String> {
         .ok_or_else(|| format!("no name for {iana}"))
 }
 
-fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
+fn kind(line: &VeventLine, zone: Zone) -> Result<VeventKind, String> {
     let (start, end) = (civil(&line.start)?, civil(&line.end)?);
     if line.intervention_id != 0 && line.fiche_id != 0 {
         let first = zone.instant_of(start);
-        return Ok(Kind::Appointment(Appointment {
+        return Ok(VeventKind::Appointment(Appointment {
             civil_start: start,
             start: first,
             length_seconds: u32::try_from(zone.instant_of(end).seconds_since(first))
                 .map_err(|e| e.to_string())?,
             intervention_id: InterventionId::new(line.intervention_id).ok_or("0 is no id")?,
             fiche_id: FicheId::new(line.fiche_id).ok_or("0 is no id")?,
-            key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+            key: AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
             state: State::default(),
             smsreminder: false,
             from_web: false,
@@ -269,12 +268,12 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
     let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
     if line.note == true || line.note == 1 {
         let note =
-            Series::new_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
-        return Ok(Kind::Note(Box::new(note)));
+            Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+        return Ok(VeventKind::Note(Box::new(note)));
     }
     let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;
     if line.r#type.is_empty() {
-        return Ok(Kind::Plage(Box::new(series)));
+        return Ok(VeventKind::Plage(Box::new(series)));
     }
     let ids = line
         .available_interventions
@@ -283,7 +282,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<Kind, String> {
         .filter(|id| !id.is_empty());
     let permits =
         Permits::only(ids.filter_map(|id| InterventionId::new(id.parse().ok()?)).collect());
-    Ok(Kind::Availability(Box::new(Availability { series, permits })))
+    Ok(VeventKind::Availability(Box::new(Availability { series, permits })))
 }
 
 /// One calendar with the line's events, its interventions public.
@@ -360,9 +359,8 @@ fn slots_are_as_the_vectors_say() {
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
             .filter(|start| {
-                let chain = chain.clone();
-                let request = SlotRequest { chain, start: *start, mode: BookingMode::Module };
-                bookable(&group_state.catalogue, view, &request, now).is_ok()
+                bookable(&group_state.catalogue, view, &chain, *start, now, BookingMode::Module)
+                    .is_ok()
             })
             .map(|start| written(zone.civil_of(start)))
             .collect();

@@ -8,7 +8,7 @@ use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionI
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Name};
 use slotbook::domain::records::vevent::{
-    Appointment, Availability, Key, Kind, Permits, Reminders, State, Vevent,
+    Appointment, AppointmentKey, Availability, Permits, Reminders, State, Vevent, VeventKind,
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::group_state::GroupState;
@@ -82,16 +82,16 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> GroupState {
             };
             rows.push(row.into());
         };
-        put(Kind::Availability(Box::new(Availability { series, permits: Permits::All })));
+        put(VeventKind::Availability(Box::new(Availability { series, permits: Permits::All })));
         for at in 0..days * a_day {
             let start = MONDAY.plus_seconds(at / a_day * DAY + (8 + at % a_day) * HOUR);
-            put(Kind::Appointment(Appointment {
+            put(VeventKind::Appointment(Appointment {
                 civil_start: start,
                 start: zone.zone().instant_of(start),
                 length_seconds: 1_800,
                 intervention_id: intervention(),
                 fiche_id: client,
-                key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+                key: AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
                 state: State::default(),
                 smsreminder: false,
                 from_web: true,
@@ -99,5 +99,5 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> GroupState {
             }));
         }
     }
-    GroupState::assembled(catalogue, fiches, Vec::new(), rows)
+    GroupState::from_records(catalogue, fiches, Vec::new(), rows)
 }

@@ -32,8 +32,14 @@ pub(crate) fn is_a_trial() -> bool {
 /// Makes a store that holds a practice.
 pub(crate) fn store(data: &Path, group_state: &GroupState) {
     let mut directory = Directory::default();
-    group_state.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
-    group_state.fiches.keys().for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+    group_state
+        .rows
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
+    group_state
+        .fiches
+        .keys()
+        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
     drop(
         recovery::create(data, &directory, std::slice::from_ref(group_state)).expect("a new store"),
     );

@@ -49,7 +49,7 @@ impl Key {
 
     /// The answer of a request that readers see carried out, or its refusal.
     pub(crate) fn answered_before(self, state: &GroupState, now: Instant) -> Option<Outcome> {
-        let known = state.answers.find(&self.scope, now)?;
+        let known = state.idempotency_records.find(&self.scope, now)?;
         let same = known.body == self.body;
         Some(if same {
             Ok(json(StatusCode::CREATED, known.answer.to_vec()))
@@ -66,8 +66,9 @@ pub(crate) fn is_answered_before(
     state: &GroupState,
     now: Instant,
 ) -> bool {
-    scope(headers, identity, state)
-        .is_ok_and(|scope| scope.is_some_and(|scope| state.answers.find(&scope, now).is_some()))
+    scope(headers, identity, state).is_ok_and(|scope| {
+        scope.is_some_and(|scope| state.idempotency_records.find(&scope, now).is_some())
+    })
 }
 
 /// What a request's key is kept under, if it has one.

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::messaging::outbox::{Content, LinkPurpose};
+use slotbook::domain::messaging::message::{LinkPurpose, MessageContent};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::password::sha1_hex;
 
@@ -22,18 +22,18 @@ async fn confirm(server: &TestServer, token: &str, password: &str) -> Answer {
 fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
     let group_state =
         server.engine.published().group_state(GroupId::new(4).expect("an id")).expect("group 4");
-    let link = |message: &slotbook::domain::messaging::outbox::Message| match &message.content {
-        Content::AccountLink { purpose, token, .. } => {
+    let link = |message: &slotbook::domain::messaging::message::Message| match &message.content {
+        MessageContent::AccountLink { purpose, token, .. } => {
             Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
         }
-        Content::Confirmation(_)
-        | Content::Change { .. }
-        | Content::Cancellation(_)
-        | Content::Reminder(..)
-        | Content::Withdrawal(_)
-        | Content::ConfirmationByKey(_)
-        | Content::CancellationByKey(_)
-        | Content::Restoration(_) => None,
+        MessageContent::Confirmation(_)
+        | MessageContent::Change { .. }
+        | MessageContent::Cancellation(_)
+        | MessageContent::Reminder(..)
+        | MessageContent::Withdrawal(_)
+        | MessageContent::ConfirmationByKey(_)
+        | MessageContent::CancellationByKey(_)
+        | MessageContent::Restoration(_) => None,
     };
     group_state.outbox.messages().filter_map(|message| link(message)).collect()
 }

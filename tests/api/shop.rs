@@ -15,7 +15,7 @@ use slotbook::domain::records::ids::{
 };
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
-use slotbook::domain::records::vevent::{Availability, Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{Availability, Permits, Vevent, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -109,8 +109,8 @@ pub(crate) fn directory() -> Directory {
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
     directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), apikey(None));
     directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));
-    directory.claim(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
-    directory.claim(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
+    directory.claim_imported_id(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
+    directory.claim_imported_id(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
     directory
 }
 
@@ -177,7 +177,7 @@ fn mornings(id: u64, calendar: u64) -> Vevent {
     Vevent {
         id: VeventId::new(id).expect("an id"),
         calendar_id: CalendarId::new(calendar).expect("an id"),
-        kind: Kind::Availability(Box::new(Availability {
+        kind: VeventKind::Availability(Box::new(Availability {
             series: series.expect("a series"),
             permits: Permits::All,
         })),

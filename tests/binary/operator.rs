@@ -77,7 +77,7 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     assert_eq!(status(&served, &key, PRO).await, 200);
     printed(run(&["key", "revoke", &id], &data));
     assert_eq!(status(&served, &key, PRO).await, 403, "it opens nothing any more");
-    refused(&run(&["key", "revoke", &id], &data), "no key is called");
+    refused(&run(&["key", "revoke", &id], &data), "no key matches");
     refused(&run(&["key", "add", "--group", "9"], &data), "there is no group 9");
     drop(served.end("KILL"));
     assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "offline the same holds");
@@ -115,7 +115,7 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
     let served = Served::on(&data, &[]);
     refused(
         &told(&["pro", "add", "ann@example.org"], &data, "pw\n"),
-        "say for which group: there are 1, 2",
+        "the group is missing: give one of 1, 2",
     );
     refused(
         &told(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"),

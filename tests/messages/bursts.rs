@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use slotbook::domain::messaging::outbox::Progress;
+use slotbook::domain::messaging::message::Progress;
 use slotbook::domain::records::text::ReminderLead;
-use slotbook::domain::records::vevent::Settled;
+use slotbook::domain::records::vevent::ReminderOutcome;
 
 use super::fake_gateways::Mood;
 use super::fixture::{House, progress, settled, until, until_later};
@@ -85,7 +85,7 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     assert_eq!(told[0] + told[1], usize::try_from(many).expect("small"), "each is told of once");
     assert!(told[0] > told[1] && told[1] > 0, "{told:?}");
     let marked = group_state.rows.values().filter_map(|row| row.appointment()).filter(
-        |appointment| matches!(appointment.reminders.mail.settled, Settled::Sent(start) if start == appointment.start),
+        |appointment| matches!(appointment.reminders.mail.settled, ReminderOutcome::Sent(start) if start == appointment.start),
     );
     assert_eq!(marked.count(), told[0]);
     let copies: usize = arrived.values().sum();

@@ -1,6 +1,6 @@
 //! No attempt begins after the answer to a cancel.
 
-use slotbook::domain::messaging::outbox::{Progress, Why};
+use slotbook::domain::messaging::message::{Progress, SuppressionReason};
 use slotbook::domain::records::text::ReminderLead;
 
 use super::fake_gateways::Mood;
@@ -65,7 +65,7 @@ fn a_message_that_waits_for_another_attempt_is_not_sent_after_a_cancel() {
         house.at("2026-03-03 11:05");
         until(engine, "it is suppressed", |group_state| {
             let cancelled =
-                |it: &Progress| matches!(it, Progress::Suppressed { why, .. } if matches!(why, Why::Cancelled));
+                |it: &Progress| matches!(it, Progress::Suppressed { why, .. } if matches!(why, SuppressionReason::Cancelled));
             group_state.outbox.messages().any(|it| cancelled(&it.progress))
         })
         .await;

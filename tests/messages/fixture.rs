@@ -7,7 +7,7 @@ use std::time::Duration;
 use slotbook::clock::{Clock, ManualClock};
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
 use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::messaging::outbox::{Message, Progress};
+use slotbook::domain::messaging::message::{Message, Progress};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -15,7 +15,9 @@ use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
-use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
+use slotbook::domain::records::vevent::{
+    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
+};
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -149,13 +151,13 @@ impl House {
     /// An appointment of a client, made now by hand.
     pub(crate) fn holds(&mut self, id: u64, client: u64, start: Instant, minutes: u32) {
         let now = self.clock.now();
-        let kind = Kind::Appointment(Appointment {
+        let kind = VeventKind::Appointment(Appointment {
             civil_start: self.first.catalogue.zone().civil_of(start),
             start,
             length_seconds: minutes * 60,
             intervention_id: InterventionId::new(1).expect("an id"),
             fiche_id: FicheId::new(client).expect("an id"),
-            key: Key::new("abcdefghijklmnopqrst").expect("a key"),
+            key: AppointmentKey::new("abcdefghijklmnopqrst").expect("a key"),
             state: State::default(),
             smsreminder: true,
             from_web: true,
@@ -189,11 +191,14 @@ impl House {
 
     fn recovered(&self) -> (Directory, GroupState) {
         let mut directory = Directory::default();
-        self.first.rows.keys().for_each(|id| directory.claim(IdKind::Vevent, id.number(), group()));
+        self.first
+            .rows
+            .keys()
+            .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
         self.first
             .fiches
             .keys()
-            .for_each(|id| directory.claim(IdKind::Fiche, id.number(), group()));
+            .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
         let mut group_state = self.first.clone();
         let read = self.disk.recover(|_, record| {
             match record.stream {

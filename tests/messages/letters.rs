@@ -4,10 +4,10 @@ use icalendar::parser::{read_calendar, unfold};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use slotbook::domain::messaging::outbox::Progress;
+use slotbook::domain::messaging::message::Progress;
 use slotbook::domain::records::ids::{CalendarId, FicheId};
 use slotbook::domain::records::text::{Bounded, Name, ReminderLead, Text};
-use slotbook::domain::records::vevent::{Kind, Vevent};
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::domain::state::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::engine::Engine;
 
@@ -29,7 +29,7 @@ async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send +
 async fn moves(engine: &Engine, id: u64, seconds: i64) {
     let zone = engine.published().group_state(group()).expect("the group").catalogue.zone();
     changes(engine, id, move |row| {
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.start = appointment.start.plus_seconds(seconds);
             appointment.civil_start = zone.civil_of(appointment.start);
         }
@@ -234,7 +234,7 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
         until(engine, "the change is told", |group_state| settled(group_state) == 1).await;
         let draft = VeventDraft::new(|_, before, _, _| {
             let mut row = before.expect("it is there").clone();
-            if let Kind::Appointment(appointment) = &mut row.kind {
+            if let VeventKind::Appointment(appointment) = &mut row.kind {
                 appointment.fiche_id = FicheId::new(2).expect("an id");
             }
             Ok(row)

@@ -48,7 +48,7 @@ fn simulated<F: Future>(story: F) -> F::Output {
 fn imported(shop: &Shop) -> Directory {
     let mut directory = Directory::default();
     for id in shop.group_state.rows.keys() {
-        directory.claim(IdKind::Vevent, id.number(), group());
+        directory.claim_imported_id(IdKind::Vevent, id.number(), group());
     }
     directory
 }
@@ -362,7 +362,7 @@ fn a_group_that_knows_more_than_the_directory_is_never_given_an_id_in_use() {
             let done = engine.write(group(), wish(client, half_hour, Some(1))).await.expect("free");
             assert!(done.appointments.iter().all(|id| !done.before.rows.contains_key(id)));
             assert_eq!(done.group_state.rows.len(), done.before.rows.len() + 1);
-            let fiche = done.group_state.spent(IdKind::Fiche);
+            let fiche = done.group_state.highest_id(IdKind::Fiche);
             assert!(fiche > used, "client {fiche} comes after {used}");
             used = fiche;
             engine.shut_down().await;

@@ -1,16 +1,19 @@
 //! Which reminders leave, when, and which do not any more. Reference 12.7, 7.
 
+use slotbook::domain::booking::manual_change;
 use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::delivery::{self, Deliver, Item, Outcome};
-use slotbook::domain::messaging::outbox::{
-    Channel, Content, LinkPurpose, Message, Progress, Standing, Why,
+use slotbook::domain::messaging::channel::Channel;
+use slotbook::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
+use slotbook::domain::messaging::message::{
+    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
 };
 use slotbook::domain::messaging::planning;
+use slotbook::domain::messaging::suppression;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{ReminderLead, Text};
-use slotbook::domain::records::vevent::{Key, Kind, Vevent};
+use slotbook::domain::records::vevent::{AppointmentKey, Vevent, VeventKind};
 use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -42,8 +45,8 @@ fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
     let zone = shop.group_state.catalogue.zone();
     let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
-        let local = zone.civil_of(planning::shown(&shop.group_state, zone, row, channel)?);
-        Some(slotbook::wire::datetime::format_civil(local)[..16].to_owned())
+        let local = zone.civil_of(planning::shown_time(&shop.group_state, zone, row, channel)?);
+        Some(slotbook::wire::datetime::text(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
 }
@@ -68,11 +71,11 @@ fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send 
 }
 
 /// Claims a reminder; the message as it then is, if anything happened.
-fn claim(shop: &mut Shop, item: Item) -> Option<Message> {
-    step(shop, &Deliver::LoginAttempt { item, daily_max: 10, carried: true })
+fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
+    step(shop, &DeliveryStep::Claim { item, daily_max: 10, has_gateway: true })
 }
 
-fn step(shop: &mut Shop, step: &Deliver) -> Option<Message> {
+fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
     let event = delivery::decide(&shop.group_state, step, shop.now)?;
     let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
     let last = Message::clone(message);
@@ -80,13 +83,13 @@ fn step(shop: &mut Shop, step: &Deliver) -> Option<Message> {
     Some(last)
 }
 
-fn settle(shop: &mut Shop, message: &Message, outcome: Outcome) -> Option<Message> {
+fn settle(shop: &mut Shop, message: &Message, outcome: DeliveryOutcome) -> Option<Message> {
     let Progress::Claimed { attempt, .. } = message.progress else { panic!("{message:?}") };
-    step(shop, &Deliver::Settle { id: message.id, attempt, outcome })
+    step(shop, &DeliveryStep::Settle { id: message.id, attempt, outcome })
 }
 
-fn deferred() -> Outcome {
-    Outcome::Deferred { reason: Text::new("busy").expect("short"), draw: 0 }
+fn deferred() -> DeliveryOutcome {
+    DeliveryOutcome::Deferred { reason: Text::new("busy").expect("short"), draw: 0 }
 }
 
 #[test]
@@ -134,14 +137,14 @@ fn other_changes_of_an_appointment_move_no_reminder() {
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 12:00");
     let state = |row: &mut slotbook::domain::records::vevent::Vevent| {
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.state = slotbook::domain::records::vevent::State::Pending;
         }
     };
     shop.by_hand(&PutVevent::Change(id, redrawn(move |_, row| state(row)))).expect("legal");
     assert_eq!(times(&shop, id), both("2026-03-02 11:00", "2026-03-03 10:00"));
-    let message =
-        claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("an hour late is not too late");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Mail))
+        .expect("an hour late is not too late");
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
 }
 
@@ -149,25 +152,25 @@ fn other_changes_of_an_appointment_move_no_reminder() {
 fn a_reminder_is_sent_once_and_a_move_asks_for_another() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "not yet");
+    assert_eq!(claim(&mut shop, DueItem::Reminder(id, Channel::Mail)), None, "not yet");
     let mut shop = shop.at("2026-03-02 11:00");
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("due");
     assert_eq!(message.recipient.as_str(), "ada@example.org");
-    settle(&mut shop, &message, Outcome::Taken).expect("claimed");
-    assert_eq!(settle(&mut shop, &message, Outcome::Taken), None, "settled once");
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None);
+    settle(&mut shop, &message, DeliveryOutcome::Taken).expect("claimed");
+    assert_eq!(settle(&mut shop, &message, DeliveryOutcome::Taken), None, "settled once");
+    assert_eq!(claim(&mut shop, DueItem::Reminder(id, Channel::Mail)), None);
     assert_eq!(times(&shop, id).0.as_deref(), Some("2026-03-02 11:00"), "it shows when it left");
     // A clock that was an hour ahead is mended.
     let mut shop = shop.at("2026-03-02 10:00");
     assert_eq!(
-        claim(&mut shop, Item::Reminder(id, Channel::Mail)),
+        claim(&mut shop, DueItem::Reminder(id, Channel::Mail)),
         None,
         "a start once sent is not sent again"
     );
     shop.moves(id, 1, "2026-03-03 11:30").expect("free");
     let mut shop = shop.at("2026-03-02 11:30");
     assert!(
-        claim(&mut shop, Item::Reminder(id, Channel::Mail)).is_some(),
+        claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).is_some(),
         "another start, another reminder"
     );
 }
@@ -177,22 +180,31 @@ fn a_claim_looks_at_the_newest_state() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("due");
     let waiting = settle(&mut shop, &message, deferred()).expect("claimed");
     let Progress::Waiting { attempts: 1, not_before, .. } = waiting.progress else {
         panic!("{waiting:?}")
     };
     assert_eq!(not_before.seconds_since(shop.now), 15, "half of thirty seconds at least");
-    assert_eq!(claim(&mut shop, Item::Message(message.id)), None, "not yet");
+    assert_eq!(claim(&mut shop, DueItem::Message(message.id)), None, "not yet");
     shop.now = not_before;
     type Change = fn(&mut Shop, VeventId);
-    let outcomes: [(Change, Option<Why>); 5] = [
-        (|shop, id| assert_eq!(shop.cancel(id, CancelRight::Pro), Ok(true)), Some(Why::Cancelled)),
-        (|shop, id| assert_eq!(shop.moves(id, 1, "2026-03-03 09:00"), Ok(true)), Some(Why::Moved)),
-        (|shop, id| change_client(shop, id, |fiche| fiche.email = None), Some(Why::NoRecipient)),
+    let outcomes: [(Change, Option<SuppressionReason>); 5] = [
+        (
+            |shop, id| assert_eq!(shop.cancel(id, CancelRight::Pro), Ok(true)),
+            Some(SuppressionReason::Cancelled),
+        ),
+        (
+            |shop, id| assert_eq!(shop.moves(id, 1, "2026-03-03 09:00"), Ok(true)),
+            Some(SuppressionReason::Moved),
+        ),
+        (
+            |shop, id| change_client(shop, id, |fiche| fiche.email = None),
+            Some(SuppressionReason::NoRecipient),
+        ),
         (
             |shop, id| change_client(shop, id, |fiche| fiche.rappel_email = false),
-            Some(Why::Unwanted),
+            Some(SuppressionReason::Unwanted),
         ),
         (|_, _| {}, None),
     ];
@@ -200,7 +212,7 @@ fn a_claim_looks_at_the_newest_state() {
         let mut shop = shop.clone();
         change(&mut shop, id);
         let after =
-            claim(&mut shop, Item::Message(message.id)).expect("its time has come").progress;
+            claim(&mut shop, DueItem::Message(message.id)).expect("its time has come").progress;
         match why {
             Some(why) => assert_eq!(after, Progress::Suppressed { at: shop.now, why }),
             None => assert_eq!(after, Progress::Claimed { attempt: 2, at: shop.now }),
@@ -213,23 +225,23 @@ fn a_reminder_leaves_while_the_appointment_is_more_than_15_minutes_ahead() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let progress = |shop: &Shop, at: &str| {
-        claim(&mut shop.clone().at(at), Item::Reminder(id, Channel::Mail))
+        claim(&mut shop.clone().at(at), DueItem::Reminder(id, Channel::Mail))
             .expect("overdue")
             .progress
     };
     assert!(matches!(progress(&shop, "2026-03-03 10:44"), Progress::Claimed { .. }));
     assert!(matches!(progress(&shop, "2026-03-03 10:45"), Progress::Missed { .. }));
     let mut late = shop.clone().at("2026-03-03 10:45");
-    claim(&mut late, Item::Reminder(id, Channel::Mail)).expect("overdue");
+    claim(&mut late, DueItem::Reminder(id, Channel::Mail)).expect("overdue");
     assert_eq!(times(&late, id).0, None, "nothing will be sent");
     assert_eq!(
-        claim(&mut late, Item::Reminder(id, Channel::Mail)),
+        claim(&mut late, DueItem::Reminder(id, Channel::Mail)),
         None,
         "and nothing is said twice"
     );
     // Attempted in time and deferred until it is too late, it failed with what the other side said.
     let mut shop = shop.at("2026-03-03 10:44");
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("overdue");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("overdue");
     let mut shop = shop.at("2026-03-03 10:45");
     let failed = settle(&mut shop, &message, deferred()).expect("claimed").progress;
     assert!(
@@ -267,22 +279,23 @@ fn a_text_message_waits_for_the_morning_or_is_dropped() {
         let mut shop = shop.at("2026-03-02 20:00");
         let local = |shop: &Shop, text| shop.group_state.catalogue.zone().instant_of(civil(text));
         let waiting =
-            claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
+            claim(&mut shop, DueItem::Reminder(late, Channel::Sms)).expect("due at 18:30").progress;
         assert!(
             matches!(waiting, Progress::Waiting { not_before, .. } if not_before == local(&shop, "2026-03-03 09:00"))
         );
         let dropped =
-            claim(&mut shop, Item::Reminder(nine, Channel::Sms)).expect("due at 18:30").progress;
+            claim(&mut shop, DueItem::Reminder(nine, Channel::Sms)).expect("due at 18:30").progress;
         assert!(
             matches!(dropped, Progress::Missed { .. }),
             "at 09:00 it is not ahead any more: {dropped:?}"
         );
         let mut shop = shop.at("2026-03-03 09:00");
-        let claimed =
-            claim(&mut shop, Item::Reminder(late, Channel::Sms)).expect("it is morning").progress;
+        let claimed = claim(&mut shop, DueItem::Reminder(late, Channel::Sms))
+            .expect("it is morning")
+            .progress;
         assert!(matches!(claimed, Progress::Claimed { .. }), "{zone}: {claimed:?}");
         let claimed =
-            claim(&mut shop, Item::Reminder(quarter, Channel::Sms)).expect("overdue").progress;
+            claim(&mut shop, DueItem::Reminder(quarter, Channel::Sms)).expect("overdue").progress;
         assert!(
             matches!(claimed, Progress::Claimed { .. }),
             "{zone}: 09:15 is still ahead: {claimed:?}"
@@ -295,12 +308,12 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
-    let first = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
-    let again = claim(&mut shop, Item::Message(first.id)).expect("the server ended meanwhile");
+    let first = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("due");
+    let again = claim(&mut shop, DueItem::Message(first.id)).expect("the server ended meanwhile");
     assert_eq!((again.id, again.first_claimed_at), (first.id, first.first_claimed_at));
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }));
     assert_eq!(
-        settle(&mut shop, &first, Outcome::Taken),
+        settle(&mut shop, &first, DeliveryOutcome::Taken),
         None,
         "the first attempt is nobody's any more"
     );
@@ -310,22 +323,23 @@ fn a_claim_without_a_result_is_claimed_again_under_its_own_number() {
 fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let message = shop.group_state.outbox.draft(
         0,
         shop.now,
-        Content::Confirmation(vec![standing]),
+        MessageContent::Confirmation(vec![standing]),
         "ada@example.org",
     );
     waits(&mut shop, &message);
-    let first = claim(&mut shop, Item::Message(message.id)).expect("it waits");
+    let first = claim(&mut shop, DueItem::Message(message.id)).expect("it waits");
     let before = shop.group_state.clone();
     shop.moves(id, 1, "2026-03-03 09:30").expect("free");
-    let moved = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let moved = AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
-    assert_eq!(delivery::unwanted(&shop.group_state, &first, shop.now), None);
+    assert_eq!(suppression::find_suppression_reason(&shop.group_state, &first, shop.now), None);
     assert!(
-        delivery::postponed(&shop.group_state, &first, shop.now).is_some(),
+        delivery::find_reclaim_reason(&shop.group_state, &first, shop.now).is_some(),
         "it would say the old time"
     );
     settle(&mut shop, &first, deferred()).expect("claimed");
@@ -333,27 +347,28 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let mut shop = shop.at("2026-02-27 12:05");
     shop.moves(id, 1, "2026-03-03 09:00").expect("free");
     assert!(told(&before, &shop, id).is_empty(), "one mail is enough");
-    let again = claim(&mut shop, Item::Message(message.id)).expect("it waits");
-    let moved = Standing { start: moved.start.plus_seconds(-1_800), ..moved };
+    let again = claim(&mut shop, DueItem::Message(message.id)).expect("it waits");
+    let moved = AppointmentTime { start: moved.start.plus_seconds(-1_800), ..moved };
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }), "{again:?}");
-    assert_eq!(again.content, Content::Confirmation(vec![moved]));
-    assert_eq!(delivery::postponed(&shop.group_state, &again, shop.now), None);
+    assert_eq!(again.content, MessageContent::Confirmation(vec![moved]));
+    assert_eq!(delivery::find_reclaim_reason(&shop.group_state, &again, shop.now), None);
     settle(&mut shop, &again, deferred()).expect("claimed");
     shop.cancel(id, CancelRight::Pro).expect("live");
-    let told = claim(&mut shop, Item::Message(message.id)).expect("it waits").progress;
-    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::Cancelled });
+    let told = claim(&mut shop, DueItem::Message(message.id)).expect("it waits").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: SuppressionReason::Cancelled });
 }
 
 /// A booking by key alone is to be confirmed to somebody.
-fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> Item {
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+fn by_key(shop: &mut Shop, id: VeventId, to: &str) -> DueItem {
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let message = shop
         .group_state
         .outbox
-        .draft(0, shop.now, Content::Confirmation(vec![standing]), to)
+        .draft(0, shop.now, MessageContent::Confirmation(vec![standing]), to)
         .caused_by_key();
     waits(shop, &message);
-    Item::Message(message.id)
+    DueItem::Message(message.id)
 }
 
 #[test]
@@ -362,15 +377,18 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
     let claim_of = |shop: &mut Shop, daily_max, item| {
-        step(shop, &Deliver::LoginAttempt { item, daily_max, carried: true }).expect("due").progress
+        step(shop, &DeliveryStep::Claim { item, daily_max, has_gateway: true })
+            .expect("due")
+            .progress
     };
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let waiting = |shop: &mut Shop, content| {
         let message = shop.group_state.outbox.draft(0, shop.now, content, "ada@example.org");
         waits(shop, &message);
-        Item::Message(message.id)
+        DueItem::Message(message.id)
     };
-    let too_many = Progress::Suppressed { at: shop.now, why: Why::TooMany };
+    let too_many = Progress::Suppressed { at: shop.now, why: SuppressionReason::TooMany };
     let leaves = |progress: &Progress| matches!(progress, Progress::Claimed { .. });
     for expected in [true, true, false] {
         let stranger = by_key(&mut shop, id, "ada@example.org");
@@ -378,10 +396,10 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
         assert_eq!(leaves(&told), expected, "half of four, and no more: {told:?}");
     }
     let was = shop.now;
-    let change = waiting(&mut shop, Content::Change { appointment: standing, was });
+    let change = waiting(&mut shop, MessageContent::Change { appointment: standing, was });
     let told = claim_of(&mut shop, 4, change);
     assert!(leaves(&told), "{told:?}");
-    let link = || Content::AccountLink {
+    let link = || MessageContent::AccountLink {
         purpose: LinkPurpose::Confirm,
         token: Text::new("abc").expect("a text"),
         expires: was.plus_seconds(86_400),
@@ -390,18 +408,22 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let told = claim_of(&mut shop, 4, first);
     assert!(leaves(&told), "{told:?}");
     assert_eq!(
-        claim_of(&mut shop, 4, Item::Reminder(id, Channel::Mail)),
+        claim_of(&mut shop, 4, DueItem::Reminder(id, Channel::Mail)),
         too_many,
         "the link was the fourth"
     );
-    assert_eq!(claim(&mut shop, Item::Reminder(id, Channel::Mail)), None, "it is not tried again");
+    assert_eq!(
+        claim(&mut shop, DueItem::Reminder(id, Channel::Mail)),
+        None,
+        "it is not tried again"
+    );
     let second = waiting(&mut shop, link());
     let told = claim_of(&mut shop, 4, second);
     assert!(leaves(&told), "links always go: {told:?}");
     let third = waiting(&mut shop, link());
     let told = claim_of(&mut shop, 0, third);
     assert!(leaves(&told), "even where nothing else does: {told:?}");
-    let none = waiting(&mut shop, Content::Confirmation(vec![standing]));
+    let none = waiting(&mut shop, MessageContent::Confirmation(vec![standing]));
     assert_eq!(claim_of(&mut shop, 0, none), too_many);
 }
 
@@ -410,7 +432,7 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let claim_of_four = |shop: &mut Shop, item| {
-        step(shop, &Deliver::LoginAttempt { item, daily_max: 4, carried: true })
+        step(shop, &DeliveryStep::Claim { item, daily_max: 4, has_gateway: true })
     };
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {
@@ -422,17 +444,17 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = shop.at("2026-03-01 11:00");
     let first = spelled(&mut shop, "Ada@Example.org");
     let first = claim_of_four(&mut shop, first).expect("it waits");
-    settle(&mut shop, &first, Outcome::Taken).expect("claimed");
+    settle(&mut shop, &first, DeliveryOutcome::Taken).expect("claimed");
     let mut shop = shop.at("2026-03-02 10:59");
     let second = spelled(&mut shop, "ADA@example.org");
     let second = claim_of_four(&mut shop, second).expect("it waits");
     settle(&mut shop, &second, deferred()).expect("claimed");
     let third = spelled(&mut shop, "ADA@example.org");
     let told = claim_of_four(&mut shop, third).expect("it waits").progress;
-    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::TooMany });
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: SuppressionReason::TooMany });
     let mut shop = shop.at("2026-03-02 11:00");
     let again =
-        claim_of_four(&mut shop, Item::Message(second.id)).expect("its time has come").progress;
+        claim_of_four(&mut shop, DueItem::Message(second.id)).expect("its time has come").progress;
     assert!(
         matches!(again, Progress::Claimed { attempt: 2, .. }),
         "another attempt is no other message: {again:?}"
@@ -452,7 +474,7 @@ fn a_phone_without_a_digit_is_none_and_the_second_counts() {
         fiche.secondphone = Text::new("06 98 76 54 32").expect("a number")
     });
     let mut shop = shop.at("2026-03-03 10:00");
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Sms)).expect("due");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Sms)).expect("due");
     assert!(message.recipient.as_str().ends_with("698765432"), "{message:?}");
 }
 
@@ -466,7 +488,7 @@ fn a_text_message_goes_to_a_mobile_where_one_is_known() {
         fiche.secondphone = Text::new("06.12.34.56.78/0711223344").expect("numbers");
     });
     let mut shop = shop.at("2026-03-03 10:00");
-    let message = claim(&mut shop, Item::Reminder(id, Channel::Sms)).expect("due");
+    let message = claim(&mut shop, DueItem::Reminder(id, Channel::Sms)).expect("due");
     assert_eq!(message.recipient.as_str(), "+33612345678");
 }
 
@@ -475,7 +497,7 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
     let mut shop = reminding();
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
-    let first = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let first = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("due");
     settle(&mut shop, &first, deferred()).expect("claimed");
     shop.moves(id, 1, "2026-03-03 11:30").expect("free");
     let mut shop = shop.at("2026-03-02 11:30");
@@ -487,19 +509,19 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
         reason: Text::default(),
     };
     shop.carry_out(Event::MessagePut { at: shop.now, message: Box::new(waiting) });
-    let old = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("it is in the way");
+    let old = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("it is in the way");
     assert_eq!(
         (old.id, old.progress),
-        (first.id, Progress::Suppressed { at: shop.now, why: Why::Moved })
+        (first.id, Progress::Suppressed { at: shop.now, why: SuppressionReason::Moved })
     );
-    let new = claim(&mut shop, Item::Reminder(id, Channel::Mail)).expect("due");
+    let new = claim(&mut shop, DueItem::Reminder(id, Channel::Mail)).expect("due");
     assert!(matches!(new.progress, Progress::Claimed { attempt: 1, .. }), "{new:?}");
 }
 
 /// What the client is told of a change of an appointment by hand.
 fn told(before: &GroupState, shop: &Shop, id: VeventId) -> Vec<Message> {
     let row = Box::new(Vevent::clone(&shop.group_state.rows[&id]));
-    announcement::messages(
+    announcement::draft_messages(
         before,
         &shop.group_state,
         &Event::VeventPut { at: shop.group_state.last_stamp, row },
@@ -522,7 +544,7 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
         row: Box::new(Vevent { deleted: true, ..*row }),
     };
     shop.carry_out(event.announced_by(messages.clone()));
-    let message = claim(&mut shop, Item::Message(messages[0].id)).expect("due at once");
+    let message = claim(&mut shop, DueItem::Message(messages[0].id)).expect("due at once");
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");
 }
 
@@ -537,18 +559,15 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
     let bob = shop.knows("Bob", "bob@example.org");
     let before = shop.group_state.clone();
     let given = redrawn(move |_, row| {
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.fiche_id = bob;
         }
     });
-    let draws = VeventDraws { id, key: Key::new("anothersecretof20abc").expect("a key") };
-    let event = super::shop::decide_manual_change(
-        &shop.group_state,
-        &PutVevent::Change(id, given),
-        &draws,
-        shop.now,
-    )
-    .expect("legal");
+    let draws =
+        VeventDraws { id, key: AppointmentKey::new("anothersecretof20abc").expect("a key") };
+    let event =
+        manual_change::decide(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
+            .expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)
 }
@@ -559,7 +578,7 @@ fn a_client_who_takes_over_an_appointment_is_told_of_it_and_of_nothing_that_is_p
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 12:00");
     let messages = given_to_bob(&mut shop, id);
-    assert!(matches!(messages[1].content, Content::Confirmation(_)), "{messages:?}");
+    assert!(matches!(messages[1].content, MessageContent::Confirmation(_)), "{messages:?}");
     assert_eq!((messages[1].recipient.as_str(), times(&shop, id).0), ("bob@example.org", None));
 }
 
@@ -570,7 +589,7 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
     let was = shop.group_state.rows[&id].appointment().expect("an appointment").clone();
     let messages = given_to_bob(&mut shop, id);
     let [told, _] = &messages[..] else { panic!("{messages:?}") };
-    let Content::Withdrawal(withdrawn) = &told.content else { panic!("{told:?}") };
+    let MessageContent::Withdrawal(withdrawn) = &told.content else { panic!("{told:?}") };
     assert_eq!((told.recipient.as_str(), told.kind().name()), ("ada@example.org", "cancellation"));
     assert_eq!(
         (withdrawn.client, withdrawn.key, withdrawn.appointment.start),
@@ -578,7 +597,7 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
     );
     let is = shop.group_state.rows[&id].appointment().expect("an appointment").clone();
     assert_ne!(is.key, was.key);
-    let with = |key: Key| CancelRight::Secret(key.as_str().to_owned());
+    let with = |key: AppointmentKey| CancelRight::Secret(key.as_str().to_owned());
     assert!(shop.clone().cancel(id, with(was.key)).is_err(), "the old secret opens nothing");
     assert_eq!(shop.clone().cancel(id, with(is.key)), Ok(true));
     // A change that leaves the client alone leaves the secret alone.
@@ -590,38 +609,39 @@ fn a_client_whose_appointment_is_given_to_another_is_told_and_has_no_key_to_it_a
 fn what_a_former_client_has_not_heard_yet_is_told_to_nobody_else() {
     let mut shop = reminding();
     let id = booked(&mut shop);
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let pending = shop.group_state.outbox.draft(
         0,
         shop.now,
-        Content::Confirmation(vec![standing]),
+        MessageContent::Confirmation(vec![standing]),
         "ada@example.org",
     );
     waits(&mut shop, &pending);
     let mut due = shop.at("2026-03-02 11:00");
-    let reminder = claim(&mut due, Item::Reminder(id, Channel::Mail)).expect("due");
+    let reminder = claim(&mut due, DueItem::Reminder(id, Channel::Mail)).expect("due");
     settle(&mut due, &reminder, deferred()).expect("claimed");
     let ada = due.group_state.rows[&id].appointment().expect("an appointment").fiche_id;
     let messages = given_to_bob(&mut due, id);
     messages.iter().for_each(|message| waits(&mut due, message));
     let mut shop = due.at("2026-03-02 11:05");
     for id in [pending.id, reminder.id] {
-        let told = claim(&mut shop, Item::Message(id)).expect("it waits").progress;
-        assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::GivenAway });
+        let told = claim(&mut shop, DueItem::Message(id)).expect("it waits").progress;
+        assert_eq!(told, Progress::Suppressed { at: shop.now, why: SuppressionReason::GivenAway });
     }
-    let to = |shop: &mut Shop, id| claim(shop, Item::Message(id)).expect("it waits").recipient;
+    let to = |shop: &mut Shop, id| claim(shop, DueItem::Message(id)).expect("it waits").recipient;
     let mut heard = shop.clone();
     assert_eq!(to(&mut heard, messages[0].id).as_str(), "ada@example.org");
     assert_eq!(to(&mut heard, messages[1].id).as_str(), "bob@example.org");
     // Given back before Ada has heard anything, it is hers as it was.
     let back = redrawn(move |_, row| {
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.fiche_id = ada;
         }
     });
     shop.by_hand(&PutVevent::Change(id, back)).expect("legal");
-    let told = claim(&mut shop, Item::Message(messages[0].id)).expect("it waits").progress;
-    assert_eq!(told, Progress::Suppressed { at: shop.now, why: Why::Restored });
+    let told = claim(&mut shop, DueItem::Message(messages[0].id)).expect("it waits").progress;
+    assert_eq!(told, Progress::Suppressed { at: shop.now, why: SuppressionReason::Restored });
 }
 
 #[test]
@@ -632,7 +652,7 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
     let given = move |deleted| {
         redrawn(move |_, row: &mut Vevent| {
             row.deleted = deleted;
-            if let Kind::Appointment(appointment) = &mut row.kind {
+            if let VeventKind::Appointment(appointment) = &mut row.kind {
                 appointment.fiche_id = bob;
             }
         })
@@ -654,11 +674,12 @@ fn who_was_told_of_a_cancellation_is_not_told_again_when_another_gets_the_appoin
     after.by_hand(&PutVevent::Change(id, given(false))).expect("free");
     assert_eq!(kinds(&after, &shop.group_state), [("bob@example.org".to_owned(), "confirmation")]);
     // Cancelled before, and Ada has not heard of it yet: what was to tell her is overtaken.
-    let standing = planning::standing(&shop.group_state.rows[&id]).expect("an appointment");
+    let standing =
+        AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
     let unheard = shop.group_state.outbox.draft(
         0,
         shop.now,
-        Content::Cancellation(standing),
+        MessageContent::Cancellation(standing),
         "ada@example.org",
     );
     waits(&mut shop, &unheard);

@@ -5,17 +5,19 @@ use proptest::prelude::*;
 use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::taken_time::TakenInterval;
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::account_link::Asker;
-use slotbook::domain::messaging::delivery::{Deliver, Item, Outcome};
+use slotbook::domain::identity::account_link::LinkRequester;
+use slotbook::domain::messaging::delivery::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
+use slotbook::domain::records::editable_record::EditableRecord;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
-use slotbook::domain::records::record_change::Record;
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::state::command::{AskLink, CancelRight, LinkWish, Patch, Put, RecordChange};
+use slotbook::domain::state::command::{
+    CancelRight, LinkRequest, Patch, Put, RecordChange, RequestLink,
+};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
@@ -183,8 +185,8 @@ impl Story {
             Step::Follow(_) => {}
             Step::Send { which, taken } => send(shop, which, taken),
             Step::Remove => {
-                let ids = upkeep::deleted_before(&shop.group_state, shop.now);
-                let removed = upkeep::remove(&shop.group_state, &ids, shop.now, shop.now);
+                let ids = upkeep::find_deleted_before(&shop.group_state, shop.now);
+                let removed = upkeep::remove_deleted(&shop.group_state, &ids, shop.now, shop.now);
                 removed.into_iter().for_each(|event| shop.carry_out(event));
                 self.made.retain(|id| !ids.contains(id));
             }
@@ -195,17 +197,17 @@ impl Story {
 }
 
 /// A link for the account of a client's address; or one for another address of the first account.
-fn wish(group_state: &GroupState, client: u8, moves: bool) -> AskLink {
+fn wish(group_state: &GroupState, client: u8, moves: bool) -> RequestLink {
     let email = Email::new(&format!("client{client}@example.org")).expect("an address");
     match group_state.accounts.iter().next().filter(|_| moves) {
-        None => AskLink { email, wish: LinkWish::Account { pending_rdv: None } },
+        None => RequestLink { email, request: LinkRequest::Account { pending_rdv: None } },
         Some((folded, account)) => {
             let mut fields = Patch::default();
             fields.push(move |fiche: &mut Fiche| {
                 fiche.firstname = Name::new("moving").expect("a name")
             });
             let put = Put { id: Some(account.fiche_id), fields };
-            AskLink { email, wish: LinkWish::Email { account: folded.clone(), put } }
+            RequestLink { email, request: LinkRequest::Email { account: folded.clone(), put } }
         }
     }
 }
@@ -217,14 +219,14 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
         return;
     }
     let id = open[which.index(open.len())];
-    if shop.delivers(&Deliver::LoginAttempt {
-        item: Item::Message(id),
+    if shop.delivers(&DeliveryStep::Claim {
+        item: DueItem::Message(id),
         daily_max: 100,
-        carried: true,
+        has_gateway: true,
     }) {
-        let refused = || Outcome::Refused(Text::new("no such mailbox").expect("a text"));
-        let outcome = if taken { Outcome::Taken } else { refused() };
-        shop.delivers(&Deliver::Settle { id, attempt: 1, outcome });
+        let refused = || DeliveryOutcome::Refused(Text::new("no such mailbox").expect("a text"));
+        let outcome = if taken { DeliveryOutcome::Taken } else { refused() };
+        shop.delivers(&DeliveryStep::Settle { id, attempt: 1, outcome });
     }
 }
 
@@ -247,7 +249,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");
-        [Asker::Known, Asker::Account(first)]
+        [LinkRequester::Known, LinkRequester::Account(first)]
             .map(|asker| group_state.links.has_room(&folded, asker, shop.now))
     };
     Said {
@@ -369,7 +371,7 @@ fn offer(what: u8, which: u64) -> RecordChange {
     }
 }
 
-fn named<R: Record>(
+fn named<R: EditableRecord>(
     id: Option<R::Id>,
     change: impl Fn(&mut R, Name<255>) + Send + Sync + 'static,
 ) -> Put<R> {

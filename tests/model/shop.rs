@@ -10,7 +10,7 @@ use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::delivery::{self, Deliver};
+use slotbook::domain::messaging::delivery::{self, DeliveryStep};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -21,11 +21,13 @@ use slotbook::domain::records::ids::{
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::record_change;
 use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
-use slotbook::domain::records::vevent::{Availability, Key, Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{
+    AppointmentKey, Availability, Permits, Vevent, VeventKind,
+};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
-    AskLink, BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client,
-    FollowLink, LinkDraws, Patch, PutVevent, RecordChange, VeventDraft, VeventDraws,
+    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, FollowLink,
+    LinkDraws, Patch, PutVevent, RecordChange, RequestLink, VeventDraft, VeventDraws,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -137,13 +139,13 @@ impl Shop {
         permits: Permits,
     ) -> Self {
         let series = self.series(from, to, rrule);
-        self.put(on, Kind::Availability(Box::new(Availability { series, permits })));
+        self.put(on, VeventKind::Availability(Box::new(Availability { series, permits })));
         self
     }
 
     pub(crate) fn closed(mut self, on: u64, from: &str, to: &str) -> Self {
         let series = self.series(from, to, "");
-        self.put(on, Kind::Plage(Box::new(series)));
+        self.put(on, VeventKind::Plage(Box::new(series)));
         self
     }
 
@@ -153,7 +155,7 @@ impl Shop {
         Series::new(zone, civil(from), civil(to), rule, Exceptions::default()).expect("a series")
     }
 
-    pub(crate) fn put(&mut self, on: u64, kind: Kind) {
+    pub(crate) fn put(&mut self, on: u64, kind: VeventKind) {
         let row = Vevent {
             id: VeventId::new(self.id()).expect("an id"),
             calendar_id: calendar(on),
@@ -184,7 +186,7 @@ impl Shop {
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
         let event = if self.announces {
-            let messages = announcement::messages(
+            let messages = announcement::draft_messages(
                 &self.group_state,
                 &self.group_state.apply(&event),
                 &event,
@@ -266,12 +268,15 @@ impl Shop {
     }
 
     /// Asks for a link about an account; its hash where one is mailed.
-    pub(crate) fn asks_link(&mut self, command: &AskLink) -> Result<Option<[u8; 32]>, Refusals> {
+    pub(crate) fn asks_link(
+        &mut self,
+        command: &RequestLink,
+    ) -> Result<Option<[u8; 32]>, Refusals> {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
         let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
-        let asked = enrolment::ask(&self.group_state, command, &draws, self.now)?;
-        let mailed = matches!(asked, Event::AccountLinkAsked { .. });
+        let asked = enrolment::decide_request(&self.group_state, command, &draws, self.now)?;
+        let mailed = matches!(asked, Event::AccountLinkRequested { .. });
         self.carry_out(asked);
         Ok(mailed.then_some(hash))
     }
@@ -281,13 +286,13 @@ impl Shop {
         let new_fiche = FicheId::new(self.id()).expect("an id");
         let command =
             FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
-        let event = enrolment::follow(&self.group_state, &command, new_fiche, self.now)?;
+        let event = enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now)?;
         self.carry_out(event);
         Ok(())
     }
 
     /// One step of the sending of a message; whether it was due.
-    pub(crate) fn delivers(&mut self, step: &Deliver) -> bool {
+    pub(crate) fn delivers(&mut self, step: &DeliveryStep) -> bool {
         let decided = delivery::decide(&self.group_state, step, self.now);
         let due = decided.is_some();
         decided.into_iter().for_each(|event| self.carry_out(event));
@@ -301,7 +306,7 @@ impl Shop {
             id,
             redrawn(move |group_state, row| {
                 row.calendar_id = calendar(on);
-                if let Kind::Appointment(appointment) = &mut row.kind {
+                if let VeventKind::Appointment(appointment) = &mut row.kind {
                     appointment.civil_start = start;
                     appointment.start = group_state.catalogue.zone().instant_of(start);
                 }
@@ -381,8 +386,8 @@ pub(crate) fn redrawn(
 
 pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";
 
-fn key() -> Key {
-    Key::new(SECRET).expect("20 letters")
+fn key() -> AppointmentKey {
+    AppointmentKey::new(SECRET).expect("20 letters")
 }
 
 /// A web booking of intervention 1 on calendar 1 by somebody of that name.

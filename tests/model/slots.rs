@@ -8,7 +8,7 @@ use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{
-    Appointment, Availability, Key, Kind, Permits, Reminders, State,
+    Appointment, AppointmentKey, Availability, Permits, Reminders, State, VeventKind,
 };
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
@@ -97,11 +97,11 @@ impl Story {
         for (span, only, daily) in &self.open {
             let Some(series) = series(zone, first, *span, *daily) else { continue };
             let permits = Permits::only(only.iter().map(|id| intervention(*id)).collect());
-            shop.put(1, Kind::Availability(Box::new(Availability { series, permits })));
+            shop.put(1, VeventKind::Availability(Box::new(Availability { series, permits })));
         }
         for span in &self.plages {
             if let Some(series) = series(zone, first, *span, false) {
-                shop.put(1, Kind::Plage(Box::new(series)));
+                shop.put(1, VeventKind::Plage(Box::new(series)));
             }
         }
         let fiche_id = shop.knows("Somebody else", "else@example.org");
@@ -125,14 +125,14 @@ fn series(
     slotbook::domain::recurrence::Series::new(zone, start, end, rule, Default::default()).ok()
 }
 
-fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> Kind {
-    Kind::Appointment(Appointment {
+fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> VeventKind {
+    VeventKind::Appointment(Appointment {
         civil_start: zone.civil_of(start),
         start,
         length_seconds: u32::try_from(minutes * MINUTE).expect("short"),
         intervention_id: intervention(1),
         fiche_id,
-        key: Key::new(SECRET).expect("20 letters"),
+        key: AppointmentKey::new(SECRET).expect("20 letters"),
         state: State::default(),
         smsreminder: false,
         from_web: false,

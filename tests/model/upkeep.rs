@@ -1,7 +1,7 @@
 //! What happens to a group though nobody asks: other rules of the zones, the end of what was deleted, broken promises.
 
 use slotbook::domain::records::ids::VeventId;
-use slotbook::domain::records::vevent::{Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -29,7 +29,7 @@ fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
     }
     for id in &ids[1..] {
         let mut row = Vevent::clone(shop.group_state.rows.get(id).expect("booked"));
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             appointment.start = appointment.start.plus_seconds(HOUR);
         }
         let at = shop.group_state.last_stamp;
@@ -42,14 +42,14 @@ fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
 #[test]
 fn appointments_to_come_follow_another_zone_database_and_replay_does_the_same() {
     let (shop, ids) = shop_of_another_release();
-    let event = upkeep::resolve(&shop.group_state, shop.now).expect("another release");
+    let event = upkeep::resolve_instants(&shop.group_state, shop.now).expect("another release");
     let next = shop.group_state.apply(&event);
     let zone = next.catalogue.zone();
     for (id, time) in ids.iter().zip(["2026-03-03 09:00", "2026-03-03 10:00", "2026-03-03 12:00"]) {
         assert_eq!(start(&next, *id), zone.instant_of(civil(time)).0, "{time}");
     }
-    assert_eq!(invariants::broken(&next), []);
-    assert_eq!(upkeep::resolve(&next, shop.now), None, "once is enough");
+    assert_eq!(invariants::find_broken(&next), []);
+    assert_eq!(upkeep::resolve_instants(&next, shop.now), None, "once is enough");
     let again: Event = codec::decode(&codec::encode(&event)).expect("it was just encoded");
     assert_eq!(state::hash(&shop.group_state.apply(&again)), state::hash(&next));
     assert_ne!(state::hash(&next), state::hash(&shop.group_state));
@@ -59,8 +59,9 @@ fn appointments_to_come_follow_another_zone_database_and_replay_does_the_same() 
 fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     let (shop, ids) = shop_of_another_release();
     let noon = shop.group_state.catalogue.zone().instant_of(civil("2026-03-03 12:30"));
-    let next =
-        shop.group_state.apply(&upkeep::resolve(&shop.group_state, noon).expect("another release"));
+    let next = shop
+        .group_state
+        .apply(&upkeep::resolve_instants(&shop.group_state, noon).expect("another release"));
     assert_eq!(
         start(&next, ids[1]),
         start(&shop.group_state, ids[1]),
@@ -69,11 +70,11 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     assert_ne!(start(&next, ids[2]), start(&shop.group_state, ids[2]));
     // The one that was at nine by the old rules now stands where the other one is.
     let mut row = Vevent::clone(next.rows.get(&ids[2]).expect("there"));
-    if let Kind::Appointment(appointment) = &mut row.kind {
+    if let VeventKind::Appointment(appointment) = &mut row.kind {
         appointment.start = appointment.start.plus_seconds(-HOUR);
     }
     let clash = next.apply(&Event::VeventPut { at: next.last_stamp, row: Box::new(row) });
-    let broken = invariants::broken(&clash);
+    let broken = invariants::find_broken(&clash);
     assert!(matches!(broken[..], [BrokenInvariant::Overlap { .. }]), "{broken:?}");
 }
 
@@ -84,18 +85,19 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
     let gone = shop.book(&booking_of("gone", "2026-03-03 09:30")).expect("free")[0];
     shop.cancel(gone, CancelRight::Secret(SECRET.into())).expect("in time");
     let later = shop.now.plus_seconds(10 * DAY);
-    assert_eq!(upkeep::deleted_before(&shop.group_state, shop.now), [], "not yet");
-    let ids = upkeep::deleted_before(&shop.group_state, later);
+    assert_eq!(upkeep::find_deleted_before(&shop.group_state, shop.now), [], "not yet");
+    let ids = upkeep::find_deleted_before(&shop.group_state, later);
     assert_eq!(ids, [gone]);
     assert_eq!(
-        upkeep::remove(&shop.group_state, &[kept], later, later),
+        upkeep::remove_deleted(&shop.group_state, &[kept], later, later),
         None,
         "what lives is never removed"
     );
     let next = shop.group_state.apply(
-        &upkeep::remove(&shop.group_state, &[gone, kept], later, later).expect("one is deleted"),
+        &upkeep::remove_deleted(&shop.group_state, &[gone, kept], later, later)
+            .expect("one is deleted"),
     );
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
-    assert_eq!(next.spent.vevent, shop.group_state.spent.vevent);
-    assert_eq!(invariants::broken(&next), []);
+    assert_eq!(next.highest_ids.vevent, shop.group_state.highest_ids.vevent);
+    assert_eq!(invariants::find_broken(&next), []);
 }

@@ -8,7 +8,9 @@ use slotbook::domain::identity::directory::DirectoryEvent;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::LongText;
-use slotbook::domain::records::vevent::{Appointment, Key, Kind, Reminders, State, Vevent};
+use slotbook::domain::records::vevent::{
+    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
+};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, HOUR, Instant};
@@ -117,7 +119,7 @@ fn booked(number: u64, calendar: u64) -> Event {
         length_seconds: 1_800,
         intervention_id: InterventionId::new(1).expect("an id"),
         fiche_id: fiche.id,
-        key: Key::new("abcdefghijklmnopqrst").expect("20 letters"),
+        key: AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
         state: State::default(),
         smsreminder: false,
         from_web: true,
@@ -126,7 +128,7 @@ fn booked(number: u64, calendar: u64) -> Event {
     let leg = Vevent {
         id: VeventId::new(10_000 + number).expect("an id"),
         calendar_id: CalendarId::new(calendar).expect("an id"),
-        kind: Kind::Appointment(appointment),
+        kind: VeventKind::Appointment(appointment),
         deleted: false,
         created_at: NOON,
         updated_at: NOON,

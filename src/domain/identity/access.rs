@@ -1,4 +1,4 @@
-//! Who is let in: what the operator does to application keys and professionals. Reference 11.
+//! Decisions of the operator about application keys and professionals. Reference 11.1.
 
 use std::collections::BTreeSet;
 
@@ -9,49 +9,52 @@ use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 
-/// Hexadecimal digits by which a key is called at least.
+/// Minimum number of hexadecimal digits of the SHA-256 that identify a key.
 pub const ID_DIGITS: usize = 12;
 
-/// A change of who is let in, with every field already legal.
+/// Maximum number of groups that a refusal lists.
+const GROUPS_SHOWN_MAX: usize = 20;
+
+/// A change of keys or professionals. Every field holds a legal value.
 #[derive(Clone, Debug)]
 pub enum ChangeAccess {
-    /// A new application key, of which only the SHA-256 is ever known here.
+    /// Adds an application key. Only its SHA-256 is known here.
     AddApikey {
         /// The SHA-256 of the key.
         hash: [u8; 32],
-        /// What the operator calls it.
+        /// The label that the operator gives it.
         label: Text<255>,
-        /// The groups it covers; `None` for all.
+        /// The groups it covers; `None` for all groups.
         groups: Option<BTreeSet<GroupId>>,
     },
-    /// A key opens nothing any more, and every session it opened ends.
+    /// Revokes an application key, and ends every session opened with it.
     RevokeApikey(ApikeyName),
-    /// A new professional, or further groups for one who is known.
-    AddPro(NewPro),
-    /// Another password; every session of the professional ends.
+    /// Adds a professional, or further groups to an existing one.
+    AddPro(ProDraft),
+    /// Sets the password of a professional, and ends all of their sessions.
     SetPassword {
-        /// Whose.
+        /// The address of the professional.
         email: Email,
-        /// The password at rest.
+        /// The hash of the password.
         password_hash: Text<255>,
     },
 }
 
-/// What the operator calls a key.
+/// The operator's reference to an application key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApikeyName {
-    /// The SHA-256 of what was said, which may be the key itself.
+    /// The SHA-256 of the text, which may be the key itself.
     pub hash: [u8; 32],
-    /// What was said, which may be a label, or the first digits of the key's SHA-256.
-    pub said: String,
+    /// The text: the key, its label, or the first digits of its SHA-256.
+    pub text: String,
 }
 
-/// A professional to let in.
+/// A professional to add, or to add groups to.
 #[derive(Clone, Debug)]
-pub struct NewPro {
-    /// The address it logs in with: one person per address.
+pub struct ProDraft {
+    /// The address it logs in with. It identifies the professional.
     pub email: Email,
-    /// The password at rest; `None` for who is known.
+    /// The hash of the password; `None` for an existing professional.
     pub password_hash: Option<Text<255>>,
     /// Last name.
     pub lastname: Name<64>,
@@ -59,49 +62,50 @@ pub struct NewPro {
     pub firstname: Name<64>,
     /// Mobile phone.
     pub cellphone: Text<25>,
-    /// Groups it works for; may be left out where there is only one.
+    /// The groups to work for. May be empty if the store has one group only.
     pub groups: BTreeSet<GroupId>,
-    /// The one of them that older paths mean; the first where it is left out.
+    /// The group that older paths refer to; `None` for the first. Reference 1.6.
     pub main: Option<GroupId>,
 }
 
-/// Why who is let in stays as it is.
+/// The reason why the operator's change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "each says what it means")]
+#[expect(missing_docs, reason = "the messages explain the variants")]
 pub enum AccessRefusal {
-    #[error("this key is known already")]
+    #[error("this key exists already: generate another one")]
     ApikeyKnown,
     #[error(
-        "no key is called {0:?}: say its id or its label as in `slotbook key list`, or the key itself"
+        "no key matches {0:?}: give an id or a label from `slotbook key list`, or the key itself"
     )]
     NoApikey(String),
-    #[error("{1} keys are called {0:?}: say the id of one of them as in `slotbook key list`")]
+    #[error("{1} keys match {0:?}: give the id of one of them from `slotbook key list`")]
     ManyApikeys(String, usize),
-    #[error("there is no group {0}")]
+    #[error("group {0} does not exist")]
     NoGroup(GroupId),
-    #[error("the store holds no group yet: fill it with `slotbook import`")]
+    #[error("the store has no group: fill it with `slotbook import`")]
     NoGroups,
-    #[error("say for which group: there are {0}")]
+    #[error("the group is missing: give one of {0}")]
     WhichGroup(String),
-    #[error("the main group {0} is none of the groups that the professional works for")]
+    #[error("the main group {0} is not among the groups of the professional")]
     MainElsewhere(GroupId),
     #[error("no professional has the address {}", .0.as_str())]
     NoPro(Email),
-    #[error("a new professional needs a password")]
+    #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
-        "{} is known already: their password changes with `slotbook pro password`, other groups join without one",
+        "{} exists already: change the password with `slotbook pro password`, or add groups without a password",
         .0.as_str()
     )]
     ProKnown(Email),
-    #[error("{} works for these groups already", .0.as_str())]
+    #[error("{} works for these groups already: nothing would change", .0.as_str())]
     NothingNew(Email),
 }
 
-/// Decides a change against the groups there are. Nothing has changed before the event is applied.
+/// Decides a change. `groups` are the groups of the store. Nothing changes until the event is
+/// applied.
 ///
 /// # Errors
-/// What stands in its way.
+/// The reason why the change is refused.
 pub fn decide(
     directory: &Directory,
     groups: &BTreeSet<GroupId>,
@@ -113,7 +117,9 @@ pub fn decide(
             if directory.apikeys.contains_key(hash) {
                 return Err(AccessRefusal::ApikeyKnown);
             }
-            all_exist(covered.iter().flatten(), groups)?;
+            if let Some(covered) = covered {
+                check_groups_exist(covered, groups)?;
+            }
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
             Ok(DirectoryEvent::ApikeyAdded {
                 hash: *hash,
@@ -121,14 +127,14 @@ pub fn decide(
             })
         }
         ChangeAccess::RevokeApikey(name) => {
-            let hash = called(directory, name)?;
+            let hash = find_apikey(directory, name)?;
             Ok(DirectoryEvent::ApikeyRevoked { hash })
         }
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
         ChangeAccess::SetPassword { email, password_hash } => {
-            let pro = directory
-                .pro_of_email(&email.folded())
-                .ok_or_else(|| AccessRefusal::NoPro(email.clone()))?;
+            let Some(pro) = directory.pro_of_email(&email.folded()) else {
+                return Err(AccessRefusal::NoPro(email.clone()));
+            };
             let pro = Pro {
                 password_hash: password_hash.clone(),
                 updated_at: now.max(pro.updated_at),
@@ -139,65 +145,71 @@ pub fn decide(
     }
 }
 
-fn all_exist<'g>(
-    named: impl IntoIterator<Item = &'g GroupId>,
+fn check_groups_exist(
+    named: &BTreeSet<GroupId>,
     groups: &BTreeSet<GroupId>,
 ) -> Result<(), AccessRefusal> {
-    named
-        .into_iter()
-        .find(|group| !groups.contains(group))
-        .map_or(Ok(()), |group| Err(AccessRefusal::NoGroup(*group)))
+    match named.difference(groups).next() {
+        Some(missing) => Err(AccessRefusal::NoGroup(*missing)),
+        None => Ok(()),
+    }
 }
 
-/// The one key of a name: the key itself, else its label, else the beginning of its SHA-256.
-fn called(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], AccessRefusal> {
+/// Finds the only key that matches a name: the key itself, or else the label or the first digits of
+/// the SHA-256.
+fn find_apikey(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], AccessRefusal> {
     if directory.apikeys.contains_key(&name.hash) {
         return Ok(name.hash);
     }
-    let by_id = |hash: &[u8; 32]| {
-        name.said.len() >= ID_DIGITS && hex(hash).starts_with(&name.said.to_ascii_lowercase())
-    };
-    let called = |(hash, apikey): &(&[u8; 32], &Apikey)| {
-        by_id(hash) || !name.said.is_empty() && apikey.label.as_str() == name.said
-    };
-    let found: Vec<_> = directory.apikeys.iter().filter(called).map(|(hash, _)| *hash).collect();
+    let digits = name.text.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for (hash, apikey) in &directory.apikeys {
+        let has_label = !name.text.is_empty() && apikey.label.as_str() == name.text;
+        let has_digits = digits.len() >= ID_DIGITS && to_hex(hash).starts_with(&digits);
+        if has_label || has_digits {
+            found.push(*hash);
+        }
+    }
     match found[..] {
         [hash] => Ok(hash),
-        [] => Err(AccessRefusal::NoApikey(name.said.clone())),
-        [..] => Err(AccessRefusal::ManyApikeys(name.said.clone(), found.len())),
+        [] => Err(AccessRefusal::NoApikey(name.text.clone())),
+        [..] => Err(AccessRefusal::ManyApikeys(name.text.clone(), found.len())),
     }
 }
 
-/// The SHA-256 of a key as hexadecimal digits.
+/// Formats the SHA-256 of a key as lower-case hexadecimal digits.
 #[must_use]
-pub fn hex(hash: &[u8; 32]) -> String {
+pub fn to_hex(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn add_pro(
     directory: &Directory,
     groups: &BTreeSet<GroupId>,
-    new: &NewPro,
+    new: &ProDraft,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
-    all_exist(&new.groups, groups)?;
+    check_groups_exist(&new.groups, groups)?;
     let mut works_for = new.groups.clone();
+    // Without a choice, the only group of the store is meant.
     if works_for.is_empty() {
-        let mut all = groups.iter();
-        match (all.next(), all.next()) {
-            (Some(only), None) => works_for.insert(*only),
-            (None, _) => return Err(AccessRefusal::NoGroups),
-            (Some(_), Some(_)) => {
-                let all: Vec<String> = groups.iter().take(20).map(ToString::to_string).collect();
-                return Err(AccessRefusal::WhichGroup(all.join(", ")));
-            }
-        };
+        let Some(first) = groups.first() else { return Err(AccessRefusal::NoGroups) };
+        if groups.len() > 1 {
+            let shown: Vec<String> =
+                groups.iter().take(GROUPS_SHOWN_MAX).map(ToString::to_string).collect();
+            return Err(AccessRefusal::WhichGroup(shown.join(", ")));
+        }
+        works_for.insert(*first);
     }
     let known = directory.pro_of_email(&new.email.folded());
-    works_for.extend(known.iter().flat_map(|pro| &pro.groups));
-    let first =
-        known.map(|pro| pro.main).or(new.groups.first().copied()).or(works_for.first().copied());
-    let main = new.main.or(first).expect("a professional works for some group");
+    let default_main = match known {
+        Some(pro) => {
+            works_for.extend(&pro.groups);
+            pro.main
+        }
+        None => *works_for.first().expect("a professional works for some group"),
+    };
+    let main = new.main.unwrap_or(default_main);
     if !works_for.contains(&main) {
         return Err(AccessRefusal::MainElsewhere(main));
     }
@@ -229,8 +241,11 @@ fn add_pro(
 }
 
 fn next_id(directory: &Directory) -> ProId {
-    let last = directory.pros.keys().next_back().map_or(0, |id| id.number());
-    ProId::new((last + 1).min(ID_MAX)).expect("a number from 1 up to the largest is an id")
+    let last = match directory.pros.keys().next_back() {
+        Some(id) => id.number(),
+        None => 0,
+    };
+    ProId::new((last + 1).min(ID_MAX)).expect("a number from 1 to the largest is an id")
 }
 
 #[cfg(test)]
@@ -248,7 +263,7 @@ mod tests {
     }
 
     fn new_pro(email: &str, ids: &[u64], password: Option<&str>) -> ChangeAccess {
-        ChangeAccess::AddPro(NewPro {
+        ChangeAccess::AddPro(ProDraft {
             email: Email::new(email).expect("an address"),
             password_hash: password.map(|hash| Text::new(hash).expect("a text")),
             lastname: Name::default(),
@@ -264,7 +279,7 @@ mod tests {
         ChangeAccess::AddApikey { hash: [hash; 32], label, groups: covered.map(groups) }
     }
 
-    /// The directory after changes that all must be possible, in a store with groups 1 and 2.
+    /// The directory after changes that all must be accepted, in a store with groups 1 and 2.
     fn after(changes: &[ChangeAccess]) -> Directory {
         changes.iter().fold(Directory::default(), |directory, change| {
             directory
@@ -277,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_covers_what_was_said_and_is_called_by_id_label_or_itself() {
+    fn a_key_covers_its_groups_and_is_found_by_id_label_or_itself() {
         let directory = after(&[
             key(0xab, "site", Some(&[2, 1])),
             key(0xcd, "other", None),
@@ -288,7 +303,7 @@ mod tests {
                 && directory.apikeys[&[0xcd; 32]].covers(group(9))
         );
         let said = |hash: u8, said: &str| {
-            ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], said: said.into() })
+            ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], text: said.into() })
         };
         for name in [
             said(0xab, "the key itself"),
@@ -307,14 +322,14 @@ mod tests {
         assert_eq!(
             refusal(&directory, &said(0, "abab")),
             AccessRefusal::NoApikey("abab".into()),
-            "too short to be meant"
+            "too few digits"
         );
         assert_eq!(refusal(&directory, &key(0xab, "", None)), AccessRefusal::ApikeyKnown);
         assert_eq!(refusal(&directory, &key(1, "", Some(&[3]))), AccessRefusal::NoGroup(group(3)));
     }
 
     #[test]
-    fn one_address_is_one_person_whose_groups_grow() {
+    fn a_second_add_of_an_address_adds_groups_to_the_same_professional() {
         let directory = after(&[
             new_pro("ann@x.org", &[2], Some("hash")),
             new_pro("bob@x.org", &[1], Some("hash")),
@@ -357,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_changes_for_who_is_known() {
+    fn a_password_changes_for_an_existing_professional_only() {
         let directory = after(&[new_pro("ann@x.org", &[2], Some("hash"))]);
         let set = |email: &str| ChangeAccess::SetPassword {
             email: Email::new(email).expect("an address"),

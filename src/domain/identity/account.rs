@@ -1,4 +1,4 @@
-//! Clients' accounts: who logs in to one group, and which fiches are its own. Reference 3.
+//! The accounts of clients, with their fiches. Reference 3.5.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, Text};
 
-/// A client's login to one group. Reference 3.
+/// The login of a client to one group. Reference 3.5.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The address it logs in with.
     pub email: Email,
-    /// The fiche set when it was confirmed: the one it books for.
+    /// The fiche that it books for, set when the account was confirmed.
     pub fiche_id: FicheId,
-    /// A PHC string over the lower-case SHA-1 hex of the password.
+    /// A PHC string over the lower-case hexadecimal SHA-1 of the password.
     pub password_hash: Text<255>,
-    /// The fiches it had before its fiche was deleted and it was confirmed anew; they stay its own. Never one that was
-    /// found by e-mail alone.
+    /// The fiches that it booked for before. They remain its own after their deletion and a new
+    /// confirmation. A fiche found by its e-mail alone is never among them.
     pub former: Vec<FicheId>,
 }
 
 impl Account {
-    /// Whether a fiche is its own. What is its own stays so.
+    /// Whether the account owns a fiche. It never loses one.
     ///
     /// ```
     /// use slotbook::domain::identity::account::Account;
@@ -30,21 +30,22 @@ impl Account {
     /// use slotbook::domain::records::text::{Email, Text};
     /// let id = |number| FicheId::new(number).unwrap();
     /// let email = Email::new("ada@example.org").unwrap();
-    /// let account = Account { email, fiche_id: id(7), password_hash: Text::default(), former: vec![id(3)] };
+    /// let password_hash = Text::default();
+    /// let account = Account { email, fiche_id: id(7), password_hash, former: vec![id(3)] };
     /// assert!(account.owns(id(7)) && account.owns(id(3)) && !account.owns(id(4)));
     /// ```
     #[must_use]
     pub fn owns(&self, fiche: FicheId) -> bool {
-        self.own().any(|own| own == fiche)
+        self.fiche_id == fiche || self.former.contains(&fiche)
     }
 
-    /// All its own fiches, deleted or not: first the one it books for.
+    /// All fiches of the account, deleted or not. The first is the one it books for.
     pub fn own(&self) -> impl Iterator<Item = FicheId> + '_ {
         std::iter::once(self.fiche_id).chain(self.former.iter().copied())
     }
 }
 
-/// Without the hash, which is nobody's to read.
+/// Leaves out the password hash.
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { email, fiche_id, former, .. } = self;

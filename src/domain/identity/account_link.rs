@@ -1,5 +1,6 @@
-//! Links mailed to the owner of an address: each is followed once, within a day, and is known only by the hash of its
-//! token. Reference 3.
+//! Links that are mailed to the owner of an address. Reference 3.5, 7.4.
+//!
+//! A link works once, within a day. The server stores only the hash of its token.
 
 use std::sync::Arc;
 
@@ -8,24 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, Text};
-use crate::domain::time::{DAY, Instant};
+use crate::domain::time::{DAY, HOUR, Instant};
 
-/// How long a link can be followed, in seconds. Reference 3.
+/// Seconds for which a link is valid. Reference 3.5.
 pub const LINK_SECONDS: i64 = DAY;
-/// Links that count together and can be followed at a time.
-const TOGETHER_MAX: usize = 5;
-/// Seconds after which there is another one where there are so many, in place of the oldest.
-const REST_SECONDS: i64 = 3_600;
-/// Links of one group that can be followed at a time.
-const OF_ONE_GROUP_MAX: usize = 2_000;
-/// At so many no newcomer gets another: whoever makes addresses up fills half.
-const OF_NEWCOMERS_MAX: usize = OF_ONE_GROUP_MAX / 2;
-/// At so many no account gets another for a new address: the last quarter is for those who need a password.
-const OF_CHANGES_MAX: usize = OF_ONE_GROUP_MAX / 4 * 3;
-/// Links too old to be followed that one event forgets at most, so that none pays for a long rest.
-const FORGOTTEN_MAX: usize = 16;
+/// Maximum number of valid links per limit key.
+const PER_KEY_MAX: usize = 5;
+/// Seconds after which a key at its maximum gets another link, in place of its oldest one.
+const FULL_KEY_PAUSE_SECONDS: i64 = HOUR;
+/// Maximum number of valid links of one group. Reference 3.6.
+const PER_GROUP_MAX: usize = 2_000;
+/// Number of valid links of a group from which unknown addresses get none. A caller that makes
+/// addresses up fills only half of the group's maximum.
+const UNKNOWN_ADDRESSES_MAX: usize = PER_GROUP_MAX / 2;
+/// Number of valid links of a group from which no account gets one for a new address. The last
+/// quarter is for passwords.
+const EMAIL_CHANGES_MAX: usize = PER_GROUP_MAX / 4 * 3;
+/// Maximum number of expired links that one event removes. It bounds the cost of the first event
+/// after a long pause.
+const REMOVED_PER_EVENT_MAX: usize = 16;
 
-/// What somebody was about to book, as JSON: kept for the moment when the account is confirmed, and never read by us.
+/// A booking in progress, as JSON. It is returned when the account is confirmed, and is opaque to
+/// the server.
 pub type PendingRdv = Text<8_192>;
 
 /// A link that can be followed.
@@ -35,188 +40,216 @@ pub struct AccountLink {
     pub hash: [u8; 32],
     /// The address that it is mailed to.
     pub email: Email,
-    /// What following it does.
-    pub aim: Aim,
-    /// When it was asked for.
-    pub asked: Instant,
-    /// From then on it does nothing.
+    /// The effect of following it.
+    pub action: LinkAction,
+    /// The stamp of its request.
+    pub requested_at: Instant,
+    /// The end of its validity.
     pub expires: Instant,
 }
 
-/// What following a link does. The order of the variants is the format on disk.
+/// The effect of following a link. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Aim {
-    /// The account of the address is new, or has another password.
+pub enum LinkAction {
+    /// Creates the account of the address, or sets its password.
     Account {
-        /// What is given back then.
+        /// The booking in progress to return.
         pending_rdv: Option<PendingRdv>,
     },
-    /// A fiche has the address, and so has its account.
+    /// Sets the address of a fiche, and of the account if that books for this fiche.
     Email {
-        /// The folded address of the account that asked.
+        /// The folded address of the account that requested the link.
         account: Box<str>,
-        /// Which of its fiches.
+        /// The fiche of that account.
         fiche_id: FicheId,
     },
 }
 
-/// Who asks for another link.
+/// The requester of another link.
 #[derive(Clone, Copy, Debug)]
-pub enum Asker<'a> {
-    /// Somebody who is to have a password, at an address that no account and no live fiche has.
-    Newcomer,
-    /// Somebody who is to have a password, at the address of an account or a live fiche.
+pub enum LinkRequester<'a> {
+    /// Wants a password for an address that no account and no live fiche has.
+    Unknown,
+    /// Wants a password for the address of an account or a live fiche.
     Known,
-    /// The account of that folded address, which is to have another one.
+    /// The account of this folded address wants another address.
     Account(&'a str),
 }
 
-impl Asker<'_> {
-    /// How many links of the group leave it no room for another.
+impl LinkRequester<'_> {
+    /// Number of valid links of the group from which this requester gets none.
     const fn group_max(self) -> usize {
         match self {
-            Self::Newcomer => OF_NEWCOMERS_MAX,
-            Self::Account(_) => OF_CHANGES_MAX,
-            Self::Known => OF_ONE_GROUP_MAX,
+            Self::Unknown => UNKNOWN_ADDRESSES_MAX,
+            Self::Account(_) => EMAIL_CHANGES_MAX,
+            Self::Known => PER_GROUP_MAX,
         }
     }
 }
 
-/// Which links count together.
+/// The key by which links count towards a common maximum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tally {
-    /// Those that set the password of a folded address.
+enum LimitKey {
+    /// Links that set the password of a folded address.
     Passwords(Box<str>),
-    /// Those by which a folded address is to become an account's. They take no place from those of its password: who asks
-    /// for them has another account.
+    /// Links that give an account this folded address. They are requested by other accounts, so
+    /// they do not count with the address's password links.
     ChangesTo(Box<str>),
-    /// Those that the account of a folded address has asked for.
+    /// Links that the account of a folded address requested.
     ChangesOf(Box<str>),
 }
 
-impl Tally {
-    /// All that a link counts in.
-    fn of(link: &AccountLink) -> Vec<Self> {
-        match &link.aim {
-            Aim::Account { .. } => vec![Self::Passwords(link.email.folded())],
-            Aim::Email { account, .. } => {
+impl LimitKey {
+    /// The keys under which a link counts.
+    fn for_link(link: &AccountLink) -> Vec<Self> {
+        match &link.action {
+            LinkAction::Account { .. } => vec![Self::Passwords(link.email.folded())],
+            LinkAction::Email { account, .. } => {
                 vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())]
             }
         }
     }
 
-    /// All that a link to a folded address would count in.
-    fn of_next(folded: &str, asker: Asker<'_>) -> Vec<Self> {
-        match asker {
-            Asker::Newcomer | Asker::Known => vec![Self::Passwords(folded.into())],
-            Asker::Account(account) => {
+    /// The keys under which a new link to a folded address would count.
+    fn for_request(folded: &str, requester: LinkRequester<'_>) -> Vec<Self> {
+        match requester {
+            LinkRequester::Unknown | LinkRequester::Known => vec![Self::Passwords(folded.into())],
+            LinkRequester::Account(account) => {
                 vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())]
             }
         }
     }
 }
 
-/// The links of a group that can be followed.
+/// The links of a group. Expired ones stay until a later event removes them.
 #[derive(Clone, Debug, Default)]
 pub struct AccountLinks {
+    /// The links by the hash of their token. The other fields are indexes of these.
     by_hash: OrdMap<[u8; 32], Arc<AccountLink>>,
-    /// By what they count in, then by age.
-    by_tally: OrdSet<(Tally, Instant, [u8; 32])>,
-    by_end: OrdSet<(Instant, [u8; 32])>,
+    /// One entry per link and limit key, ascending by request within a key.
+    by_key: OrdSet<(LimitKey, Instant, [u8; 32])>,
+    /// One entry per link, ascending by expiry.
+    by_expiry: OrdSet<(Instant, [u8; 32])>,
 }
 
 impl AccountLinks {
-    /// The links put together again.
+    /// Builds the table from its links.
     #[must_use]
-    pub fn assembled(links: Vec<Arc<AccountLink>>) -> Self {
-        let mut all = Self::default();
-        links.into_iter().for_each(|link| all.insert(link));
-        all
+    pub fn from_links(links: Vec<Arc<AccountLink>>) -> Self {
+        let mut table = Self::default();
+        for link in links {
+            table.insert(link);
+        }
+        table
     }
 
-    /// All of them, those too old to be followed included.
+    /// All links, expired ones included.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<AccountLink>> {
         self.by_hash.values()
     }
 
-    /// The link whose token has that hash, if it can be followed now.
+    /// Finds the link whose token has a hash; `None` if it has expired.
     #[must_use]
     pub fn find(&self, hash: &[u8; 32], now: Instant) -> Option<&Arc<AccountLink>> {
-        self.by_hash.get(hash).filter(|link| now < link.expires)
+        let link = self.by_hash.get(hash)?;
+        if now < link.expires { Some(link) } else { None }
     }
 
-    /// Whether another link may be mailed to a folded address now. Where as many as may be count together, there is another
-    /// after an hour, so that nobody's mailbox is filled, and nobody can be kept from an account by filling it. Of what the
-    /// whole group may have, a part is kept for those whom it knows, so that strangers do not keep them out.
+    /// Whether another link may be mailed to a folded address now. Reference 3.6.
+    ///
+    /// A key at its maximum gets another link after an hour. So no mailbox is flooded, and a full
+    /// key locks no owner out for long. Part of the group's maximum is reserved for known
+    /// addresses, so that strangers cannot use it up.
     #[must_use]
-    pub fn has_room(&self, folded: &str, asker: Asker<'_>, now: Instant) -> bool {
-        let alive = |at: Instant| now < at.plus_seconds(LINK_SECONDS);
-        let rested = |tally: &Tally| {
-            let asked: Vec<Instant> =
-                self.of(tally).map(|(asked, _)| asked).filter(|asked| alive(*asked)).collect();
-            asked.len() < TOGETHER_MAX
-                || asked.last().is_none_or(|newest| newest.plus_seconds(REST_SECONDS) <= now)
-        };
-        let most = asker.group_max();
-        // Those too old do not count: they are only forgotten when the next is put.
-        let in_group = self.by_end.range((now.plus_seconds(1), [0; 32])..).take(most).count();
-        in_group < most && Tally::of_next(folded, asker).iter().all(rested)
+    pub fn has_room(&self, folded: &str, requester: LinkRequester<'_>, now: Instant) -> bool {
+        let group_max = requester.group_max();
+        // Expired links do not count. They are only removed when another link is put.
+        let valid = self.by_expiry.range((now.plus_seconds(1), [0; 32])..).take(group_max);
+        if valid.count() >= group_max {
+            return false;
+        }
+        let keys = LimitKey::for_request(folded, requester);
+        keys.iter().all(|key| self.key_has_room(key, now))
     }
 
-    /// Adds a link asked for just now, and forgets what it takes the place of.
+    fn key_has_room(&self, key: &LimitKey, now: Instant) -> bool {
+        let mut valid = 0;
+        let mut newest = None;
+        for (requested_at, _) in self.links_under(key) {
+            if now < requested_at.plus_seconds(LINK_SECONDS) {
+                valid += 1;
+                newest = Some(requested_at);
+            }
+        }
+        match newest {
+            Some(newest) if valid >= PER_KEY_MAX => {
+                newest.plus_seconds(FULL_KEY_PAUSE_SECONDS) <= now
+            }
+            Some(_) | None => true,
+        }
+    }
+
+    /// Adds a link that was just requested. Removes expired links, and the oldest ones of a key
+    /// above its maximum.
     pub(crate) fn put(&mut self, link: Arc<AccountLink>) {
-        for _ in 0..FORGOTTEN_MAX {
-            let Some((expires, hash)) = self.by_end.get_min().copied() else { break };
-            if link.asked < expires {
+        for _ in 0..REMOVED_PER_EVENT_MAX {
+            let Some((expires, hash)) = self.by_expiry.get_min().copied() else { break };
+            if link.requested_at < expires {
                 break;
             }
             self.remove(&hash);
         }
-        for tally in Tally::of(&link) {
-            let of_same: Vec<[u8; 32]> = self.of(&tally).map(|(_, hash)| hash).collect();
-            let surplus = (of_same.len() + 1).saturating_sub(TOGETHER_MAX);
-            of_same[..surplus].iter().for_each(|hash| self.remove(hash));
+        for key in LimitKey::for_link(&link) {
+            let hashes: Vec<[u8; 32]> = self.links_under(&key).map(|(_, hash)| hash).collect();
+            let surplus = (hashes.len() + 1).saturating_sub(PER_KEY_MAX);
+            for hash in &hashes[..surplus] {
+                self.remove(hash);
+            }
         }
         self.insert(link);
     }
 
-    /// Takes a link away, if it is there.
+    /// Removes a link, if it exists.
     pub(crate) fn remove(&mut self, hash: &[u8; 32]) {
-        if let Some(link) = self.by_hash.remove(hash) {
-            for tally in Tally::of(&link) {
-                self.by_tally.remove(&(tally, link.asked, *hash));
-            }
-            self.by_end.remove(&(link.expires, *hash));
+        let Some(link) = self.by_hash.remove(hash) else { return };
+        for key in LimitKey::for_link(&link) {
+            self.by_key.remove(&(key, link.requested_at, *hash));
+        }
+        self.by_expiry.remove(&(link.expires, *hash));
+    }
+
+    /// Removes all links that would set the password of a folded address.
+    pub(crate) fn remove_passwords(&mut self, folded: &str) {
+        self.remove_all(&LimitKey::Passwords(folded.into()));
+    }
+
+    /// Removes all links that would give another address to the account of a folded one.
+    pub(crate) fn remove_changes(&mut self, account: &str) {
+        self.remove_all(&LimitKey::ChangesOf(account.into()));
+    }
+
+    fn remove_all(&mut self, key: &LimitKey) {
+        let hashes: Vec<[u8; 32]> = self.links_under(key).map(|(_, hash)| hash).collect();
+        for hash in &hashes {
+            self.remove(hash);
         }
     }
 
-    /// Takes all links away that would set the password of a folded address.
-    pub(crate) fn remove_passwords(&mut self, folded: &str) {
-        self.remove_all(&Tally::Passwords(folded.into()));
-    }
-
-    /// Takes all links away that would give another address to the account of a folded one.
-    pub(crate) fn remove_changes(&mut self, account: &str) {
-        self.remove_all(&Tally::ChangesOf(account.into()));
-    }
-
-    fn remove_all(&mut self, tally: &Tally) {
-        let hashes: Vec<[u8; 32]> = self.of(tally).map(|(_, hash)| hash).collect();
-        hashes.iter().for_each(|hash| self.remove(hash));
-    }
-
-    /// When those that count together were asked for, and their hashes, the oldest first.
-    fn of<'l>(&'l self, tally: &'l Tally) -> impl Iterator<Item = (Instant, [u8; 32])> + 'l {
-        let from = (tally.clone(), Instant(i64::MIN), [0; 32]);
-        let same = self.by_tally.range(from..).take_while(move |(other, ..)| other == tally);
-        same.map(|(_, asked, hash)| (*asked, *hash))
+    /// The request time and hash of each link under a key, the oldest first.
+    fn links_under<'l>(
+        &'l self,
+        key: &'l LimitKey,
+    ) -> impl Iterator<Item = (Instant, [u8; 32])> + 'l {
+        let from = (key.clone(), Instant(i64::MIN), [0; 32]);
+        let same = self.by_key.range(from..).take_while(move |(other, ..)| other == key);
+        same.map(|(_, requested_at, hash)| (*requested_at, *hash))
     }
 
     fn insert(&mut self, link: Arc<AccountLink>) {
-        for tally in Tally::of(&link) {
-            self.by_tally.insert((tally, link.asked, link.hash));
+        for key in LimitKey::for_link(&link) {
+            self.by_key.insert((key, link.requested_at, link.hash));
         }
-        self.by_end.insert((link.expires, link.hash));
+        self.by_expiry.insert((link.expires, link.hash));
         self.by_hash.insert(link.hash, link);
     }
 }
@@ -225,23 +258,23 @@ impl AccountLinks {
 mod tests {
     use super::*;
 
-    fn link(number: u16, asked: i64, email: &str, aim: Aim) -> Arc<AccountLink> {
+    fn link(number: u16, asked: i64, email: &str, action: LinkAction) -> Arc<AccountLink> {
         let email = Email::new(email).expect("an address");
-        let (asked, expires) = (Instant(asked), Instant(asked + LINK_SECONDS));
+        let (requested_at, expires) = (Instant(asked), Instant(asked + LINK_SECONDS));
         let mut hash = [0; 32];
         hash[..2].copy_from_slice(&number.to_be_bytes());
-        AccountLink { hash, email, aim, asked, expires }.into()
+        AccountLink { hash, email, action, requested_at, expires }.into()
     }
 
-    /// One that sets a password.
+    /// A link that sets a password.
     fn password(number: u16, asked: i64, email: &str) -> Arc<AccountLink> {
-        link(number, asked, email, Aim::Account { pending_rdv: None })
+        link(number, asked, email, LinkAction::Account { pending_rdv: None })
     }
 
-    /// One by which an account is to have another address.
+    /// A link that gives an account another address.
     fn change(number: u16, asked: i64, email: &str, account: &str) -> Arc<AccountLink> {
         let fiche_id = FicheId::new(7).expect("an id");
-        link(number, asked, email, Aim::Email { account: account.into(), fiche_id })
+        link(number, asked, email, LinkAction::Email { account: account.into(), fiche_id })
     }
 
     fn numbers(links: &AccountLinks) -> Vec<u16> {
@@ -249,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_for_a_day_and_forgotten_after() {
+    fn a_link_is_valid_for_a_day_and_is_then_removed() {
         let mut links = AccountLinks::default();
         let first = password(1, 0, "a@x");
         links.put(Arc::clone(&first));
@@ -265,10 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_five_at_most_and_gets_another_after_an_hour_in_place_of_the_oldest() {
+    fn an_address_has_at_most_five_links_and_after_an_hour_a_new_one_replaces_the_oldest() {
         let mut links = AccountLinks::default();
-        let has_room =
-            |links: &AccountLinks, folded, at| links.has_room(folded, Asker::Newcomer, Instant(at));
+        let has_room = |links: &AccountLinks, folded, at| {
+            links.has_room(folded, LinkRequester::Unknown, Instant(at))
+        };
         for number in 1..=5 {
             assert!(has_room(&links, "a@x", i64::from(number)));
             links.put(password(number, i64::from(number), "A@x"));
@@ -277,47 +311,48 @@ mod tests {
         assert!(has_room(&links, "a@x", 3_605));
         links.put(password(6, 3_605, "a@X"));
         assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
-        assert!(has_room(&links, "a@x", DAY + 2), "those of yesterday do not count");
+        assert!(has_room(&links, "a@x", DAY + 2), "links of the day before do not count");
     }
 
     #[test]
-    fn an_account_asks_for_five_changes_at_most_wherever_they_go() {
+    fn an_account_has_at_most_five_address_changes_to_any_addresses() {
         let mut links = AccountLinks::default();
         for number in 1..=5 {
-            assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(0)));
+            assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(0)));
             links.put(change(number, 0, &format!("{number}@x"), "a@x"));
         }
-        assert!(!links.has_room("new@x", Asker::Account("a@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", Asker::Account("b@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", Asker::Account("a@x"), Instant(3_600)));
+        assert!(!links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", LinkRequester::Account("b@x"), Instant(3_599)));
+        assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_600)));
         links.put(change(6, 3_600, "new@x", "a@x"));
         assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
     }
 
     #[test]
-    fn changes_to_an_address_take_no_place_from_its_passwords() {
+    fn address_changes_do_not_count_with_the_password_links_of_an_address() {
         let mut links = AccountLinks::default();
         for number in 1..=5 {
             links.put(change(number, 0, "victim@x", &format!("{number}@x")));
         }
         assert!(
-            !links.has_room("victim@x", Asker::Account("a@x"), Instant(0)),
-            "the mailbox is not filled"
+            !links.has_room("victim@x", LinkRequester::Account("a@x"), Instant(0)),
+            "the mailbox is not flooded"
         );
-        assert!(links.has_room("victim@x", Asker::Known, Instant(0)));
+        assert!(links.has_room("victim@x", LinkRequester::Known, Instant(0)));
         (6..=10).for_each(|number| links.put(password(number, 0, "victim@x")));
         assert_eq!(numbers(&links).len(), 10);
     }
 
     #[test]
-    fn a_group_has_so_many_at_most_and_keeps_some_for_those_it_knows() {
+    fn a_group_has_a_maximum_of_links_and_reserves_part_of_it_for_known_addresses() {
         let mut links = AccountLinks::default();
-        let askers = [Asker::Newcomer, Asker::Account("a@x"), Asker::Known];
+        let requesters =
+            [LinkRequester::Unknown, LinkRequester::Account("a@x"), LinkRequester::Known];
         let room = |links: &AccountLinks, at| {
-            askers.map(|asker| links.has_room("new@x", asker, Instant(at)))
+            requesters.map(|requester| links.has_room("new@x", requester, Instant(at)))
         };
-        for number in 0..OF_ONE_GROUP_MAX {
-            let expected = [number < OF_NEWCOMERS_MAX, number < OF_CHANGES_MAX, true];
+        for number in 0..PER_GROUP_MAX {
+            let expected = [number < UNKNOWN_ADDRESSES_MAX, number < EMAIL_CHANGES_MAX, true];
             assert_eq!(room(&links, 0), expected, "{number}");
             links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
         }
@@ -325,28 +360,32 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_has_room_again_a_day_later() {
+    fn a_full_table_has_room_again_after_a_day() {
         let mut links = AccountLinks::default();
         let has_room =
-            |links: &AccountLinks, at| links.has_room("new@x", Asker::Newcomer, Instant(at));
-        for number in 0..OF_ONE_GROUP_MAX {
+            |links: &AccountLinks, at| links.has_room("new@x", LinkRequester::Unknown, Instant(at));
+        for number in 0..PER_GROUP_MAX {
             links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
         }
         assert!(!has_room(&links, DAY - 1));
-        for number in 0..OF_NEWCOMERS_MAX {
+        for number in 0..UNKNOWN_ADDRESSES_MAX {
             assert!(has_room(&links, DAY), "{number} of that day");
             links.put(password(
-                u16::try_from(OF_ONE_GROUP_MAX + number).expect("small"),
+                u16::try_from(PER_GROUP_MAX + number).expect("small"),
                 DAY,
                 &format!("n{number}@x"),
             ));
         }
         assert!(!has_room(&links, DAY));
-        assert_eq!(links.iter().count(), OF_NEWCOMERS_MAX, "those of the day before are forgotten");
+        assert_eq!(
+            links.iter().count(),
+            UNKNOWN_ADDRESSES_MAX,
+            "links of the day before are removed"
+        );
     }
 
     #[test]
-    fn links_that_set_a_password_go_together_and_so_do_those_that_an_account_has_asked_for() {
+    fn password_links_of_an_address_and_changes_of_an_account_are_removed_together() {
         let mut links = AccountLinks::default();
         links.put(password(1, 0, "a@x"));
         links.put(password(2, 0, "A@x"));

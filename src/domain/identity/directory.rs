@@ -1,7 +1,7 @@
-//! What stands above the groups: application keys, professionals, and which group has which ids. Reference 3.
+//! The directory: application keys, professionals, and the blocks of ids of the groups. Reference
+//! 3.
 
 use imbl::OrdMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::domain::identity::link_secret::LinkSecret;
@@ -9,50 +9,54 @@ use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 
-/// Ids are given out in blocks of this many, so that an id leads to its group and groups never wait for one another.
+/// Number of ids in a block. A group uses ids of its own blocks only. So an id identifies its
+/// group, and groups never wait for one another.
 pub const BLOCK: u64 = 1_024;
 
-/// The state of the whole server that belongs to no group. A copy shares its maps with what it is a copy of, so that a
-/// server of very many groups grants ids as quickly as one of few.
+/// The state of the server that belongs to no group. A copy shares its maps with the original, so
+/// the cost of a grant does not grow with the number of groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directory {
-    /// Application keys by the SHA-256 of the key.
+    /// The application keys, by the SHA-256 of the key.
     pub apikeys: OrdMap<[u8; 32], Apikey>,
-    /// Professionals.
+    /// The professionals.
     pub pros: OrdMap<ProId, Pro>,
-    /// Who has which block of ids; a block filled by an import may have several owners.
+    /// The owners of the blocks of ids. A block that an import filled may have several.
     pub blocks: OrdMap<(IdKind, u64), Block>,
-    /// What links in mails are proved by; `None` before the store is first served.
-    pub seal: Option<LinkSecret>,
-    /// How many events have made this state.
+    /// The secret that signs links in mails; `None` before the store is first served.
+    pub link_secret: Option<LinkSecret>,
+    /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
 
-/// An application that may ask.
+/// An application key. Reference 3.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Apikey {
-    /// What the operator calls it.
+    /// The label that the operator gave it.
     pub label: Text<255>,
-    /// The groups it covers, ascending; `None` for all.
+    /// The groups it covers, ascending; `None` for all groups.
     pub groups: Option<Vec<GroupId>>,
 }
 
 impl Apikey {
-    /// Whether it covers a group.
+    /// Whether the key covers a group.
     #[must_use]
     pub fn covers(&self, group: GroupId) -> bool {
-        self.groups.as_ref().is_none_or(|groups| groups.binary_search(&group).is_ok())
+        match &self.groups {
+            Some(groups) => groups.binary_search(&group).is_ok(),
+            None => true,
+        }
     }
 }
 
-/// A professional: one person per e-mail.
+/// A professional. An e-mail address belongs to one professional only. Reference 3.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pro {
     /// Its id.
     pub id: ProId,
     /// The address it logs in with.
     pub email: Email,
-    /// A PHC string over the lower-case SHA-1 hex of the password.
+    /// A PHC string over the lower-case hexadecimal SHA-1 of the password.
     pub password_hash: Text<255>,
     /// Last name.
     pub lastname: Name<64>,
@@ -60,29 +64,30 @@ pub struct Pro {
     pub firstname: Name<64>,
     /// Mobile phone.
     pub cellphone: Text<25>,
-    /// Groups it works for, ascending.
+    /// The groups that the professional works for, ascending.
     pub groups: Vec<GroupId>,
-    /// The one of them that older paths mean.
+    /// The group that older paths refer to. Reference 1.6.
     pub main: GroupId,
-    /// When a client last synchronised for it.
+    /// The time of the last synchronisation by a client program.
     pub synched_at: Option<Instant>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Instant,
-    /// When it last changed.
+    /// The time of its last change.
     pub updated_at: Instant,
 }
 
 impl Pro {
-    /// Whether it works for a group.
+    /// Whether the professional works for a group.
     #[must_use]
     pub fn works_for(&self, group: GroupId) -> bool {
         self.groups.binary_search(&group).is_ok()
     }
 }
 
-/// Kinds of things whose ids are given out while the server runs. The order of the variants is the format on disk.
+/// The kinds of records whose ids come from blocks. The order of the variants is the format on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the kinds of the specification")]
+#[expect(missing_docs, reason = "each is the record of its name")]
 pub enum IdKind {
     Fiche,
     Vevent,
@@ -94,7 +99,7 @@ pub enum IdKind {
 }
 
 impl IdKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Fiche,
         Self::Vevent,
@@ -106,98 +111,101 @@ impl IdKind {
     ];
 }
 
-/// A block of ids.
+/// The owner of a block of ids. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Block {
-    /// Given to one group, to use from the first to the last.
+    /// Granted to one group, which uses the ids in ascending order.
     Granted(GroupId),
-    /// Filled by an import, by these groups, ascending; nobody is given ids from it.
+    /// Filled by an import, with ids of these groups, ascending. No new id is taken from it.
     Imported(Vec<GroupId>),
 }
 
-/// What has happened to the directory. The order of the variants is the format on disk.
+/// A change of the directory. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DirectoryEvent {
-    /// A group may use a block of ids.
+    /// A group was granted a block of ids.
     BlockGranted {
-        /// For what.
+        /// The kind of ids.
         kind: IdKind,
-        /// Which block: ids from `block * BLOCK` on.
+        /// The number of the block. Its first id is `block * BLOCK`.
         block: u64,
-        /// To whom.
+        /// The owner.
         group: GroupId,
     },
-    /// An application may ask.
+    /// An application key was added.
     ApikeyAdded {
-        /// The SHA-256 of its key.
+        /// The SHA-256 of the key.
         hash: [u8; 32],
-        /// What the operator calls it, and what it covers.
+        /// Its label and groups.
         apikey: Apikey,
     },
-    /// A key opens nothing any more.
+    /// An application key was revoked.
     ApikeyRevoked {
         /// The SHA-256 of the key.
         hash: [u8; 32],
     },
-    /// A professional is new, or something about them is different.
+    /// A professional was added or changed.
     ProPut {
-        /// The professional as they are now.
+        /// All fields of the professional after the change.
         pro: Box<Pro>,
     },
-    /// The store is served for the first time.
-    Sealed {
-        /// Its secret from now on.
-        seal: LinkSecret,
+    /// The store got its secret, when it was first served.
+    LinkSecretSet {
+        /// The secret.
+        link_secret: LinkSecret,
     },
 }
 
 impl Directory {
-    /// Whether there is nobody who may ask, nobody who works here, and no id in use.
+    /// Whether there are no application keys, no professionals and no blocks.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.apikeys.is_empty() && self.pros.is_empty() && self.blocks.is_empty()
     }
 
-    /// The professionals of a group, by id. Looks at all there are.
+    /// The professionals of a group, ascending by id. The cost grows with all professionals.
     pub fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
         self.pros.values().filter(move |pro| pro.works_for(group))
     }
 
-    /// The professional of an address. OutgoingMessage case does not matter.
+    /// Finds the professional with a folded address. The cost grows with all professionals.
     #[must_use]
     pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {
         self.pros.values().find(|pro| *pro.email.folded() == *folded)
     }
 
-    /// Grants a group the first block after all that are taken.
+    /// Makes the event that grants a group the next free block.
     #[must_use]
-    pub fn grant(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
+    pub fn grant_block(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
         DirectoryEvent::BlockGranted { kind, block: self.next_block(kind), group }
     }
 
-    /// The first block after all that are taken.
+    /// The number of the block after the highest one in use.
     #[must_use]
     pub fn next_block(&self, kind: IdKind) -> u64 {
-        let last = self.blocks.range((kind, 0)..=(kind, u64::MAX)).next_back();
-        last.map_or(0, |((_, block), _)| block + 1)
+        match self.blocks.range((kind, 0)..=(kind, u64::MAX)).next_back() {
+            Some(((_, last), _)) => last + 1,
+            None => 0,
+        }
     }
 
-    /// The ids a group was granted and has not used, ascending ranges. `spent` is the highest it ever used.
-    pub fn unused(
+    /// The ids that were granted to a group and are not used yet, as ascending ranges. `last_used`
+    /// is the highest id that the group ever used.
+    pub fn unused_ids(
         &self,
         kind: IdKind,
         group: GroupId,
-        spent: u64,
+        last_used: u64,
     ) -> impl Iterator<Item = std::ops::Range<u64>> {
         self.blocks
             .range((kind, 0)..=(kind, u64::MAX))
             .filter(move |(_, owner)| **owner == Block::Granted(group))
-            .map(move |((_, block), _)| (block * BLOCK).max(spent + 1)..(block + 1) * BLOCK)
+            .map(move |((_, block), _)| (block * BLOCK).max(last_used + 1)..(block + 1) * BLOCK)
             .filter(|ids| !ids.is_empty())
     }
 
-    /// Notes that an import has filled an id's block.
-    pub fn claim(&mut self, kind: IdKind, id: u64, group: GroupId) {
+    /// Marks the block of an id as filled by an import.
+    pub fn claim_imported_id(&mut self, kind: IdKind, id: u64, group: GroupId) {
         let block =
             self.blocks.entry((kind, id / BLOCK)).or_insert_with(|| Block::Imported(Vec::new()));
         match block {
@@ -213,10 +221,11 @@ impl Directory {
         }
     }
 
-    /// The state after an event. Never refuses.
+    /// Returns the state after an event. Never refuses.
     ///
     /// # Panics
-    /// Where a block is granted, a key added or the store sealed twice, or an unknown key revoked: then our journal is wrong.
+    /// If a block is granted twice, a key added twice, the secret set twice, or an unknown key
+    /// revoked. Then the journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
@@ -224,10 +233,10 @@ impl Directory {
         next
     }
 
-    /// Makes this the state after an event, as [`Directory::apply`] does, and copies nothing.
+    /// Applies an event to this state without a copy.
     ///
     /// # Panics
-    /// As [`Directory::apply`]; what is left then is to be dropped.
+    /// As [`Directory::apply`]. The state is then half changed and must be dropped.
     pub fn apply_in_place(&mut self, event: &DirectoryEvent) {
         self.sequence += 1;
         match event {
@@ -245,9 +254,9 @@ impl Directory {
             DirectoryEvent::ProPut { pro } => {
                 self.pros.insert(pro.id, Pro::clone(pro));
             }
-            DirectoryEvent::Sealed { seal } => {
-                let before = self.seal.replace(seal.clone());
-                assert!(before.is_none(), "a store is sealed once");
+            DirectoryEvent::LinkSecretSet { link_secret } => {
+                let before = self.link_secret.replace(link_secret.clone());
+                assert!(before.is_none(), "a store gets one secret");
             }
         }
     }
@@ -262,21 +271,22 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_granted_after_all_imported_ids() {
+    fn a_granted_block_follows_all_imported_ids() {
         let mut directory = Directory::default();
-        directory.claim(IdKind::Fiche, 2_000, group(4));
-        directory.claim(IdKind::Fiche, 1_500, group(5));
-        let event = directory.grant(IdKind::Fiche, group(4));
+        directory.claim_imported_id(IdKind::Fiche, 2_000, group(4));
+        directory.claim_imported_id(IdKind::Fiche, 1_500, group(5));
+        let event = directory.grant_block(IdKind::Fiche, group(4));
         assert_eq!(
             event,
             DirectoryEvent::BlockGranted { kind: IdKind::Fiche, block: 2, group: group(4) }
         );
         let directory = directory.apply(&event);
-        let ids =
-            |spent| directory.unused(IdKind::Fiche, group(4), spent).flatten().collect::<Vec<_>>();
+        let ids = |last_used| {
+            directory.unused_ids(IdKind::Fiche, group(4), last_used).flatten().collect::<Vec<_>>()
+        };
         assert_eq!(ids(2_000), (2_048..3_072).collect::<Vec<_>>());
         assert_eq!(ids(2_050), (2_051..3_072).collect::<Vec<_>>());
-        assert_eq!(directory.unused(IdKind::Fiche, group(5), 0).count(), 0);
-        assert_eq!(directory.unused(IdKind::Vevent, group(4), 0).count(), 0);
+        assert_eq!(directory.unused_ids(IdKind::Fiche, group(5), 0).count(), 0);
+        assert_eq!(directory.unused_ids(IdKind::Vevent, group(4), 0).count(), 0);
     }
 }

@@ -1,152 +1,209 @@
-//! Deciding what clients do about their accounts: asking for a link, and following it. Reference 3.
+//! Decisions about the accounts of clients: the request of a link, and its use. Reference 3.5.
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::{AccountLink, Aim, Asker, LINK_SECONDS};
-use crate::domain::messaging::outbox::{Content, LinkPurpose};
+use crate::domain::identity::account_link::{
+    AccountLink, LINK_SECONDS, LinkAction, LinkRequester, PendingRdv,
+};
+use crate::domain::messaging::message::{LinkPurpose, MessageContent};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::record_change;
 use crate::domain::records::text::{Email, Name};
-use crate::domain::state::command::{AskLink, FollowLink, LinkDraws, LinkWish, RecordChange};
+use crate::domain::state::command::{
+    FollowLink, LinkDraws, LinkRequest, Put, RecordChange, RequestLink,
+};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
-/// Decides whether somebody is sent a link. Whoever asks is told the same either way, and no sooner: where nobody is mailed
-/// and nothing changes along with it, [nothing](Event::nothing) goes to disk.
+/// The rule of the refusal for a token without a valid link. It is the same for every token.
+pub const NO_SUCH_LINK: &str = "is not the token of a valid link: request a new link";
+
+/// A link to be mailed.
+struct LinkDraft<'a> {
+    requester: LinkRequester<'a>,
+    /// The address, as the link and the mail spell it.
+    email: &'a Email,
+    action: LinkAction,
+    purpose: LinkPurpose,
+    /// The change of the fiche in the same request, if it changes anything.
+    change: Option<Event>,
+}
+
+/// Decides a request for a link. The caller gets the same answer after the same time, whether or
+/// not a link is mailed. So if nothing happens, [`Event::nothing`] is written to disk.
 ///
 /// # Errors
-/// NoResult and InvalidParameter of the fiche that is changed along with it.
-pub fn ask(
+/// NoResult and InvalidParameter for the fiche that is changed in the same request.
+pub fn decide_request(
     state: &GroupState,
-    command: &AskLink,
+    command: &RequestLink,
     draws: &LinkDraws,
     now: Instant,
 ) -> Result<Event, Refusals> {
     let at = state.stamp_for(now);
     let folded = command.email.folded();
-    let (asker, email, aim, purpose, change) = match &command.wish {
-        LinkWish::Account { pending_rdv } => {
-            let Some((asker, purpose)) = wanted(state, &folded) else {
-                return Ok(Event::nothing(at));
-            };
-            let email = on_record(state, &folded).unwrap_or(&command.email);
-            (asker, email, Aim::Account { pending_rdv: pending_rdv.clone() }, purpose, None)
+    let draft = match &command.request {
+        LinkRequest::Account { pending_rdv } => {
+            match draft_password_link(state, command, &folded, pending_rdv.as_ref()) {
+                Some(draft) => draft,
+                None => return Ok(Event::nothing(at)),
+            }
         }
-        LinkWish::Email { account, put } => {
-            let fiche_id = put.id.ok_or_else(|| vec![Refusal::NoResult])?;
-            let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
-            let aim = Aim::Email { account: account.clone(), fiche_id };
-            (Asker::Account(account), &command.email, aim, LinkPurpose::NewEmail, change)
-        }
+        LinkRequest::Email { account, put } => draft_email_link(state, command, account, put, now)?,
     };
-    // Its owner could do nothing with it: an address that has an account is nobody else's.
-    let is_anothers = matches!(asker, Asker::Account(own) if *folded != *own && state.accounts.contains_key(&folded));
-    if is_anothers || !state.links.has_room(&folded, asker, now) {
-        return Ok(change.unwrap_or_else(|| Event::nothing(at)));
+    // A link to another account's address would be refused when followed, so none is mailed.
+    let belongs_to_other_account = match draft.requester {
+        LinkRequester::Account(own) => *folded != *own && state.accounts.contains_key(&folded),
+        LinkRequester::Known | LinkRequester::Unknown => false,
+    };
+    if belongs_to_other_account || !state.links.has_room(&folded, draft.requester, now) {
+        return Ok(draft.change.unwrap_or_else(|| Event::nothing(at)));
     }
+    let LinkDraft { email, action, purpose, change, .. } = draft;
     let expires = at.plus_seconds(LINK_SECONDS);
-    let content = Content::AccountLink { purpose, token: draws.token.clone(), expires };
-    let before =
-        if let Some(Event::Announced { messages, .. }) = &change { messages.len() } else { 0 };
-    let place = u64::try_from(before).expect("a change announces few messages");
-    let message = Box::new(state.outbox.draft(place, at, content, email.as_str()));
-    let link = AccountLink { hash: draws.hash, email: email.clone(), aim, asked: at, expires };
-    Ok(Event::AccountLinkAsked { at, change: change.map(Box::new), link: Box::new(link), message })
+    let content = MessageContent::AccountLink { purpose, token: draws.token.clone(), expires };
+    // The change may cause messages of its own, which are numbered first.
+    let earlier = match &change {
+        Some(Event::Announced { messages, .. }) => messages.len(),
+        Some(_) | None => 0,
+    };
+    let position = u64::try_from(earlier).expect("a change causes few messages");
+    let message = state.outbox.draft(position, at, content, email.as_str());
+    let link =
+        AccountLink { hash: draws.hash, email: email.clone(), action, requested_at: at, expires };
+    Ok(Event::AccountLinkRequested {
+        at,
+        change: change.map(Box::new),
+        link: Box::new(link),
+        message: Box::new(message),
+    })
 }
 
-/// Who wants a link that sets the password of a folded address, and what for, if there is to be one: an account that is
-/// there has its password set anew; where only known clients may book, nobody else gets one.
-fn wanted(state: &GroupState, folded: &str) -> Option<(Asker<'static>, LinkPurpose)> {
-    let live = |id: FicheId| state.fiches.get(&id).is_some_and(|fiche| !fiche.deleted);
+/// Drafts a link that sets the password of an address; `None` if the address gets no account. An
+/// existing account gets another password. In a group that is not open, only known clients get a
+/// link.
+fn draft_password_link<'a>(
+    state: &'a GroupState,
+    command: &'a RequestLink,
+    folded: &str,
+    pending_rdv: Option<&PendingRdv>,
+) -> Option<LinkDraft<'a>> {
     let account = state.accounts.get(folded);
-    let has_fiche = state.fiche_of_email(folded).is_some();
-    let may = state.catalogue.group.open
-        || has_fiche
-        || account.is_some_and(|account| live(account.fiche_id));
-    let asker = if has_fiche || account.is_some() { Asker::Known } else { Asker::Newcomer };
-    let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
-    may.then_some((asker, purpose))
+    let fiche = state.fiche_of_email(folded);
+    let is_client =
+        fiche.is_some() || account.is_some_and(|account| is_live_fiche(state, account.fiche_id));
+    if !state.catalogue.group.open && !is_client {
+        return None;
+    }
+    let is_known = fiche.is_some() || account.is_some();
+    // The stored spelling is known to reach the mailbox. The requester's may reach another one.
+    let stored_email = match (account, fiche) {
+        (Some(account), _) => Some(&account.email),
+        (None, Some(fiche)) => fiche.email.as_ref(),
+        (None, None) => None,
+    };
+    Some(LinkDraft {
+        requester: if is_known { LinkRequester::Known } else { LinkRequester::Unknown },
+        email: stored_email.unwrap_or(&command.email),
+        action: LinkAction::Account { pending_rdv: pending_rdv.cloned() },
+        purpose: if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm },
+        change: None,
+    })
 }
 
-/// A folded address as its account spells it, else its live fiche with the lowest id: there its mailbox is known to be. Who
-/// asks for a link may spell it so that it is another's.
-fn on_record<'r>(state: &'r GroupState, folded: &str) -> Option<&'r Email> {
-    let of_fiche = || state.fiche_of_email(folded)?.email.as_ref();
-    state.accounts.get(folded).map(|account| &account.email).or_else(of_fiche)
+/// Drafts a link that gives a fiche another address, and decides the other changes of the fiche.
+fn draft_email_link<'a>(
+    state: &GroupState,
+    command: &'a RequestLink,
+    account: &'a str,
+    put: &Put<Fiche>,
+    now: Instant,
+) -> Result<LinkDraft<'a>, Refusals> {
+    let Some(fiche_id) = put.id else { return Err(vec![Refusal::NoResult]) };
+    let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
+    Ok(LinkDraft {
+        requester: LinkRequester::Account(account),
+        email: &command.email,
+        action: LinkAction::Email { account: account.into(), fiche_id },
+        purpose: LinkPurpose::NewEmail,
+        change,
+    })
 }
 
-/// Decides what following a link does.
+/// Decides the use of a link.
 ///
 /// # Errors
-/// InvalidParameter on token where there is no such link any more, and on password where one is needed;
-/// EmailNotFound where the address is no client's any more and only clients may have accounts; EmailAlreadyExists where the
-/// address has become another account's.
-pub fn follow(
+/// * InvalidParameter on `token` if the link does not exist or has expired, or on `password` if it
+///   is missing.
+/// * EmailNotFound if only clients may have accounts and the address is no client's any more.
+/// * EmailAlreadyExists if another account has the address by now.
+pub fn decide_follow(
     state: &GroupState,
     command: &FollowLink,
     new_fiche: FicheId,
     now: Instant,
 ) -> Result<Event, Refusals> {
     let Some(link) = state.links.find(&command.hash, now) else {
-        return Err(invalid("token", NO_SUCH_LINK));
+        return Err(invalid_parameter("token", NO_SUCH_LINK));
     };
-    let at = state.stamp_for(now);
-    match &link.aim {
-        Aim::Account { .. } => confirm(state, &link.email, command, (new_fiche, at), now),
-        Aim::Email { account, fiche_id } => {
-            change_email(state, &link.email, (account, *fiche_id), (command.hash, at), now)
+    match &link.action {
+        LinkAction::Account { .. } => confirm_account(state, &link.email, command, new_fiche, now),
+        LinkAction::Email { account, fiche_id } => {
+            change_email(state, link, account, *fiche_id, now)
         }
     }
 }
 
-/// What is said of a token that opens nothing, whatever it once did.
-pub const NO_SUCH_LINK: &str =
-    "is not that of a link that can still be followed: ask for a new one";
-
-fn invalid(field: &str, rule: &str) -> Refusals {
+fn invalid_parameter(field: &str, rule: &str) -> Refusals {
     vec![Refusal::InvalidParameter(Fault::new(field, rule))]
 }
 
-/// The account of an address, new or with another password. It keeps its fiche while that is live; a new one's is the
-/// live fiche of the address with the lowest id, else a new fiche.
-fn confirm(
+fn is_live_fiche(state: &GroupState, id: FicheId) -> bool {
+    state.fiches.get(&id).is_some_and(|fiche| !fiche.deleted)
+}
+
+/// Creates the account of an address, or sets its password. The account keeps its fiche while that
+/// is live. Otherwise it gets the live fiche of the address with the lowest id, else a new fiche.
+fn confirm_account(
     state: &GroupState,
     email: &Email,
     command: &FollowLink,
-    (new_fiche, at): (FicheId, Instant),
+    new_fiche: FicheId,
     now: Instant,
 ) -> Result<Event, Refusals> {
     let Some(password_hash) = command.password_hash.clone() else {
-        return Err(invalid("password", "is required"));
+        return Err(invalid_parameter("password", "is required"));
     };
+    let at = state.stamp_for(now);
     let folded = email.folded();
     let before = state.accounts.get(&folded);
-    let kept = before
-        .map(|account| account.fiche_id)
-        .filter(|id| state.fiches.get(id).is_some_and(|f| !f.deleted));
-    let found = kept.or_else(|| state.fiche_of_email(&folded).map(|fiche| fiche.id));
+    let found = match before {
+        Some(account) if is_live_fiche(state, account.fiche_id) => Some(account.fiche_id),
+        Some(_) | None => state.fiche_of_email(&folded).map(|fiche| fiche.id),
+    };
     if found.is_none() && !state.catalogue.group.open {
         return Err(vec![Refusal::EmailNotFound]);
     }
-    let fiche = found.is_none().then(|| Box::new(newcomer(email, new_fiche, at, now)));
-    let fiche_id = found.unwrap_or(new_fiche);
-    let former = before
-        .into_iter()
-        .flat_map(|account| account.own())
-        .filter(|own| *own != fiche_id)
-        .collect();
-    let email = before.map_or_else(|| email.clone(), |account| account.email.clone());
+    let (fiche_id, fiche) = match found {
+        Some(id) => (id, None),
+        None => (new_fiche, Some(Box::new(new_client_fiche(email, new_fiche, at, now)))),
+    };
+    let mut former = Vec::new();
+    if let Some(before) = before {
+        former.extend(before.own().filter(|own| *own != fiche_id));
+    }
+    let email = before.map_or(email, |account| &account.email).clone();
     let account = Box::new(Account { email, fiche_id, password_hash, former });
     Ok(Event::AccountPut { at, hash: command.hash, was: before.map(|_| folded), account, fiche })
 }
 
-/// The fiche of somebody of whom nothing is known but the address. A client has a name: it stands in until another is
-/// given.
-fn newcomer(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
-    let name: String =
-        email.as_str().split('@').next().unwrap_or_default().chars().take(64).collect();
+/// Makes the fiche of a client who is known by an address only. A client must have a name, so the
+/// local part of the address serves as the last name.
+fn new_client_fiche(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
+    let local_part = email.as_str().split('@').next().unwrap_or_default();
+    let name: String = local_part.chars().take(64).collect();
     let mut fiche = Fiche::new(id, at);
     fiche.lastname = Name::new(&name).expect("an address holds no control characters");
     fiche.email = Some(email.clone());
@@ -155,30 +212,41 @@ fn newcomer(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fiche {
     fiche
 }
 
-/// Another address for a fiche, and for the account whose fiche it is.
+/// Sets the address of a fiche to that of a link. The account gets it too, if it books for this
+/// fiche. `was` is the folded address of the account that requested the link.
 fn change_email(
     state: &GroupState,
-    email: &Email,
-    (was, fiche_id): (&str, FicheId),
-    (hash, at): ([u8; 32], Instant),
+    link: &AccountLink,
+    was: &str,
+    fiche_id: FicheId,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let account = state.accounts.get(was).filter(|account| account.owns(fiche_id));
-    let (Some(account), Some(fiche)) = (account, state.fiches.get(&fiche_id)) else {
-        return Err(invalid("token", NO_SUCH_LINK));
+    // The account may have lost the address or the fiche since the request.
+    let (Some(account), Some(before)) = (state.accounts.get(was), state.fiches.get(&fiche_id))
+    else {
+        return Err(invalid_parameter("token", NO_SUCH_LINK));
     };
+    if !account.owns(fiche_id) {
+        return Err(invalid_parameter("token", NO_SUCH_LINK));
+    }
+    let at = state.stamp_for(now);
     let mut account = Account::clone(account);
     if account.fiche_id == fiche_id {
-        if state.accounts.get(&email.folded()).is_some_and(|_| *email.folded() != *was) {
+        let folded = link.email.folded();
+        if *folded != *was && state.accounts.contains_key(&folded) {
             return Err(vec![Refusal::EmailAlreadyExists]);
         }
-        account.email = email.clone();
+        account.email = link.email.clone();
     }
-    let before = fiche;
     let mut fiche = Fiche::clone(before);
-    fiche.email = Some(email.clone());
+    fiche.email = Some(link.email.clone());
     fiche.updated_at = at;
-    fiche.note_reached(Some(before), now);
-    let (account, fiche) = (Box::new(account), Some(Box::new(fiche)));
-    Ok(Event::AccountPut { at, hash, was: Some(was.into()), account, fiche })
+    fiche.record_reachability(Some(before), now);
+    Ok(Event::AccountPut {
+        at,
+        hash: link.hash,
+        was: Some(was.into()),
+        account: Box::new(account),
+        fiche: Some(Box::new(fiche)),
+    })
 }

@@ -1,19 +1,19 @@
-//! The secret of a store, by which the server knows again what it has given out itself.
+//! The secret that signs the links in mails. Reference 7.4.
 
 use serde::{Deserialize, Serialize};
 
-/// 256 random bits that a store is given once and never shows to anybody.
+/// 256 random bits, drawn once per store. They are never shown or exported.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSecret([u8; 32]);
 
 impl LinkSecret {
-    /// The seal of these bits, which nobody may be able to guess.
+    /// Makes the secret from random bits, which must not be guessable.
     #[must_use]
     pub const fn new(bits: [u8; 32]) -> Self {
         Self(bits)
     }
 
-    /// Its bits, to make proofs with.
+    /// The bits, as the key of signatures.
     #[must_use]
     pub const fn bits(&self) -> &[u8; 32] {
         &self.0

@@ -1,4 +1,4 @@
-//! Callers: applications, professionals, client accounts and the links that confirm them.
+//! Callers: applications, professionals, client accounts and the links that confirm accounts.
 
 pub mod access;
 pub mod account;

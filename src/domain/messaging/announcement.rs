@@ -1,22 +1,34 @@
-//! Which messages an event causes: those to the client whose appointment it makes, changes or cancels. Reference 7.
+//! The messages that an event causes to the clients whose appointments it makes, changes or
+//! cancels. Reference 7.3.
 
-use std::sync::Arc;
-
-use crate::domain::messaging::delivery::{self, address_of, recipient_of};
-use crate::domain::messaging::outbox::{Channel, Content, Message, Progress, Standing, Withdrawn};
-use crate::domain::messaging::planning::standing;
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{
+    AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
+};
+use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
-/// The messages that an event causes where the group sends mails: a confirmation of a booking, and of what becomes an
-/// appointment by change; a change of what a client would notice; a cancellation. An appointment given to another client is
-/// confirmed to the new one and cancelled to the old. Nobody is written to about what has begun, nor about an appointment
-/// that a professional makes by hand. `next` is the state after the event.
+/// A content with the address it goes to.
+struct Announcement {
+    content: MessageContent,
+    recipient: String,
+}
+
+/// Makes the messages that an event causes; none if the group sends no mails.
+///
+/// * A booking is confirmed, and so is an event that a change turns into an appointment.
+/// * A change of the time, the calendar or the intervention is announced, and a cancellation.
+/// * An appointment given to another client is confirmed to that client and cancelled to the former
+///   one.
+///
+/// No message is about a past appointment, or about one that a professional makes by hand. `next`
+/// is the state after the event.
 #[must_use]
-pub fn messages(
+pub fn draft_messages(
     state: &GroupState,
     next: &GroupState,
     event: &Event,
@@ -25,12 +37,12 @@ pub fn messages(
     if !next.catalogue.group.sendmail {
         return Vec::new();
     }
-    let (at, told) = match event {
+    let (at, announcements) = match event {
         Event::AppointmentsBooked { at, legs, .. } => {
-            (*at, confirmation(next, legs, now).into_iter().collect())
+            (*at, confirm_booking(next, legs, now).into_iter().collect())
         }
-        Event::AppointmentCancelled { at, id } => (*at, changed(state, next, *id, now)),
-        Event::VeventPut { at, row } => (*at, changed(state, next, row.id, now)),
+        Event::AppointmentCancelled { at, id } => (*at, announce_change(state, next, *id, now)),
+        Event::VeventPut { at, row } => (*at, announce_change(state, next, row.id, now)),
         Event::FichePut { .. }
         | Event::CalendarPut { .. }
         | Event::CalendarsetPut { .. }
@@ -41,64 +53,87 @@ pub fn messages(
         | Event::InterventionsetRemoved { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
-        | Event::AccountLinkAsked { .. }
+        | Event::AccountLinkRequested { .. }
         | Event::AccountPut { .. }
         | Event::DoneOnce { .. }
         | Event::InstantsResolved { .. }
         | Event::VeventsRemoved { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
-    let draft = |(place, (content, recipient)): (u64, Told)| {
-        state.outbox.draft(place, at, content, &recipient)
-    };
-    (0..).zip(told).map(draft).collect()
+    let mut messages = Vec::with_capacity(announcements.len());
+    for (position, announcement) in (0..).zip(announcements) {
+        let Announcement { content, recipient } = announcement;
+        messages.push(state.outbox.draft(position, at, content, &recipient));
+    }
+    messages
 }
 
-/// What is to be told, and to whom.
-type Told = (Content, String);
-
-fn confirmation(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Told> {
+fn confirm_booking(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Announcement> {
     let first = legs.first()?;
-    let upcoming: Vec<Standing> =
-        legs.iter().filter_map(standing).filter(|leg| leg.start > now).collect();
+    let mut upcoming = Vec::with_capacity(legs.len());
+    for leg in legs {
+        if let Some(appointment) = AppointmentTime::from_vevent(leg)
+            && appointment.start > now
+        {
+            upcoming.push(appointment);
+        }
+    }
     if upcoming.is_empty() {
         return None;
     }
-    Some((Content::Confirmation(upcoming), recipient_of(next, first, Channel::Mail)?))
+    let recipient = appointment_recipient(next, first, Channel::Mail)?;
+    Some(Announcement { content: MessageContent::Confirmation(upcoming), recipient })
 }
 
-/// What a change of an event by hand, or its cancellation, tells its clients.
-fn changed(state: &GroupState, next: &GroupState, id: VeventId, now: Instant) -> Vec<Told> {
+/// The announcements of a changed or cancelled event.
+fn announce_change(
+    state: &GroupState,
+    next: &GroupState,
+    id: VeventId,
+    now: Instant,
+) -> Vec<Announcement> {
     let (Some(before), Some(after)) = (state.rows.get(&id), next.rows.get(&id)) else {
         return Vec::new();
     };
-    let Some(is) = after.appointment() else { return Vec::new() };
+    let Some(appointment) = after.appointment() else { return Vec::new() };
+    let mut announcements = Vec::new();
     match before.appointment() {
-        Some(was) if was.fiche_id == is.fiche_id => {
-            told_to_same(before, after, next, now).into_iter().collect()
+        Some(was) if was.fiche_id == appointment.fiche_id => {
+            announcements.extend(announce_to_same_client(before, after, next, now));
         }
-        Some(was) => withdrawal(before, was, next, now)
-            .into_iter()
-            .chain(told_to_new(after, next, now))
-            .collect(),
-        None => told_to_new(after, next, now).into_iter().collect(),
+        Some(was) => {
+            announcements.extend(announce_to_former_client(before, was, next, now));
+            announcements.extend(announce_to_new_client(after, next, now));
+        }
+        None => announcements.extend(announce_to_new_client(after, next, now)),
     }
+    announcements
 }
 
-/// A confirmation to the client who has an appointment now, where it is to come.
-fn told_to_new(after: &Vevent, next: &GroupState, now: Instant) -> Option<Told> {
-    let standing = standing(after).filter(|it| !after.deleted && it.start > now)?;
-    Some((Content::Confirmation(vec![standing]), recipient_of(next, after, Channel::Mail)?))
+/// A confirmation to the new client of a live, upcoming appointment.
+fn announce_to_new_client(after: &Vevent, next: &GroupState, now: Instant) -> Option<Announcement> {
+    let appointment = AppointmentTime::from_vevent(after)?;
+    if after.deleted || appointment.start <= now {
+        return None;
+    }
+    let recipient = appointment_recipient(next, after, Channel::Mail)?;
+    Some(Announcement { content: MessageContent::Confirmation(vec![appointment]), recipient })
 }
 
-/// A cancellation to the client whose appointment is another's now, where it was to come and nobody has told it otherwise.
-fn withdrawal(before: &Vevent, was: &Appointment, next: &GroupState, now: Instant) -> Option<Told> {
-    let is_cancellation = |message: &Arc<Message>| {
-        matches!(message.content, Content::Cancellation(_) | Content::CancellationByKey(_))
-    };
-    let expected = !before.deleted || next.outbox.open_about(before.id).any(is_cancellation);
-    let appointment = standing(before).filter(|it| expected && it.start > now)?;
-    let withdrawn = Withdrawn {
+/// A cancellation to the former client of an upcoming appointment. If it was cancelled before, the
+/// client knows that, unless the cancellation is still to be sent.
+fn announce_to_former_client(
+    before: &Vevent,
+    was: &Appointment,
+    next: &GroupState,
+    now: Instant,
+) -> Option<Announcement> {
+    let is_expected = !before.deleted || has_open_cancellation(next, before.id);
+    let appointment = AppointmentTime::from_vevent(before)?;
+    if !is_expected || appointment.start <= now {
+        return None;
+    }
+    let withdrawn = WithdrawnAppointment {
         appointment,
         length_seconds: was.length_seconds,
         client: was.fiche_id,
@@ -106,50 +141,82 @@ fn withdrawal(before: &Vevent, was: &Appointment, next: &GroupState, now: Instan
         intervention: was.intervention_id,
         key: was.key,
     };
-    Some((Content::Withdrawal(Box::new(withdrawn)), address_of(next, was.fiche_id)?))
+    let recipient = email_address(next, was.fiche_id)?;
+    Some(Announcement { content: MessageContent::Withdrawal(Box::new(withdrawn)), recipient })
 }
 
-/// What the client is told whose appointment it was and is.
-fn told_to_same(before: &Vevent, after: &Vevent, next: &GroupState, now: Instant) -> Option<Told> {
-    let (was, is) = (standing(before)?, standing(after)?);
-    let recipient = recipient_of(next, after, Channel::Mail)?;
-    match (before.deleted, after.deleted) {
-        (true, true) => None,
-        (false, true) => (was.start > now).then_some((Content::Cancellation(is), recipient)),
-        (true, false) | (false, false) => {
-            let noticed = before.deleted || is_noticed(before, after);
-            let upcoming = is.start > now && !is_to_be_confirmed(next, before.id);
-            let content = if before.deleted || is_to_be_restored(next, before.id) {
-                Content::Restoration(is)
-            } else {
-                Content::Change { appointment: is, was: was.start }
-            };
-            (noticed && upcoming).then_some((content, recipient))
+/// The announcement of a change that leaves the appointment with its client.
+fn announce_to_same_client(
+    before: &Vevent,
+    after: &Vevent,
+    next: &GroupState,
+    now: Instant,
+) -> Option<Announcement> {
+    let was = AppointmentTime::from_vevent(before)?;
+    let appointment = AppointmentTime::from_vevent(after)?;
+    let recipient = appointment_recipient(next, after, Channel::Mail)?;
+    if after.deleted {
+        if before.deleted || was.start <= now {
+            return None;
         }
+        return Some(Announcement {
+            content: MessageContent::Cancellation(appointment),
+            recipient,
+        });
     }
+    let is_noticeable = before.deleted || is_noticeable_change(before, after);
+    if !is_noticeable || appointment.start <= now {
+        return None;
+    }
+    // A confirmation that is still to be sent announces the new state by itself.
+    if has_open_confirmation(next, before.id) {
+        return None;
+    }
+    // A restoration that is still to be sent must not be replaced by a mere change.
+    let content = if before.deleted || has_open_restoration(next, before.id) {
+        MessageContent::Restoration(appointment)
+    } else {
+        MessageContent::Change { appointment, was: was.start }
+    };
+    Some(Announcement { content, recipient })
 }
 
-/// Whether a confirmation of an appointment has still to leave, and will: it tells how the appointment stands by then.
-fn is_to_be_confirmed(next: &GroupState, id: VeventId) -> bool {
+fn has_open_cancellation(next: &GroupState, id: VeventId) -> bool {
     next.outbox.open_about(id).any(|message| {
-        let (Content::Confirmation(told) | Content::ConfirmationByKey(told)) = &message.content
-        else {
-            return false;
-        };
-        let Progress::Waiting { attempts, .. } = message.progress else { return false };
-        // Before its first attempt what a key alone caused may turn out to be too much.
-        (attempts > 0 || !message.is_by_key())
-            && delivery::still_told(next, message, told).any(|it| it.id == id)
+        matches!(
+            message.content,
+            MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_)
+        )
     })
 }
 
-/// Whether a client has still to be told that an appointment is not cancelled any more.
-fn is_to_be_restored(next: &GroupState, id: VeventId) -> bool {
-    next.outbox.open_about(id).any(|message| matches!(message.content, Content::Restoration(_)))
+fn has_open_restoration(next: &GroupState, id: VeventId) -> bool {
+    let mut open = next.outbox.open_about(id);
+    open.any(|message| matches!(message.content, MessageContent::Restoration(_)))
 }
 
-/// Whether a client would notice the change: of time, place or what for.
-fn is_noticed(before: &Vevent, after: &Vevent) -> bool {
+/// Whether a confirmation of an appointment is certain to be sent with its current start.
+fn has_open_confirmation(next: &GroupState, id: VeventId) -> bool {
+    for message in next.outbox.open_about(id) {
+        let (MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments)) = &message.content
+        else {
+            continue;
+        };
+        let Progress::Waiting { attempts, .. } = message.progress else { continue };
+        // Before its first attempt, the quota may still suppress a message caused by a key alone.
+        if attempts == 0 && message.is_by_key() {
+            continue;
+        }
+        if next.outbox.still_held(message.id, appointments).any(|it| it.id == id) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a client would notice a change: of the time, the calendar or the intervention.
+fn is_noticeable_change(before: &Vevent, after: &Vevent) -> bool {
     let (Some(was), Some(is)) = (before.appointment(), after.appointment()) else { return false };
     was.interval() != is.interval()
         || before.calendar_id != after.calendar_id

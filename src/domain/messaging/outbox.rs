@@ -1,424 +1,66 @@
-//! Messages to clients, as state: what is to be sent, what is under way, what came of it. Reference 7.
+//! The messages of a group with their indexes. Reference 7.2.
 //!
-//! A message is part of the event that causes it, so that a crash leaves neither without the other. Whoever decides such
-//! an event makes the messages with [`Outbox::draft`] and either wraps the event, `event.announced_by(messages)`, or
-//! carries them in a variant of its own whose `apply` calls [`GroupState::enqueue`](crate::domain::state::group_state::GroupState::enqueue) for each:
+//! A message is part of the event that causes it, so a crash loses both or neither. The code that
+//! decides such an event makes the messages with [`Outbox::draft`]. It then wraps the event with
+//! `event.announced_by(messages)`, or carries the message in a variant of its own. The `apply` of
+//! that variant calls
+//! [`GroupState::enqueue`](crate::domain::state::group_state::GroupState::enqueue):
 //!
 //! ```text
-//! decide:  let message = state.outbox.draft(0, at, Content::AccountLink { purpose, token, expires }, email.as_str());
-//!          Ok(Event::AccountLinkAsked { at, …, message: Some(Box::new(message)) })
+//! decide:  let message = state.outbox.draft(0, at, content, email.as_str());
+//!          Ok(Event::AccountLinkRequested { at, …, message: Some(Box::new(message)) })
 //! apply:   next.stamp(*at); … next.enqueue(message);
 //! ```
 //!
-//! Nothing else has to be done: who sends finds what waits in the newest published state, now and after a restart. A
-//! reminder is no message before it is first claimed, since its time follows from the appointment. What is to be said is
-//! made from the newest state at each attempt; here stands only what it is about.
+//! The message sender finds open messages in the newest published state, also after a restart. A
+//! reminder becomes a message when it is first claimed, because its time follows from the
+//! appointment.
 //!
-//! The outbox is part of the state and of its hash. An export leaves it out: what waits belongs to the server that waits,
-//! and the secrets of links belong nowhere else.
+//! The outbox is part of the state and of its hash. An export leaves it out: open messages belong
+//! to the server that sends them, and the secrets of links must not leave it.
 
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
-use serde::{Deserialize, Serialize};
 
-use self::recipient_quota::Share;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
-use crate::domain::records::text::{Text, folded};
-use crate::domain::records::vevent::{Key, Settled};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{AppointmentTime, Message, MessageContent, Progress};
+use crate::domain::messaging::recipient_quota::RecipientQuota;
+use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
+use crate::domain::records::text::Text;
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
 
-/// How long it is remembered what became of a message, in seconds.
-const REMEMBERED_SECONDS: i64 = 90 * DAY;
-/// Forgotten messages of one event at most, so that no event pays for a long rest.
-const FORGOTTEN_MAX: usize = 16;
+/// Seconds for which a settled message is kept.
+const RETENTION_SECONDS: i64 = 90 * DAY;
+/// Maximum number of settled messages that one event removes. It bounds the cost of the first event
+/// after a long pause.
+const REMOVED_PER_EVENT_MAX: usize = 16;
 const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
+const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 
-/// A message to one client.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// Its number in the group, growing.
-    pub id: MessageId,
-    /// The group's stamp of the event that caused it; of a reminder, of its first attempt.
-    pub created_at: Instant,
-    /// What it is about.
-    pub content: Content,
-    /// The address or phone number it goes to: of the last attempt, or as it was when it was caused.
-    pub recipient: Text<255>,
-    /// When it was first attempted.
-    pub first_claimed_at: Option<Instant>,
-    /// How far it has come.
-    pub progress: Progress,
-}
-
-/// What a message is about. The order of the variants is the format on disk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Content {
-    /// A link by which the owner of an address proves to be it. Goes whatever the group's settings are. Reference 3.
-    AccountLink {
-        /// What following it does.
-        purpose: LinkPurpose,
-        /// What stands behind `/m/`: letters, digits, `-` and `_`.
-        token: Text<128>,
-        /// From then on it does nothing and is not sent any more.
-        expires: Instant,
-    },
-    /// A booking was made: its appointments, in order.
-    Confirmation(Vec<Standing>),
-    /// An appointment stands differently.
-    Change {
-        /// As it stands now.
-        appointment: Standing,
-        /// When it began before.
-        was: Instant,
-    },
-    /// An appointment is cancelled.
-    Cancellation(Standing),
-    /// An appointment comes near.
-    Reminder(Channel, Standing),
-    /// An appointment was taken from its client and given to another: told to the one who had it.
-    Withdrawal(Box<Withdrawn>),
-    /// A [`Confirmation`](Self::Confirmation) of what was booked by an application's key alone, in whoever's name.
-    ConfirmationByKey(Vec<Standing>),
-    /// A [`Cancellation`](Self::Cancellation) of what was cancelled by an application's key alone, with the appointment's
-    /// secret.
-    CancellationByKey(Standing),
-    /// An appointment that was cancelled is not cancelled any more.
-    Restoration(Standing),
-}
-
-/// An appointment as the client knew it who has it no more. Nothing of it can be read from the appointment itself, which
-/// is another client's by now, under another secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Withdrawn {
-    /// Which, and when it began.
-    pub appointment: Standing,
-    /// How long it took, in seconds.
-    pub length_seconds: u32,
-    /// Who had it.
-    pub client: FicheId,
-    /// With whom.
-    pub calendar: CalendarId,
-    /// For what.
-    pub intervention: InterventionId,
-    /// The secret it had, which opens nothing any more: the client's calendar knows the event by it.
-    pub key: Key,
-}
-
-/// An appointment, and when it began as the message was caused: where it begins at another time, another message tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
-    /// Which.
-    pub id: VeventId,
-    /// When it began.
-    pub start: Instant,
-}
-
-/// What following a link does. The order of the variants is the format on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LinkPurpose {
-    /// Confirms a new account, with a password.
-    Confirm,
-    /// Gives an account another password.
-    NewPassword,
-    /// Gives an account another address.
-    NewEmail,
-}
-
-/// By what a message goes. The order of the variants is the format on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the two there are")]
-pub enum Channel {
-    Mail,
-    Sms,
-}
-
-/// How far a message has come. The order of the variants is the format on disk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Progress {
-    /// To be attempted, for the first time or again.
-    Waiting {
-        /// Attempts so far.
-        attempts: u32,
-        /// Not before then.
-        not_before: Instant,
-        /// What the last attempt came to; empty before the first.
-        reason: Text<255>,
-    },
-    /// Being attempted, or was when the server ended: then it may have arrived.
-    Claimed {
-        /// Which attempt, from 1.
-        attempt: u32,
-        /// Since when.
-        at: Instant,
-    },
-    /// The other side has taken it.
-    Sent {
-        /// When.
-        at: Instant,
-        /// In how many attempts.
-        attempts: u32,
-    },
-    /// There is nobody configured to send it: it is to be read here.
-    Kept {
-        /// Since when.
-        at: Instant,
-    },
-    /// The other side does not take it, or did not until it was too late.
-    Failed {
-        /// When it was given up.
-        at: Instant,
-        /// What the other side said.
-        reason: Text<255>,
-    },
-    /// Its time passed before anybody could attempt it.
-    Missed {
-        /// When that was found.
-        at: Instant,
-    },
-    /// It is not wanted any more.
-    Suppressed {
-        /// When that was found.
-        at: Instant,
-        /// What has changed.
-        why: Why,
-    },
-}
-
-/// Why a message is not wanted any more. The order of the variants is the format on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// The appointment is cancelled.
-    Cancelled,
-    /// The appointment begins at another time, of which another message tells.
-    Moved,
-    /// The appointment is not cancelled any more.
-    Restored,
-    /// The client or the group wants no such message.
-    Unwanted,
-    /// There is no address or number to send it to, or the client is deleted.
-    NoRecipient,
-    /// The appointment has begun.
-    Begun,
-    /// The link is too old to do anything.
-    Expired,
-    /// As many messages as one recipient may have in a day have gone there.
-    TooMany,
-    /// The appointment is another client's.
-    GivenAway,
-}
-
-/// What a message is, as lists and figures name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is named by what it tells")]
-pub enum Kind {
-    Confirmation,
-    Change,
-    Cancellation,
-    MailReminder,
-    SmsReminder,
-    AccountConfirmation,
-    NewPassword,
-    NewEmail,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Confirmation,
-        Self::Change,
-        Self::Cancellation,
-        Self::MailReminder,
-        Self::SmsReminder,
-        Self::AccountConfirmation,
-        Self::NewPassword,
-        Self::NewEmail,
-    ];
-
-    /// That of a reminder.
-    #[must_use]
-    pub const fn of_reminder(channel: Channel) -> Self {
-        match channel {
-            Channel::Mail => Self::MailReminder,
-            Channel::Sms => Self::SmsReminder,
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Confirmation => "confirmation",
-            Self::Change => "change",
-            Self::Cancellation => "cancellation",
-            Self::MailReminder => "mail_reminder",
-            Self::SmsReminder => "sms_reminder",
-            Self::AccountConfirmation => "account_confirmation",
-            Self::NewPassword => "new_password",
-            Self::NewEmail => "new_email",
-        }
-    }
-
-    /// By what it goes.
-    #[must_use]
-    pub const fn channel(self) -> Channel {
-        match self {
-            Self::SmsReminder => Channel::Sms,
-            Self::Confirmation
-            | Self::Change
-            | Self::Cancellation
-            | Self::MailReminder
-            | Self::AccountConfirmation
-            | Self::NewPassword
-            | Self::NewEmail => Channel::Mail,
-        }
-    }
-}
-
-impl Channel {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Mail, Self::Sms];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mail => "mail",
-            Self::Sms => "sms",
-        }
-    }
-}
-
-/// The messages of a group.
+/// The messages of a group: all open ones, and those settled within the last 90 days.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
-    /// Those that are remembered, by id.
+    /// The kept messages by id. Every index below refers to these only.
     messages: OrdMap<MessageId, Arc<Message>>,
-    /// Highest id that ever was; 0 where none was.
+    /// Highest id ever used; 0 if none was. Never decreases, so that ids are not used again.
     last_id: u64,
-    /// Those that wait or are being attempted.
+    /// Ids of the messages that wait or are claimed.
     open: OrdSet<MessageId>,
-    /// The open message of each appointment's reminder.
+    /// The open reminder message of an appointment and channel.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
-    /// First attempts by their recipient, in small letters, since an address has many spellings and one mailbox; and as
-    /// whose they count.
-    attempts: OrdSet<(Box<str>, Instant, MessageId, Share)>,
-    /// Messages by the appointments that they are about.
-    about: OrdSet<(VeventId, MessageId)>,
-    /// The last message by which each appointment was taken from a client.
+    /// The first attempts by recipient, for the daily quota.
+    quota: RecipientQuota,
+    /// Ids of messages by the appointments they are about.
+    by_appointment: OrdSet<(VeventId, MessageId)>,
+    /// The last withdrawal message of each appointment that was given to another client.
     withdrawals: OrdMap<VeventId, MessageId>,
 }
 
-impl Message {
-    /// Whether it is still to be sent.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
-        self.settled_at().is_none()
-    }
-
-    /// When nothing more was to be done about it.
-    #[must_use]
-    pub const fn settled_at(&self) -> Option<Instant> {
-        match &self.progress {
-            Progress::Waiting { .. } | Progress::Claimed { .. } => None,
-            Progress::Sent { at, .. }
-            | Progress::Kept { at }
-            | Progress::Failed { at, .. }
-            | Progress::Missed { at }
-            | Progress::Suppressed { at, .. } => Some(*at),
-        }
-    }
-
-    /// When it was last attempted or came to its end; before the first attempt, when it was caused.
-    #[must_use]
-    pub const fn told_at(&self) -> Instant {
-        match &self.progress {
-            Progress::Waiting { .. } => self.created_at,
-            Progress::Claimed { at, .. }
-            | Progress::Sent { at, .. }
-            | Progress::Kept { at }
-            | Progress::Failed { at, .. }
-            | Progress::Missed { at }
-            | Progress::Suppressed { at, .. } => *at,
-        }
-    }
-
-    /// What its appointment is to remember of it: nothing while it is open, or where what has changed suppresses it.
-    #[must_use]
-    pub fn settled_reminder(&self) -> Option<Settled> {
-        let (_, Standing { start, .. }) = self.reminder()?;
-        match &self.progress {
-            Progress::Sent { .. } | Progress::Kept { .. } => Some(Settled::Sent(start)),
-            Progress::Failed { .. } | Progress::Missed { .. } => Some(Settled::GivenUp(start)),
-            Progress::Suppressed { why: Why::TooMany | Why::Begun, .. } => {
-                Some(Settled::GivenUp(start))
-            }
-            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => {
-                None
-            }
-        }
-    }
-
-    /// What it is. Who has an appointment no more is told of a cancellation.
-    #[must_use]
-    pub const fn kind(&self) -> Kind {
-        match &self.content {
-            Content::AccountLink { purpose: LinkPurpose::Confirm, .. } => Kind::AccountConfirmation,
-            Content::AccountLink { purpose: LinkPurpose::NewPassword, .. } => Kind::NewPassword,
-            Content::AccountLink { purpose: LinkPurpose::NewEmail, .. } => Kind::NewEmail,
-            Content::Confirmation(_) | Content::ConfirmationByKey(_) => Kind::Confirmation,
-            Content::Change { .. } | Content::Restoration(_) => Kind::Change,
-            Content::Cancellation(_) | Content::CancellationByKey(_) | Content::Withdrawal(_) => {
-                Kind::Cancellation
-            }
-            Content::Reminder(channel, _) => Kind::of_reminder(*channel),
-        }
-    }
-
-    /// By what it goes.
-    #[must_use]
-    pub const fn channel(&self) -> Channel {
-        self.kind().channel()
-    }
-
-    /// The appointment it is about; the first of several.
-    #[must_use]
-    pub fn appointment(&self) -> Option<VeventId> {
-        match &self.content {
-            Content::AccountLink { .. } => None,
-            Content::Confirmation(appointments) | Content::ConfirmationByKey(appointments) => {
-                appointments.first().map(|standing| standing.id)
-            }
-            Content::Change { appointment, .. }
-            | Content::Cancellation(appointment)
-            | Content::CancellationByKey(appointment)
-            | Content::Restoration(appointment)
-            | Content::Reminder(_, appointment) => Some(appointment.id),
-            Content::Withdrawal(withdrawn) => Some(withdrawn.appointment.id),
-        }
-    }
-
-    /// The reminder it is, if it is one.
-    #[must_use]
-    pub const fn reminder(&self) -> Option<(Channel, Standing)> {
-        match &self.content {
-            Content::Reminder(channel, appointment) => Some((*channel, *appointment)),
-            Content::AccountLink { .. }
-            | Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_)
-            | Content::Withdrawal(_)
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)
-            | Content::Restoration(_) => None,
-        }
-    }
-}
-
 impl Outbox {
-    /// An outbox put together from its messages.
+    /// Builds an outbox from its messages. `last_id` is the highest id ever used.
     #[must_use]
-    pub fn assembled(messages: Vec<Arc<Message>>, last_id: u64) -> Self {
+    pub fn from_messages(messages: Vec<Arc<Message>>, last_id: u64) -> Self {
         let mut outbox = Self { last_id, ..Self::default() };
         for message in messages {
             outbox.index(&message);
@@ -428,20 +70,29 @@ impl Outbox {
         outbox
     }
 
-    /// A new message, to be attempted at once: the first (`place` 0) or a later one of the same event, stamped `at`. It is
-    /// in the outbox once the event that carries it has been applied.
+    /// Makes a new message that may be attempted at once. `position` is its index among the
+    /// messages of one event, from 0. `at` is the stamp of that event. The message is in the outbox
+    /// once the event has been applied.
     ///
     /// # Panics
-    /// Where the recipient is longer than 255 characters or holds control characters; no address or number does.
+    /// If the recipient is longer than 255 characters or holds control characters. No valid address
+    /// or number does.
     #[must_use]
-    pub fn draft(&self, place: u64, at: Instant, content: Content, recipient: &str) -> Message {
+    pub fn draft(
+        &self,
+        position: u64,
+        at: Instant,
+        content: MessageContent,
+        recipient: &str,
+    ) -> Message {
+        let number = self.last_id + 1 + position;
         Message {
-            id: MessageId::new(self.last_id + 1 + place).expect("a group never has 2^53 messages"),
+            id: MessageId::new(number).expect("a group never has 2^53 messages"),
             created_at: at,
             content,
             recipient: Text::new(recipient).expect("an address is a short text"),
             first_claimed_at: None,
-            // At once, even where the group's stamps are ahead of the clock.
+            // The earliest instant, because the group's stamps may be ahead of the clock.
             progress: Progress::Waiting {
                 attempts: 0,
                 not_before: INSTANT_MIN,
@@ -450,30 +101,36 @@ impl Outbox {
         }
     }
 
-    /// A message that is remembered.
+    /// Finds a kept message.
     #[must_use]
     pub fn message(&self, id: MessageId) -> Option<&Arc<Message>> {
         self.messages.get(&id)
     }
 
-    /// All that are remembered, ascending by id.
+    /// All kept messages, ascending by id.
     #[must_use]
     pub fn messages(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
         self.messages.values()
     }
 
-    /// Those that wait or are being attempted, ascending by id.
+    /// The messages that wait or are claimed, ascending by id.
     pub fn open(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.open.iter().filter_map(|id| self.messages.get(id))
     }
 
-    /// The open message of an appointment's reminder.
+    /// The messages about an appointment that wait or are claimed, ascending by id.
+    pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        entries.filter_map(|(_, id)| self.messages.get(id)).filter(|message| message.is_open())
+    }
+
+    /// The open reminder message of an appointment by a channel.
     #[must_use]
     pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
         self.messages.get(self.reminders.get(&(appointment, channel))?)
     }
 
-    /// Those that are new since an earlier state of it, or stand differently.
+    /// The messages that are new or changed since an earlier state of this outbox.
     pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Arc<Message>> {
         use imbl::ordmap::DiffItem;
         before.messages.diff(&self.messages).filter_map(|change| match change {
@@ -482,23 +139,72 @@ impl Outbox {
         })
     }
 
-    /// Whether an appointment was taken from its client after a message was caused: then that message was for the one who
-    /// has it no more.
+    /// Whether an appointment was given to another client after a message was caused. If so, the
+    /// message was for the former client.
     #[must_use]
     pub fn is_withdrawn_since(&self, appointment: VeventId, message: MessageId) -> bool {
-        self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
+        match self.withdrawals.get(&appointment) {
+            Some(last) => *last > message,
+            None => false,
+        }
     }
 
-    /// Highest id that ever was; 0 where none was.
+    /// The appointments of a message that its client still has.
+    pub fn still_held<'a>(
+        &'a self,
+        message: MessageId,
+        appointments: &'a [AppointmentTime],
+    ) -> impl Iterator<Item = &'a AppointmentTime> {
+        appointments.iter().filter(move |it| !self.is_withdrawn_since(it.id, message))
+    }
+
+    /// Returns the start of an appointment that its client was last notified of before `message`.
+    /// If no earlier notification is known, it is the start before the first unsent change, and
+    /// `previous_start` if there is none.
+    #[must_use]
+    pub fn last_notified_start(
+        &self,
+        message: MessageId,
+        appointment: VeventId,
+        previous_start: Instant,
+    ) -> Instant {
+        let mut start = previous_start;
+        let earlier = self.by_appointment.range((appointment, FIRST)..(appointment, message));
+        for (_, id) in earlier.rev() {
+            let Some(message) = self.messages.get(id) else { continue };
+            if matches!(message.content, MessageContent::Withdrawal(_)) {
+                // Earlier messages went to another client.
+                break;
+            }
+            if matches!(message.progress, Progress::Sent { .. } | Progress::Kept { .. }) {
+                let notified = message.appointments().iter().find(|it| it.id == appointment);
+                return notified.map_or(start, |it| it.start);
+            }
+            if let MessageContent::Change { was, .. } = &message.content {
+                start = *was;
+            }
+        }
+        start
+    }
+
+    /// Whether one more message may go to its recipient, of at most `daily_max` since `since`.
+    /// Reference 7.6.
+    #[must_use]
+    pub fn has_room_for(&self, message: &Message, daily_max: usize, since: Instant) -> bool {
+        self.quota.has_room_for(message, daily_max, since)
+    }
+
+    /// Highest id ever used; 0 if none was.
     #[must_use]
     pub const fn last_id(&self) -> u64 {
         self.last_id
     }
 
-    /// Puts a message in place of what stood under its id, and forgets what was settled 90 days before `now`.
+    /// Inserts a message or replaces the one with its id. Then removes messages that were settled
+    /// at least 90 days before `now`.
     ///
     /// # Panics
-    /// Where a new message's id is not the next.
+    /// If a new message's id is not the next one.
     pub(crate) fn put(&mut self, message: Arc<Message>, now: Instant) {
         match self.messages.get(&message.id).cloned() {
             Some(old) => self.unindex(&old),
@@ -506,18 +212,21 @@ impl Outbox {
                 assert_eq!(
                     message.id.number(),
                     self.last_id + 1,
-                    "messages are numbered as they come"
+                    "messages are numbered without gaps"
                 );
                 self.last_id += 1;
             }
         }
         self.index(&message);
         self.messages.insert(message.id, message);
-        for _ in 0..FORGOTTEN_MAX {
+        self.remove_expired(now);
+    }
+
+    fn remove_expired(&mut self, now: Instant) {
+        for _ in 0..REMOVED_PER_EVENT_MAX {
             let Some((_, oldest)) = self.messages.get_min() else { return };
-            let settled =
-                oldest.settled_at().is_some_and(|at| at.plus_seconds(REMEMBERED_SECONDS) <= now);
-            if !settled {
+            let Some(settled_at) = oldest.settled_at() else { return };
+            if now < settled_at.plus_seconds(RETENTION_SECONDS) {
                 return;
             }
             let oldest = Arc::clone(oldest);
@@ -527,8 +236,8 @@ impl Outbox {
     }
 
     fn index(&mut self, message: &Message) {
-        for standing in last_notified::standings(message) {
-            self.about.insert((standing.id, message.id));
+        for appointment in message.appointments() {
+            self.by_appointment.insert((appointment.id, message.id));
         }
         if message.is_open() {
             self.open.insert(message.id);
@@ -536,23 +245,16 @@ impl Outbox {
                 self.reminders.insert((appointment.id, channel), message.id);
             }
         }
-        if let Some(at) = message.first_claimed_at {
-            self.attempts.insert((
-                folded(message.recipient.as_str()),
-                at,
-                message.id,
-                message.share(),
-            ));
-        }
-        if let Content::Withdrawal(withdrawn) = &message.content {
+        self.quota.insert(message);
+        if let MessageContent::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
             *last = message.id.max(*last);
         }
     }
 
     fn unindex(&mut self, message: &Message) {
-        for standing in last_notified::standings(message) {
-            self.about.remove(&(standing.id, message.id));
+        for appointment in message.appointments() {
+            self.by_appointment.remove(&(appointment.id, message.id));
         }
         self.open.remove(&message.id);
         if let Some((channel, appointment)) = message.reminder()
@@ -560,15 +262,8 @@ impl Outbox {
         {
             self.reminders.remove(&(appointment.id, channel));
         }
-        if let Some(at) = message.first_claimed_at {
-            self.attempts.remove(&(
-                folded(message.recipient.as_str()),
-                at,
-                message.id,
-                message.share(),
-            ));
-        }
-        if let Content::Withdrawal(withdrawn) = &message.content
+        self.quota.remove(message);
+        if let MessageContent::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
         {
             self.withdrawals.remove(&withdrawn.appointment.id);
@@ -576,7 +271,5 @@ impl Outbox {
     }
 }
 
-mod last_notified;
-mod recipient_quota;
 #[cfg(test)]
 mod tests;

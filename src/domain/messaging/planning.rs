@@ -1,174 +1,209 @@
-//! Which reminders an appointment is to have, and when: from the newest state alone. Reference 7.
+//! The reminders an appointment is to have and their times, from the newest state alone.
+//! Reference 7.1.
 //!
-//! A time counts only if it lies after the last change that moved it: the making of the appointment, a move, a
-//! restoration, a setting of the group, a client who can be reached again. So nobody is written to about what would have
-//! been due before anybody asked for it. The moments of those changes stand in the rows, read from the clock as they were
-//! decided; `updated_at` would not do, since other changes move it too and it does not go back when a clock is mended.
+//! A due time counts only if it is not before the last change that moved it. Such changes are the
+//! making of the appointment, a move, a restoration, a setting of the group, and a client who can
+//! be reached again. So no reminder is sent that would have been due before it was asked for.
+//!
+//! The rows store the moments of those changes, read from the clock when they were decided. The
+//! field `updated_at` would not do: other changes move it too, and it does not go back when a clock
+//! is corrected.
 
 use crate::domain::booking::open_time::CalendarView;
-use crate::domain::messaging::outbox::{Channel, Standing};
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::reminder;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
-use crate::domain::records::vevent::{Appointment, Settled, Vevent};
+use crate::domain::records::vevent::{Appointment, ReminderOutcome, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant, MINUTE};
 
-/// No reminder is due earlier before its appointment than this, in seconds: mails at most 48 hours, text messages at most
-/// from 18:30 on the day before.
+/// Maximum seconds between a reminder's due time and its appointment. Mails are due at most 48
+/// hours before, text messages at the earliest at 18:30 on the day before.
 pub const LEAD_SECONDS_MAX: i64 = 2 * DAY + HOUR;
 
-/// A reminder is sent while the appointment is more than this ahead, in seconds.
-pub const TOO_LATE_SECONDS: i64 = 15 * MINUTE;
+/// Minimum seconds before its appointment at which a reminder is sent.
+pub const REMINDER_MARGIN_SECONDS: i64 = 15 * MINUTE;
 
-/// When a reminder of an appointment is due, whatever became of it; `None` where nobody wants it.
-fn due(
+/// Maximum seconds since the start of an appointment for which reminders are still looked for. They
+/// are found to be missed.
+const MISSED_LOOKBACK_SECONDS: i64 = 7 * DAY;
+
+/// The due time of a reminder.
+struct DueTime {
+    due: Instant,
+    /// The moment of the last change that moved it.
+    moved_at: Instant,
+}
+
+/// A reminder that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlannedReminder {
+    /// Its due time.
+    pub due: Instant,
+    /// Its appointment.
+    pub appointment: VeventId,
+    /// Its channel.
+    pub channel: Channel,
+}
+
+/// Returns the due time of a reminder, whatever its outcome; `None` if none is wanted.
+fn find_due_time(
     state: &GroupState,
     zone: Zone,
     row: &Vevent,
     channel: Channel,
-) -> Option<(Instant, Instant)> {
-    let appointment = row.appointment().filter(|_| !row.deleted)?;
+) -> Option<DueTime> {
+    let appointment = row.appointment()?;
+    if row.deleted {
+        return None;
+    }
     let group = &state.catalogue.group;
     let fiche = state.fiches.get(&appointment.fiche_id)?;
     if !fiche.can_be_reached(channel) {
         return None;
     }
-    let lead = |minutes: i64| u32::try_from(minutes).expect("a lead is at most two days");
     let due = match channel {
         Channel::Mail => {
-            reminder::mail_time(appointment.start, lead(group.mailreminder.minutes()?))
+            reminder::mail_time(appointment.start, lead_minutes(group.mailreminder.minutes()?))?
         }
-        Channel::Sms if !appointment.smsreminder => None,
         Channel::Sms => {
-            reminder::sms_time(zone, appointment.start, lead(group.smsreminder.minutes()?))
+            if !appointment.smsreminder {
+                return None;
+            }
+            let lead = lead_minutes(group.smsreminder.minutes()?);
+            reminder::sms_time(zone, appointment.start, lead)?
         }
-    }?;
-    Some((due, moved_at(group, fiche, appointment, channel)))
+    };
+    Some(DueTime { due, moved_at: moved_at(group, fiche, appointment, channel) })
 }
 
-/// When the last change moved that time.
+fn lead_minutes(minutes: i64) -> u32 {
+    u32::try_from(minutes).expect("a lead is at most two days")
+}
+
 fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Channel) -> Instant {
     let (group, fiche) = match channel {
         Channel::Mail => (group.mail_since, fiche.mail_since),
         Channel::Sms => (group.sms_since, fiche.sms_since),
     };
-    appointment.reminders.of(channel).since.max(group).max(fiche)
+    appointment.reminders.by_channel(channel).since.max(group).max(fiche)
 }
 
-/// When a reminder of an appointment leaves, or left; `None` when none will, or when it was too late. Reference 12.7 `mailtime`
-/// and `smstime`.
+/// Returns the due time of the reminder of a live appointment, whatever moved it and whatever its
+/// outcome; `None` if none is wanted.
 #[must_use]
-pub fn shown(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    let (due, moved_at) = due(state, zone, row, channel)?;
-    match settled(row, channel)? {
-        Settled::Sent(_) => Some(due),
-        Settled::GivenUp(_) => None,
-        Settled::No => (moved_at <= due).then_some(due),
-    }
+pub fn due_time(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
+    Some(find_due_time(state, zone, row, channel)?.due)
 }
 
-/// When a reminder that is still to be sent is due, past moments included.
+/// Returns the time at which a reminder is or was due, as records show it. `None` if none is wanted
+/// or it was given up. Reference 12.7 `mailtime` and `smstime`.
 #[must_use]
-pub fn pending(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    match settled(row, channel)? {
-        Settled::Sent(_) | Settled::GivenUp(_) => None,
-        Settled::No => due(state, zone, row, channel)
-            .filter(|(due, moved_at)| moved_at <= due)
-            .map(|(due, _)| due),
-    }
-}
-
-/// What became of the reminder for the start that the appointment has.
-fn settled(row: &Vevent, channel: Channel) -> Option<Settled> {
-    let appointment = row.appointment()?;
-    let settled = appointment.reminders.of(channel).settled;
-    Some(match settled {
-        Settled::Sent(start) | Settled::GivenUp(start) if start != appointment.start => Settled::No,
-        Settled::No | Settled::Sent(_) | Settled::GivenUp(_) => settled,
-    })
-}
-
-/// The same, unless a message for it is under way already.
-#[must_use]
-pub fn unclaimed(
+pub fn shown_time(
     state: &GroupState,
     zone: Zone,
     row: &Vevent,
     channel: Channel,
 ) -> Option<Instant> {
-    let open = state.outbox.open_reminder(row.id, channel).and_then(|message| message.reminder());
-    if open
-        .is_some_and(|(_, standing)| row.appointment().is_some_and(|it| it.start == standing.start))
+    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel)?;
+    match current_outcome(row, channel)? {
+        ReminderOutcome::Sent(_) => Some(due),
+        ReminderOutcome::No if moved_at <= due => Some(due),
+        ReminderOutcome::No | ReminderOutcome::GivenUp(_) => None,
+    }
+}
+
+/// Returns the due time of a reminder that is still to be sent. It may be in the past.
+#[must_use]
+pub fn pending_due_time(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+) -> Option<Instant> {
+    match current_outcome(row, channel)? {
+        ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => return None,
+        ReminderOutcome::No => {}
+    }
+    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel)?;
+    if moved_at <= due { Some(due) } else { None }
+}
+
+/// The outcome of the reminder for the appointment's present start.
+fn current_outcome(row: &Vevent, channel: Channel) -> Option<ReminderOutcome> {
+    let appointment = row.appointment()?;
+    let outcome = appointment.reminders.by_channel(channel).settled;
+    match outcome {
+        ReminderOutcome::Sent(start) | ReminderOutcome::GivenUp(start)
+            if start != appointment.start =>
+        {
+            Some(ReminderOutcome::No)
+        }
+        ReminderOutcome::No | ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => {
+            Some(outcome)
+        }
+    }
+}
+
+/// Returns the due time as [`pending_due_time`] does; `None` if the outbox has an open message for
+/// that reminder.
+#[must_use]
+pub fn unclaimed_due_time(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+) -> Option<Instant> {
+    if let Some(message) = state.outbox.open_reminder(row.id, channel)
+        && let Some((_, announced)) = message.reminder()
+        && let Some(appointment) = row.appointment()
+        && appointment.start == announced.start
     {
         return None;
     }
-    pending(state, zone, row, channel)
-}
-
-/// A reminder that is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Planned {
-    /// When.
-    pub due: Instant,
-    /// Of which appointment.
-    pub appointment: VeventId,
-    /// By what.
-    pub channel: Channel,
+    pending_due_time(state, zone, row, channel)
 }
 
 /// The reminders of one appointment that are to be sent.
-pub fn of_row<'a>(
+fn plan_for_vevent<'a>(
     state: &'a GroupState,
     zone: Zone,
     row: &'a Vevent,
-) -> impl Iterator<Item = Planned> + 'a {
-    [Channel::Mail, Channel::Sms].into_iter().filter_map(move |channel| {
-        let due = unclaimed(state, zone, row, channel)?;
-        Some(Planned { due, appointment: row.id, channel })
+) -> impl Iterator<Item = PlannedReminder> + 'a {
+    Channel::ALL.into_iter().filter_map(move |channel| {
+        let due = unclaimed_due_time(state, zone, row, channel)?;
+        Some(PlannedReminder { due, appointment: row.id, channel })
     })
 }
 
-/// Every reminder of the group due before `until` whose appointment began at most a week before `now` or has not begun, in
-/// no order: what has begun is to be told missed. Looks at the appointments of those days only.
-pub fn due_before(
+/// The group's reminders due before `until`, in no order. Appointments that started more than a
+/// week before `now` are left out. The cost grows with the appointments of those days only.
+pub fn reminders_due_before(
     state: &GroupState,
     now: Instant,
     until: Instant,
-) -> impl Iterator<Item = Planned> + '_ {
-    state.calendars.values().flat_map(move |view| due_of(state, view, now, until))
+) -> impl Iterator<Item = PlannedReminder> + '_ {
+    let views = state.calendars.values();
+    views.flat_map(move |view| calendar_reminders_due_before(state, view, now, until))
 }
 
-/// The same of one of the group's calendars.
-pub fn due_of<'a>(
+/// The reminders as [`reminders_due_before`] finds them, of one calendar.
+pub fn calendar_reminders_due_before<'a>(
     state: &'a GroupState,
     view: &'a CalendarView,
     now: Instant,
     until: Instant,
-) -> impl Iterator<Item = Planned> + 'a {
+) -> impl Iterator<Item = PlannedReminder> + 'a {
     let zone = state.catalogue.zone();
-    let window =
-        Interval { start: now.plus_seconds(-7 * DAY), end: until.plus_seconds(LEAD_SECONDS_MAX) };
-    let rows = view.taken.overlapping(window).filter_map(|taken| state.rows.get(&taken.id));
-    rows.flat_map(move |row| of_row(state, zone, row)).filter(move |planned| planned.due < until)
-}
-
-/// The appointment as it stands.
-#[must_use]
-pub fn standing(row: &Vevent) -> Option<Standing> {
-    row.appointment().map(|appointment| Standing { id: row.id, start: appointment.start })
-}
-
-/// When the reminder of a live appointment is wanted, whatever has moved that time and whatever became of it.
-#[must_use]
-pub fn wanted_at(
-    state: &GroupState,
-    zone: Zone,
-    row: &Vevent,
-    channel: Channel,
-) -> Option<Instant> {
-    due(state, zone, row, channel).map(|(due, _)| due)
+    let window = Interval {
+        start: now.plus_seconds(-MISSED_LOOKBACK_SECONDS),
+        end: until.plus_seconds(LEAD_SECONDS_MAX),
+    };
+    let rows = view.taken.meeting(window).filter_map(|taken| state.rows.get(&taken.id));
+    let planned = rows.flat_map(move |row| plan_for_vevent(state, zone, row));
+    planned.filter(move |planned| planned.due < until)
 }

@@ -1,17 +1,20 @@
-//! When a reminder leaves: pure times, whoever is to receive it. Reference 7.
+//! Due times of reminders, from the start of an appointment and the group's settings.
+//! Reference 7.1.
 
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, HOUR, Instant, MINUTE};
 
-/// Text messages leave from this second of the local day on: 09:00.
+/// First second of the local day at which text messages are sent: 09:00.
 pub const SMS_DAY_BEGINS: i64 = 9 * HOUR;
-/// Text messages leave before this second of the local day: 19:00.
+/// Second of the local day from which text messages are not sent: 19:00.
 pub const SMS_DAY_ENDS: i64 = 19 * HOUR;
-/// Where a message that would fall into the night goes instead, on the day before the appointment: 18:30.
+/// Second of the local day before the appointment to which a text message due at night moves:
+/// 18:30.
 const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 
-/// When the e-mail reminder of an appointment starting at `start` is due: `mailreminder_minutes` elapsed minutes earlier.
-/// `None` when that setting is 0, which asks for no reminder. Reference 7.
+/// Returns the due time of the e-mail reminder of an appointment that starts at `start`. It is
+/// `mailreminder_minutes` of elapsed time earlier. `None` for 0 minutes, which asks for no
+/// reminder. Reference 7.1.
 ///
 /// ```
 /// use slotbook::domain::messaging::reminder::mail_time;
@@ -21,19 +24,24 @@ const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 /// ```
 #[must_use]
 pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
-    (mailreminder_minutes != 0).then(|| start.plus_minutes(-i64::from(mailreminder_minutes)))
+    if mailreminder_minutes == 0 {
+        return None;
+    }
+    Some(start.plus_minutes(-i64::from(mailreminder_minutes)))
 }
 
-/// When the text message of an appointment starting at `start` is due: `smsreminder_minutes` elapsed minutes earlier if
-/// clocks then show 09:00 to 18:59:59, otherwise at 18:30 on the day before the appointment's local day. `None` when
-/// that setting is 0. Reference 7.
+/// Returns the due time of the text message of an appointment that starts at `start`. It is
+/// `smsreminder_minutes` of elapsed time earlier, if clocks then show 09:00 to 18:59:59. Otherwise
+/// it is 18:30 on the day before the appointment's local day. `None` for 0 minutes. Reference 7.1.
 ///
 /// ```
 /// use slotbook::domain::messaging::reminder::sms_time;
 /// use slotbook::domain::time::Civil;
 /// use slotbook::domain::time::zone::Zone;
 /// let paris = Zone::from_iana("Europe/Paris").unwrap();
-/// let at = |day, hour, minute| paris.instant_of(Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).unwrap());
+/// let at = |day, hour, minute| {
+///     paris.instant_of(Civil::from_ymd_hms(2025, 6, day, hour, minute, 0).unwrap())
+/// };
 /// assert_eq!(sms_time(paris, at(12, 10, 0), 60), Some(at(12, 9, 0)));
 /// assert_eq!(sms_time(paris, at(12, 9, 45), 60), Some(at(11, 18, 30)));
 /// ```
@@ -50,7 +58,8 @@ pub fn sms_time(zone: Zone, start: Instant, smsreminder_minutes: u32) -> Option<
     Some(zone.instant_of(eve.midnight().plus_seconds(SMS_EVE)))
 }
 
-/// Whether text messages may leave at that local time: from 09:00 up to, not including, 19:00. Reference 7.
+/// Whether text messages may be sent at a local time: from 09:00 up to, but not including, 19:00.
+/// Reference 7.1.
 #[must_use]
 pub fn is_sms_hour(local: Civil) -> bool {
     let second = local.second_of_day();
@@ -70,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_due_at_nine_leaves_and_one_due_at_seven_in_the_evening_does_not() {
+    fn a_text_message_due_at_nine_is_sent_then_and_one_due_at_nineteen_moves_to_the_eve() {
         assert_eq!(sms_time(paris(), at(6, 12, 10, 0), 60), Some(at(6, 12, 9, 0)));
         assert_eq!(sms_time(paris(), at(6, 12, 9, 59), 60), Some(at(6, 11, 18, 30)));
         assert_eq!(sms_time(paris(), at(6, 12, 19, 59), 60), Some(at(6, 12, 18, 59)));
@@ -78,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_eve_is_that_of_the_appointment_however_early_the_reminder() {
+    fn the_eve_is_the_day_before_the_appointment_for_any_lead() {
         assert_eq!(sms_time(paris(), at(6, 12, 8, 0), 3 * 1_440), Some(at(6, 11, 18, 30)));
     }
 
@@ -89,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_zero_asks_for_nothing() {
+    fn a_setting_of_zero_minutes_gives_no_reminder() {
         assert_eq!(mail_time(at(6, 12, 10, 0), 0), None);
         assert_eq!(sms_time(paris(), at(6, 12, 10, 0), 0), None);
     }

@@ -1,4 +1,4 @@
-//! Calendars and the sets that may hold them. Reference 12.2, 12.3.
+//! Calendars and calendarsets. Reference 12.2, 12.3.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,15 @@ use crate::domain::records::ids::{CalendarId, CalendarsetId};
 use crate::domain::records::text::{Bounded, Name, Text};
 use crate::domain::time::Instant;
 
-/// A display order; ties are broken by id.
-pub type Sort = Bounded<-2_147_483_648, 2_147_483_647>;
+/// A display order. Rows of equal order are sorted by id.
+pub type SortOrder = Bounded<-2_147_483_648, 2_147_483_647>;
 
 /// Minutes of lead time, at most ten years. Reference 10.
 pub type LeadMinutes = Bounded<0, 5_256_000>;
 
-/// An agenda: one hour of it is given away once. Reference 12.2.
+/// A calendar. Two live appointments of one calendar never overlap (Invariant 4). Reference 12.2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.2, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.2 under these names")]
 pub struct Calendar {
     pub id: CalendarId,
     pub calendarset_id: Option<CalendarsetId>,
@@ -25,23 +22,23 @@ pub struct Calendar {
     pub address: Text<255>,
     pub zipcode: Text<16>,
     pub city: Text<64>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub deleted: bool,
     pub publicname: Name<255>,
-    /// Minutes between two starts that the module proposes.
+    /// Minutes between two starts that the module offers.
     pub generate_interval: Bounded<1, 1_440>,
-    /// Minutes from now before which nothing is proposed.
+    /// Minutes from now before which no start is offered. Reference 4.1.
     pub mintime_rdv: LeadMinutes,
-    /// Minutes from now after which nothing is proposed.
+    /// Minutes from now after which no start is offered. Reference 4.1.
     pub maxrdv_period: LeadMinutes,
-    /// Minutes before an appointment up to which a client may cancel it.
+    /// Minutes before its start up to which a client may cancel an appointment. Reference 6.7.
     pub mintime_annulation: LeadMinutes,
     pub created_at: Instant,
     pub updated_at: Instant,
 }
 
 impl Calendar {
-    /// A calendar with the specification's defaults and no name.
+    /// Makes a calendar with the defaults of Reference 12.2 and no name.
     #[must_use]
     pub fn new(id: CalendarId, now: Instant) -> Self {
         Self {
@@ -64,12 +61,9 @@ impl Calendar {
     }
 }
 
-/// A category of calendars. Reference 12.3.
+/// A set of calendars. Reference 12.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.3, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.3 under these names")]
 pub struct Calendarset {
     pub id: CalendarsetId,
     pub name: Name<255>,
@@ -77,7 +71,7 @@ pub struct Calendarset {
     pub address: Text<255>,
     pub zipcode: Text<16>,
     pub city: Text<64>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub externid: Text<32>,
     pub hidden: bool,
     pub publicname: Name<255>,
@@ -86,7 +80,7 @@ pub struct Calendarset {
 }
 
 impl Calendarset {
-    /// A set with nothing but its id.
+    /// Makes a set without a name.
     #[must_use]
     pub fn new(id: CalendarsetId, now: Instant) -> Self {
         Self {
@@ -105,7 +99,7 @@ impl Calendarset {
         }
     }
 
-    /// The name the module shows: the public one, else the name.
+    /// The name that the module shows: the public name, or the name if that is blank.
     #[must_use]
     pub fn shown_name(&self) -> &str {
         if self.publicname.is_blank() { self.name.as_str() } else { self.publicname.as_str() }

@@ -1,10 +1,10 @@
-//! What a group offers: its settings, calendars, interventions, their sets and its customised attributes.
+//! The catalogue of a group: its settings, calendars, interventions, their sets and its customised
+//! attributes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::booking::obstacle::NotOffered;
-use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
+use crate::domain::booking::bookable::{BookingMode, Chain, Leg, NotOffered};
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
@@ -18,25 +18,28 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Instant, MINUTE};
 
-/// Everything of a group that changes seldom; replaced as a whole.
+/// Maximum number of interventions in one booking from the back office.
+const BACK_OFFICE_LEGS_MAX: i64 = 100;
+
+/// The records of a group that change seldom. The state holds them in one `Arc`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
     /// The group's own fields.
     pub group: Group,
     /// Its calendars, deleted ones included.
     pub calendars: BTreeMap<CalendarId, Arc<Calendar>>,
-    /// Its categories of calendars.
+    /// Its sets of calendars.
     pub calendarsets: BTreeMap<CalendarsetId, Arc<Calendarset>>,
     /// Its interventions, deleted ones included.
     pub interventions: BTreeMap<InterventionId, Arc<Intervention>>,
-    /// Its categories of interventions.
+    /// Its sets of interventions.
     pub interventionsets: BTreeMap<InterventionsetId, Arc<Interventionset>>,
     /// Its customised attributes, deleted ones included.
     pub customfields: BTreeMap<CustomfieldId, Arc<Customfield>>,
 }
 
 impl Catalogue {
-    /// A catalogue with nothing but the group.
+    /// Makes a catalogue without rows.
     #[must_use]
     pub fn new(group: Group) -> Self {
         Self {
@@ -49,46 +52,55 @@ impl Catalogue {
         }
     }
 
-    /// The id of everything in it, by kind.
-    pub fn ids(&self) -> impl Iterator<Item = (IdKind, u64)> + '_ {
-        let calendars = self.calendars.keys().map(|id| (IdKind::Calendar, id.number()));
-        let calendarsets = self.calendarsets.keys().map(|id| (IdKind::Calendarset, id.number()));
-        let interventions = self.interventions.keys().map(|id| (IdKind::Intervention, id.number()));
-        let interventionsets =
-            self.interventionsets.keys().map(|id| (IdKind::Interventionset, id.number()));
-        let customfields = self.customfields.keys().map(|id| (IdKind::Customfield, id.number()));
-        calendars
-            .chain(calendarsets)
-            .chain(interventions)
-            .chain(interventionsets)
-            .chain(customfields)
+    /// The ids of all rows with their kinds.
+    #[must_use]
+    pub fn ids(&self) -> Vec<(IdKind, u64)> {
+        let mut ids = Vec::new();
+        for id in self.calendars.keys() {
+            ids.push((IdKind::Calendar, id.number()));
+        }
+        for id in self.calendarsets.keys() {
+            ids.push((IdKind::Calendarset, id.number()));
+        }
+        for id in self.interventions.keys() {
+            ids.push((IdKind::Intervention, id.number()));
+        }
+        for id in self.interventionsets.keys() {
+            ids.push((IdKind::Interventionset, id.number()));
+        }
+        for id in self.customfields.keys() {
+            ids.push((IdKind::Customfield, id.number()));
+        }
+        ids
     }
 
-    /// Takes a category of calendars out; its calendars go on without one.
+    /// Removes a set of calendars. Its calendars keep no set.
     ///
     /// # Panics
-    /// Where there is no such set.
+    /// If there is no such set.
     pub(crate) fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
         self.calendarsets.remove(&id).expect("a removed set exists");
-        for calendar in
-            self.calendars.values_mut().filter(|calendar| calendar.calendarset_id == Some(id))
-        {
+        for calendar in self.calendars.values_mut() {
+            if calendar.calendarset_id != Some(id) {
+                continue;
+            }
             let calendar = Arc::make_mut(calendar);
             calendar.calendarset_id = None;
             calendar.updated_at = at;
         }
     }
 
-    /// Takes a category of interventions out; its interventions go on without one, and what the module did not show
-    /// because of the set stays hidden. Reference 6.
+    /// Removes a set of interventions. Its interventions keep no set. If the set hid them from the
+    /// module, they stay hidden. Reference 12.5.
     ///
     /// # Panics
-    /// Where there is no such set.
+    /// If there is no such set.
     pub(crate) fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
         let set = self.interventionsets.remove(&id).expect("a removed set exists");
-        for intervention in
-            self.interventions.values_mut().filter(|row| row.interventionset_id == Some(id))
-        {
+        for intervention in self.interventions.values_mut() {
+            if intervention.interventionset_id != Some(id) {
+                continue;
+            }
             let intervention = Arc::make_mut(intervention);
             intervention.interventionset_id = None;
             intervention.updated_at = at;
@@ -98,72 +110,71 @@ impl Catalogue {
         }
     }
 
-    /// The zone of the group's clock.
+    /// The group's time zone.
     #[must_use]
     pub fn zone(&self) -> Zone {
         self.group.timezone.zone()
     }
 
-    /// The live definition of a customised attribute.
+    /// Finds the live definition of a customised attribute.
     #[must_use]
     pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
-        self.customfields
-            .values()
-            .map(Arc::as_ref)
-            .find(|c| c.model == model && c.name == name && !c.deleted)
+        let mut fields = self.customfields.values().map(Arc::as_ref);
+        fields.find(|field| field.model == model && field.name == name && !field.deleted)
     }
 
-    /// The attributes that an object of a model must have when it is made. Reference 9.
-    pub fn demanded(&self, model: Model, by_pro: bool) -> impl Iterator<Item = CustomName> + '_ {
-        let counts = move |c: &&Arc<Customfield>| {
-            // Nobody can be asked for what they are not shown.
-            let required = if by_pro { c.pro_required } else { c.user_required && c.user_visible };
-            required && c.model == model && !c.deleted
-        };
-        self.customfields.values().filter(counts).map(|c| c.name)
+    /// The attributes that a new record of a model must have. A professional and a client may have
+    /// to give different ones. Reference 9.
+    pub fn required_customfields(
+        &self,
+        model: Model,
+        by_pro: bool,
+    ) -> impl Iterator<Item = CustomName> + use<> {
+        let mut required = Vec::new();
+        for field in self.customfields.values() {
+            if field.deleted || field.model != model {
+                continue;
+            }
+            // A client cannot give an attribute that the form does not show.
+            let is_required =
+                if by_pro { field.pro_required } else { field.user_required && field.user_visible };
+            if is_required {
+                required.push(field.name);
+            }
+        }
+        required.into_iter()
     }
 
-    /// The legs of a chain of interventions, in the order asked for. Reference 4.
+    /// Makes the chain of some interventions, in the given order. Reference 6.2.
     ///
     /// # Errors
-    /// No intervention at all, one that the group does not have, or, through the module, more than the group's
-    /// `max_multirdvs`; the fault names `intervention_ids`.
+    /// There is no intervention, one that the group does not have, or more than allowed. The limit
+    /// is `max_multirdvs` through the module and 100 in the back office. The fault names
+    /// `intervention_ids`.
     pub fn chain(&self, ids: &[InterventionId], mode: BookingMode) -> Result<Chain, Fault> {
         let fault = |rule: String| Fault::new("intervention_ids", rule);
-        let most = self.group.max_multirdvs.number();
-        match mode {
-            BookingMode::Module | BookingMode::ModuleByPro
-                if i64::try_from(ids.len()).is_ok_and(|n| n > most) =>
-            {
-                return Err(fault(format!(
-                    "at most {most} can be booked in a row, not {}",
-                    ids.len()
-                )));
-            }
-            BookingMode::BackOffice if ids.len() > 100 => {
-                return Err(fault(format!(
-                    "at most 100 can be booked in a row, not {}",
-                    ids.len()
-                )));
-            }
-            BookingMode::Module
-            | BookingMode::ModuleByPro
-            | BookingMode::BackOffice
-            | BookingMode::Agenda(_) => {}
-        }
-        let leg = |id: &InterventionId| match self.interventions.get(id) {
-            Some(intervention) => Ok(Leg {
-                intervention_id: *id,
-                length_seconds: intervention.length.number() * MINUTE,
-            }),
-            None => Err(fault("must be ids of the group's interventions".into())),
+        let legs_max = match mode {
+            BookingMode::Module | BookingMode::ModuleByPro => self.group.max_multirdvs.number(),
+            BookingMode::BackOffice => BACK_OFFICE_LEGS_MAX,
+            BookingMode::Agenda(_) => i64::MAX,
         };
-        let legs = ids.iter().map(leg).collect::<Result<Vec<_>, _>>()?;
+        let count = ids.len();
+        if i64::try_from(count).is_ok_and(|count| count > legs_max) {
+            return Err(fault(format!("at most {legs_max} can be booked in a row, not {count}")));
+        }
+        let mut legs = Vec::with_capacity(count);
+        for id in ids {
+            let Some(intervention) = self.interventions.get(id) else {
+                return Err(fault("must be ids of the group's interventions".into()));
+            };
+            let length_seconds = intervention.length.number() * MINUTE;
+            legs.push(Leg { intervention_id: *id, length_seconds });
+        }
         Chain::new(legs).ok_or_else(|| fault("must name at least one intervention".into()))
     }
 
-    /// Why the module does not show an intervention, if it does not: it is deleted, or it or its set has a blank
-    /// publicname. Reference 4.6.
+    /// Returns the reason why the module does not show an intervention; `None` if it does. The
+    /// intervention is deleted, or it or its set has a blank `publicname`. Reference 4.6.
     #[must_use]
     pub fn intervention_hidden(&self, id: InterventionId) -> Option<NotOffered> {
         let Some(intervention) = self.interventions.get(&id) else {
@@ -175,14 +186,17 @@ impl Catalogue {
         if intervention.publicname.is_blank() {
             return Some(NotOffered::InterventionHidden(id));
         }
-        let set = intervention.interventionset_id.and_then(|set| self.interventionsets.get(&set));
-        if set.is_some_and(|set| set.publicname.is_blank()) {
+        if let Some(set) = intervention.interventionset_id
+            && let Some(set) = self.interventionsets.get(&set)
+            && set.publicname.is_blank()
+        {
             return Some(NotOffered::InterventionsetHidden(id));
         }
         None
     }
 
-    /// Why the module does not show a calendar, if it does not: it is deleted or has a blank publicname.
+    /// Returns the reason why the module does not show a calendar; `None` if it does. The calendar
+    /// is deleted or has a blank `publicname`. Reference 4.6.
     #[must_use]
     pub fn calendar_hidden(&self, id: CalendarId) -> Option<NotOffered> {
         match self.calendars.get(&id) {
@@ -195,28 +209,33 @@ impl Catalogue {
         }
     }
 
-    /// Everything of Reference 4.6, that keeps a chain from being offered on a calendar, whatever the time.
+    /// Returns the reasons why a chain is not offered on a calendar at any time: first that of the
+    /// group, then that of the calendar, then those of the interventions. Reference 4.6.
     pub fn not_offered(
         &self,
         calendar: CalendarId,
         chain: &Chain,
         mode: BookingMode,
-    ) -> impl Iterator<Item = NotOffered> + '_ {
-        let inactive = (mode == BookingMode::Module && self.group.inactive)
-            .then_some(NotOffered::ModuleInactive);
-        let hidden = self.calendar_hidden(calendar);
-        let legs: Vec<NotOffered> = chain
-            .legs()
-            .iter()
-            .filter_map(|leg| self.intervention_hidden(leg.intervention_id))
-            .collect();
-        let counts = move |why: &NotOffered| match mode {
-            BookingMode::Module | BookingMode::ModuleByPro => true,
-            BookingMode::BackOffice => {
-                matches!(why, NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_))
-            }
-            BookingMode::Agenda(_) => false,
-        };
-        inactive.into_iter().chain(hidden).chain(legs).filter(counts)
+    ) -> impl Iterator<Item = NotOffered> + use<> {
+        let mut reasons = Vec::new();
+        if mode == BookingMode::Module && self.group.inactive {
+            reasons.push(NotOffered::ModuleInactive);
+        }
+        reasons.extend(self.calendar_hidden(calendar));
+        for leg in chain.legs() {
+            reasons.extend(self.intervention_hidden(leg.intervention_id));
+        }
+        match mode {
+            BookingMode::Module | BookingMode::ModuleByPro => {}
+            // Staff may book what clients are not shown, but nothing that is deleted.
+            BookingMode::BackOffice => reasons.retain(|reason| {
+                matches!(
+                    reason,
+                    NotOffered::CalendarDeleted(_) | NotOffered::InterventionDeleted(_)
+                )
+            }),
+            BookingMode::Agenda(_) => reasons.clear(),
+        }
+        reasons.into_iter()
     }
 }

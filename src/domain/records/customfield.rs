@@ -1,4 +1,4 @@
-//! Customised attributes: their names, their definitions and their values. Reference 12.9, 9.
+//! Customised attributes: their names, their definitions and their values. Reference 9, 12.9.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::domain::records::ids::CustomfieldId;
 use crate::domain::records::text::{LongText, Text};
 use crate::domain::time::{Civil, Instant};
 
-/// A system name such as `str0`. Reference 12.9.
+/// The system name of a customised attribute, such as `str0`. Reference 12.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CustomName {
     kind: CustomKind,
@@ -20,7 +20,7 @@ pub struct CustomName {
 pub enum CustomKind {
     /// `bool0` to `bool9`.
     Boolean,
-    /// `dt0` to `dt1`: a civil time, tied to no zone.
+    /// `dt0` to `dt1`: a civil time without a zone.
     Datetime,
     /// `num0` to `num3`: a decimal number.
     Number,
@@ -51,7 +51,7 @@ impl CustomKind {
 }
 
 impl CustomName {
-    /// The custom name of that spelling, or `None` where it is none.
+    /// Parses a system name; `None` if it is not one.
     ///
     /// ```
     /// use slotbook::domain::records::customfield::CustomName;
@@ -61,14 +61,17 @@ impl CustomName {
     /// ```
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
-        let (kind, prefix, count) =
-            CustomKind::ALL.into_iter().find(|(_, prefix, _)| name.starts_with(prefix))?;
-        let digits = &name[prefix.len()..];
-        let index: u8 = digits.parse().ok()?;
-        (index < count && index.to_string() == digits).then_some(Self { kind, index })
+        for (kind, prefix, count) in CustomKind::ALL {
+            let Some(digits) = name.strip_prefix(prefix) else { continue };
+            let index: u8 = digits.parse().ok()?;
+            // Only one spelling counts: `str01` and `str+1` are not names.
+            let is_canonical = index.to_string() == digits;
+            return if is_canonical && index < count { Some(Self { kind, index }) } else { None };
+        }
+        None
     }
 
-    /// The type of its values.
+    /// The type of the attribute's values.
     #[must_use]
     pub const fn kind(self) -> CustomKind {
         self.kind
@@ -83,7 +86,7 @@ impl fmt::Display for CustomName {
 
 /// A value of a customised attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "one variant per kind of name")]
+#[expect(missing_docs, reason = "one variant per CustomKind, of the same name")]
 pub enum CustomValue {
     Boolean(bool),
     Datetime(Civil),
@@ -93,24 +96,26 @@ pub enum CustomValue {
     Text(LongText),
 }
 
-/// The values set on one fiche or vevent, in order of their names; an unset one is not there.
+/// The values set on one fiche or vevent, ascending by name. An attribute without a value has no
+/// entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Customs(Vec<(CustomName, CustomValue)>);
 
 impl Customs {
-    /// The value of a name, if it is set.
+    /// The value of an attribute, if it is set.
     #[must_use]
     pub fn value(&self, name: CustomName) -> Option<&CustomValue> {
-        self.0.binary_search_by_key(&name, |(n, _)| *n).ok().map(|at| &self.0[at].1)
+        let index = self.0.binary_search_by_key(&name, |(other, _)| *other).ok()?;
+        Some(&self.0[index].1)
     }
 
-    /// Sets a value, or unsets it with `None`.
+    /// Sets a value, or removes it with `None`.
     pub fn set(&mut self, name: CustomName, value: Option<CustomValue>) {
-        match (self.0.binary_search_by_key(&name, |(n, _)| *n), value) {
-            (Ok(at), Some(value)) => self.0[at].1 = value,
-            (Ok(at), None) => drop(self.0.remove(at)),
-            (Err(at), Some(value)) => self.0.insert(at, (name, value)),
+        match (self.0.binary_search_by_key(&name, |(other, _)| *other), value) {
+            (Ok(index), Some(value)) => self.0[index].1 = value,
+            (Ok(index), None) => drop(self.0.remove(index)),
+            (Err(index), Some(value)) => self.0.insert(index, (name, value)),
             (Err(_), None) => {}
         }
     }
@@ -121,22 +126,22 @@ impl Customs {
         self.0.is_empty()
     }
 
-    /// All that is set, in order of names.
+    /// All values, ascending by name.
     pub fn iter(&self) -> impl Iterator<Item = &(CustomName, CustomValue)> {
         self.0.iter()
     }
 }
 
-/// What a customised attribute belongs to.
+/// The kind of record that a customised attribute belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the specification's two models")]
+#[expect(missing_docs, reason = "the two models of Reference 9")]
 pub enum Model {
     Fiche,
     Vevent,
 }
 
 impl Model {
-    /// Its name on the wire.
+    /// The name in requests and answers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -148,10 +153,7 @@ impl Model {
 
 /// The definition of a customised attribute. Reference 12.9.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.9, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.9 under these names")]
 pub struct Customfield {
     pub id: CustomfieldId,
     pub model: Model,
@@ -171,7 +173,7 @@ pub struct Customfield {
 }
 
 impl Customfield {
-    /// A definition with the defaults, for one name of one model.
+    /// Makes a definition with the defaults of Reference 12.9.
     #[must_use]
     pub fn new(id: CustomfieldId, model: Model, name: CustomName, now: Instant) -> Self {
         Self {

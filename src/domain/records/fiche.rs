@@ -1,10 +1,10 @@
-//! The client's record. Reference 12.6.
+//! The record of a client. Reference 12.6.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, LongText, Name, Text};
@@ -12,10 +12,7 @@ use crate::domain::time::{Civil, Instant};
 
 /// A client of the group. Reference 12.6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.6, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.6 under these names")]
 pub struct Fiche {
     pub id: FicheId,
     pub lastname: Name<64>,
@@ -23,7 +20,7 @@ pub struct Fiche {
     pub firstphone: Text<25>,
     pub secondphone: Text<25>,
     pub email: Option<Email>,
-    /// Tied to no zone, 1800 to 9999.
+    /// A civil time without a zone, from 1800 to 9999.
     pub birthdate: Option<Civil>,
     pub comments: LongText,
     pub from_web: bool,
@@ -34,14 +31,14 @@ pub struct Fiche {
     pub customs: Customs,
     pub created_at: Instant,
     pub updated_at: Instant,
-    /// Since when mails reach the client: what was due before is not sent.
+    /// The moment from which mails reach the client. A reminder due before is not sent.
     pub mail_since: Instant,
-    /// Since when text messages do.
+    /// The moment from which text messages reach the client.
     pub sms_since: Instant,
 }
 
 impl Fiche {
-    /// A fiche with the specification's defaults and no name.
+    /// Makes a fiche with the defaults of Reference 12.6 and no name.
     #[must_use]
     pub fn new(id: FicheId, now: Instant) -> Self {
         Self {
@@ -66,45 +63,47 @@ impl Fiche {
         }
     }
 
-    /// Whether reminders reach the client by a channel: it accepts them, is not deleted, and has an address or a number.
-    /// Reference 7.
+    /// Whether reminders reach the client by a channel. The client must accept them, have an
+    /// address or a number, and not be deleted. Reference 7.5.
     #[must_use]
     pub fn can_be_reached(&self, channel: Channel) -> bool {
-        !self.deleted
-            && match channel {
-                Channel::Mail => self.rappel_email && self.email.is_some(),
-                Channel::Sms => self.rappel_sms && self.has_phone(),
-            }
+        if self.deleted {
+            return false;
+        }
+        match channel {
+            Channel::Mail => self.rappel_email && self.email.is_some(),
+            Channel::Sms => self.rappel_sms && self.has_phone(),
+        }
     }
 
-    /// Whether either number has a digit: people write "none" there too.
+    /// Whether either phone field holds a digit. Some hold a word such as "none".
     fn has_phone(&self) -> bool {
-        let phones = [self.firstphone.as_str(), self.secondphone.as_str()];
-        phones.iter().any(|phone| phone.bytes().any(|byte| byte.is_ascii_digit()))
+        let is_digit = |c: char| c.is_ascii_digit();
+        self.firstphone.as_str().contains(is_digit) || self.secondphone.as_str().contains(is_digit)
     }
 
-    /// Notes since when the client can be reached, if it could not as it stood `before`.
-    pub fn note_reached(&mut self, before: Option<&Self>, now: Instant) {
-        let newly = |channel| {
-            self.can_be_reached(channel) && !before.is_some_and(|it| it.can_be_reached(channel))
-        };
-        let (mail, sms) = (newly(Channel::Mail), newly(Channel::Sms));
-        if mail {
-            self.mail_since = now;
-        }
-        if sms {
-            self.sms_since = now;
+    /// Records that a channel reaches the client from `now` on, if it did not `before`.
+    pub fn record_reachability(&mut self, before: Option<&Self>, now: Instant) {
+        for channel in Channel::ALL {
+            let was_reached = before.is_some_and(|before| before.can_be_reached(channel));
+            if was_reached || !self.can_be_reached(channel) {
+                continue;
+            }
+            match channel {
+                Channel::Mail => self.mail_since = now,
+                Channel::Sms => self.sms_since = now,
+            }
         }
     }
 
-    /// Last name as it is shown: a deleted fiche's begins with `$`. Reference 12.6.
+    /// The last name as it is shown. That of a deleted fiche begins with `$`. Reference 12.6.
     #[must_use]
     pub fn shown_lastname(&self) -> Cow<'_, str> {
         let lastname = self.lastname.as_str();
         if self.deleted { format!("${lastname}").into() } else { lastname.into() }
     }
 
-    /// The names that an appointment's text holds. Reference 12.7.
+    /// The last and first name, as the text of an appointment holds them. Reference 12.7.
     #[must_use]
     pub fn names(&self) -> String {
         let lastname = self.shown_lastname();

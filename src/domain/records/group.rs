@@ -1,18 +1,15 @@
-//! The group: the shop itself, and the settings that all its calendars share. Reference 12.1.
+//! The group: the shop and the settings that its calendars share. Reference 12.1.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Bounded, Colour, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::text::{Bounded, Colour, InvalidValue, Name, ReminderLead, Text};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 
-/// A company, shop or office. Reference 6 adds `urlname`, `mintime_between` and `maxrdv_number`.
+/// A company, shop or office. Reference 12.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.1, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.1 under these names")]
 pub struct Group {
     pub id: GroupId,
     pub name: Name<255>,
@@ -36,29 +33,29 @@ pub struct Group {
     pub open_data: bool,
     pub calendar_choice: i64,
     pub any_calendar: bool,
-    /// Most interventions of one booking from the web, 1 to 100.
+    /// Maximum number of interventions in one booking through the module, 1 to 100.
     pub max_multirdvs: Bounded<1, 100>,
     pub usercolors: Option<Usercolors>,
     pub display_intervention_length: bool,
     pub display_intervention_price: bool,
     pub currency_code: Currency,
     pub validate_email: bool,
-    /// A slug made from the name, unique in the store. Reference 6.
+    /// A slug made from the name, unique in the store.
     pub urlname: Text<255>,
-    /// Fewest minutes between two appointments of one client; 0 asks for none. Reference 6.
+    /// Minimum minutes between two appointments of one client; 0 for no minimum. Reference 6.4.
     pub mintime_between: Bounded<0, 5_256_000>,
-    /// Most upcoming appointments of one client; 0 for no limit. Reference 6.
+    /// Maximum number of upcoming appointments of one client; 0 for no limit. Reference 6.4.
     pub maxrdv_number: Bounded<0, 1_000_000>,
     pub created_at: Instant,
     pub updated_at: Instant,
-    /// Since when mails go out as they do: what was due before is not sent.
+    /// The moment of the last change of the mail reminder times. A reminder due before is not sent.
     pub mail_since: Instant,
-    /// Since when text messages do.
+    /// The moment of the last change of the text message times.
     pub sms_since: Instant,
 }
 
 impl Group {
-    /// A group with the specification's defaults and nothing else.
+    /// Makes a group with the defaults of Reference 12.1 and no name.
     #[must_use]
     pub fn new(id: GroupId, timezone: ZoneName, now: Instant) -> Self {
         Self {
@@ -100,8 +97,8 @@ impl Group {
         }
     }
 
-    /// Notes that reminders go out at other times than as it stood `before`.
-    pub fn note_rescheduled(&mut self, before: &Self, now: Instant) {
+    /// Records that reminders are due at other times than with the settings `before`.
+    pub fn record_rescheduling(&mut self, before: &Self, now: Instant) {
         let moved = self.timezone != before.timezone;
         if moved || self.mailreminder != before.mailreminder {
             self.mail_since = now;
@@ -112,7 +109,7 @@ impl Group {
     }
 }
 
-/// The currency prices are shown in. Reference 12.1.
+/// The currency of prices. Reference 12.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "ISO 4217 codes")]
 pub enum Currency {
@@ -126,11 +123,11 @@ pub enum Currency {
 }
 
 impl Currency {
-    /// All of them, in the specification's order.
+    /// All currencies, in the order of Reference 12.1.
     pub const ALL: [Self; 7] =
         [Self::Cad, Self::Eur, Self::Xpf, Self::Xaf, Self::Gbp, Self::Chf, Self::Usd];
 
-    /// Its ISO 4217 code.
+    /// The ISO 4217 code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -144,19 +141,21 @@ impl Currency {
         }
     }
 
-    /// The currency of that code.
+    /// Parses an ISO 4217 code.
     ///
     /// # Errors
-    /// Any other code.
-    pub fn new(code: &str) -> Result<Self, Illegal> {
-        Self::ALL
-            .into_iter()
-            .find(|c| c.code() == code)
-            .ok_or_else(|| Illegal("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
+    /// The code is not that of a supported currency.
+    pub fn new(code: &str) -> Result<Self, InvalidValue> {
+        for currency in Self::ALL {
+            if currency.code() == code {
+                return Ok(currency);
+            }
+        }
+        Err(InvalidValue("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
     }
 }
 
-/// Colours of the module, as the JSON text they were given in. Reference 12.1.
+/// Colours of the module, as the JSON text in which they were given. Reference 12.1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usercolors(Text<255>);
@@ -172,22 +171,28 @@ impl Usercolors {
         "page_text",
     ];
 
-    /// The colours, if the text is a JSON object of known keys with `#RRGGBB` values.
+    /// Parses a JSON object of known keys with `#RRGGBB` values.
     ///
     /// # Errors
-    /// No JSON object, an unknown key, a value that is no colour, more than 255 characters.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
+    /// The text is not a JSON object, holds an unknown key or a value that is no colour, or is
+    /// longer than 255 characters.
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         let kept = Text::new(text)?;
-        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
-            .map_err(|_| Illegal("must be JSON text holding an object of colours".into()))?;
+        let Ok(object) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
+        else {
+            return Err(InvalidValue("must be JSON text holding an object of colours".into()));
+        };
         for (key, value) in &object {
             if !Self::KEYS.contains(&key.as_str()) {
-                return Err(Illegal(format!("may only hold the keys {}", Self::KEYS.join(", "))));
+                return Err(InvalidValue(format!(
+                    "may only hold the keys {}",
+                    Self::KEYS.join(", ")
+                )));
             }
-            let colour = value
-                .as_str()
-                .ok_or_else(|| Illegal(format!("{key} must be a colour such as #1a2b3c")))?;
-            Colour::new(colour).map_err(|illegal| Illegal(format!("{key} {illegal}")))?;
+            let Some(colour) = value.as_str() else {
+                return Err(InvalidValue(format!("{key} must be a colour such as #1a2b3c")));
+            };
+            Colour::new(colour).map_err(|error| InvalidValue(format!("{key} {error}")))?;
         }
         Ok(Self(kept))
     }

@@ -1,10 +1,11 @@
-//! Identifiers: one type per kind of thing, so that a calendar's id cannot stand for an intervention's.
+//! Identifiers: one type per kind of record, so that a calendar's id cannot be used for an
+//! intervention.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Largest identifier: every JSON reader holds it exactly.
+/// Largest identifier. Every JSON reader represents it exactly.
 pub const ID_MAX: u64 = 9_007_199_254_740_991;
 
 macro_rules! id {
@@ -15,7 +16,7 @@ macro_rules! id {
         pub struct $name(u64);
 
         impl $name {
-            /// The identifier of that number, or `None` outside 1 to [`ID_MAX`].
+            /// Returns the identifier of a number; `None` outside 1 to [`ID_MAX`].
             #[must_use]
             pub const fn new(number: u64) -> Option<Self> {
                 if number == 0 || number > ID_MAX { None } else { Some(Self(number)) }
@@ -37,24 +38,24 @@ macro_rules! id {
 }
 
 id! {
-    /// A group: a shop, a practice, a town hall. Reference 12.1.
+    /// A group: a company, shop or office. Reference 12.1.
     GroupId,
     /// A calendar of a group. Reference 12.2.
     CalendarId,
-    /// A category of calendars. Reference 12.3.
+    /// A set of calendars. Reference 12.3.
     CalendarsetId,
-    /// A service that can be booked. Reference 12.4.
+    /// A service that clients book. Reference 12.4.
     InterventionId,
-    /// A category of interventions. Reference 12.5.
+    /// A set of interventions. Reference 12.5.
     InterventionsetId,
     /// A client record. Reference 12.6.
     FicheId,
-    /// An event of a calendar; an appointment's id is its vevent's. Reference 12.7.
+    /// An event of a calendar. An appointment has the id of its vevent. Reference 12.7.
     VeventId,
     /// A definition of a customised attribute. Reference 12.9.
     CustomfieldId,
-    /// A professional: a person who logs in to run groups. Reference 3.3.
+    /// A professional, who logs in to manage groups. Reference 3.3.
     ProId,
-    /// A message of a group, in the order in which they came to be. Reference 7.
+    /// A message of a group; ascending in the order of their creation. Reference 7.2.
     MessageId,
 }

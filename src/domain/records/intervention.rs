@@ -1,27 +1,24 @@
-//! Interventions and the sets that may hold them. Reference 12.4, 12.5.
+//! Interventions and interventionsets. Reference 12.4, 12.5.
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::records::calendar::Sort;
+use crate::domain::records::calendar::SortOrder;
 use crate::domain::records::ids::{InterventionId, InterventionsetId};
 use crate::domain::records::text::{Bounded, Colour, LongText, Name, Text};
 use crate::domain::time::Instant;
 
 /// A service that clients book. Reference 12.4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.4, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.4 under these names")]
 pub struct Intervention {
     pub id: InterventionId,
     pub interventionset_id: Option<InterventionsetId>,
     pub name: Name<255>,
     pub abbr: Text<255>,
-    /// Minutes, as elapsed time.
+    /// Minutes of elapsed time.
     pub length: Bounded<1, 1_440>,
     pub colorref: Colour,
-    pub sort: Sort,
+    pub sort: SortOrder,
     /// Cents.
     pub price: Option<Bounded<0, 1_000_000_000>>,
     pub deleted: bool,
@@ -32,7 +29,7 @@ pub struct Intervention {
 }
 
 impl Intervention {
-    /// An intervention with the specification's defaults and no name.
+    /// Makes an intervention with the defaults of Reference 12.4 and no name.
     #[must_use]
     pub fn new(id: InterventionId, now: Instant) -> Self {
         Self {
@@ -53,16 +50,13 @@ impl Intervention {
     }
 }
 
-/// A category of interventions. Reference 12.5.
+/// A set of interventions. Reference 12.5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the specification, section 2.5, and bear its names"
-)]
+#[expect(missing_docs, reason = "the fields are documented in Reference 12.5 under these names")]
 pub struct Interventionset {
     pub id: InterventionsetId,
     pub name: Name<255>,
-    pub sort: Sort,
+    pub sort: SortOrder,
     pub publicname: Name<255>,
     pub description: LongText,
     pub created_at: Instant,
@@ -70,7 +64,7 @@ pub struct Interventionset {
 }
 
 impl Interventionset {
-    /// A set with nothing but its id.
+    /// Makes a set without a name.
     #[must_use]
     pub fn new(id: InterventionsetId, now: Instant) -> Self {
         Self {

@@ -3,11 +3,12 @@
 pub mod calendar;
 pub mod catalogue;
 pub mod customfield;
+pub mod editable_record;
 pub mod fiche;
 pub mod group;
 pub mod ids;
 pub mod intervention;
-pub mod place;
+pub mod postal_address;
 pub mod record_change;
 pub mod text;
 pub mod vevent;

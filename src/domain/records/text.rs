@@ -1,72 +1,80 @@
-//! Texts, numbers and colours that cannot hold what the specification forbids.
+//! Texts, numbers and colours that hold only legal values. Reference 10.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a value is not allowed, as a sentence that says what would be right.
+/// The rule that a value breaks, such as "must be from 1 to 5, not 7".
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Illegal(pub String);
+pub struct InvalidValue(pub String);
 
-impl Illegal {
+impl InvalidValue {
     fn new(rule: impl Into<String>) -> Self {
         Self(rule.into())
     }
 }
 
-/// Text of at most `MAX` Unicode characters; newline and tab are its only control characters. Reference 10.
+/// Text of at most `MAX` Unicode characters. Newline and tab are the only control characters it may
+/// hold. Reference 10.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text<const MAX: usize>(Box<str>);
 
-/// A name: like [`Text`], without any control character. Reference 10.
+/// Text of at most `MAX` Unicode characters without control characters. Reference 10.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name<const MAX: usize>(Box<str>);
 
-/// A `text` of the specification.
+/// A text of the longest kind. Reference 10.
 pub type LongText = Text<65_535>;
 
-fn check(text: &str, max: usize, control_allowed: fn(char) -> bool) -> Result<(), Illegal> {
+fn check_text(
+    text: &str,
+    max: usize,
+    control_allowed: fn(char) -> bool,
+) -> Result<(), InvalidValue> {
     if let Some(found) = text.chars().find(|&c| c.is_control() && !control_allowed(c)) {
-        return Err(Illegal::new(format!(
+        return Err(InvalidValue::new(format!(
             "must not hold the control character U+{:04X}",
             found as u32
         )));
     }
-    // Bytes bound characters from above, so most texts are never counted.
+    // A text has at most as many characters as bytes, so most texts need no count.
     if text.len() > max {
         let length = text.chars().count();
         if length > max {
-            return Err(Illegal::new(format!("must have at most {max} characters, not {length}")));
+            return Err(InvalidValue::new(format!(
+                "must have at most {max} characters, not {length}"
+            )));
         }
     }
     Ok(())
 }
 
 macro_rules! text {
-    ($name:ident, $allowed:expr, $plain:expr) => {
+    ($name:ident, $allowed:expr, $normalise:expr) => {
         impl<const MAX: usize> $name<MAX> {
-            /// The text, if it is one.
+            /// Checks a text.
             ///
             /// # Errors
-            /// More than `MAX` characters, or a forbidden control character.
-            pub fn new(text: &str) -> Result<Self, Illegal> {
-                let plain: fn(&str) -> std::borrow::Cow<'_, str> = $plain;
-                let text = plain(text);
-                check(&text, MAX, $allowed)?;
+            /// It has more than `MAX` characters or a forbidden control character.
+            pub fn new(text: &str) -> Result<Self, InvalidValue> {
+                let normalise: fn(&str) -> std::borrow::Cow<'_, str> = $normalise;
+                let text = normalise(text);
+                check_text(&text, MAX, $allowed)?;
                 Ok(Self(text.into()))
             }
 
-            /// The text itself.
+            /// The text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// Whether nothing but white space stands in it: to the module, no name at all.
+            /// Whether it holds only white space. The module hides a record whose public name is
+            /// blank.
             #[must_use]
             pub fn is_blank(&self) -> bool {
                 self.0.trim().is_empty()
@@ -81,34 +89,30 @@ macro_rules! text {
     };
 }
 
-text!(Text, |c| c == '\n' || c == '\t', one_newline);
+text!(Text, |c| c == '\n' || c == '\t', normalise_newlines);
 text!(Name, |_| false, |text| text.into());
 
-/// The newline as forms send it is a newline; alone, a carriage return is none.
-fn one_newline(text: &str) -> std::borrow::Cow<'_, str> {
+/// Replaces CR LF, which HTML forms send, with a newline. A lone carriage return stays and is
+/// refused.
+fn normalise_newlines(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
-/// An e-mail address: one `@` with something around it, no white space or control character, at most 255 characters.
+/// An e-mail address of at most 255 characters: one `@` with text on both sides, and no white space
+/// or control character. Reference 10.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Email(Box<str>);
 
 impl Email {
-    /// The address, if it could be one.
+    /// Checks an address.
     ///
     /// # Errors
-    /// What keeps it from being an address.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
-        check(text, 255, |_| false)?;
-        let wrong = || Illegal::new("must be an e-mail address such as name@example.org");
-        let (local, domain) = text.rsplit_once('@').ok_or_else(wrong)?;
-        let bad = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | '"');
-        if local.is_empty() || local.contains('@') || domain.is_empty() || text.contains(bad) {
-            return Err(wrong());
-        }
-        if domain.starts_with('.') || domain.ends_with('.') || domain.contains("..") {
-            return Err(wrong());
+    /// It cannot be an e-mail address.
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
+        check_text(text, 255, |_| false)?;
+        if !looks_like_address(text) {
+            return Err(InvalidValue::new("must be an e-mail address such as name@example.org"));
         }
         Ok(Self(text.into()))
     }
@@ -119,15 +123,27 @@ impl Email {
         &self.0
     }
 
-    /// The form in which two spellings of one address are equal: [`folded`].
+    /// The form for comparisons, by [`folded`].
     #[must_use]
     pub fn folded(&self) -> Box<str> {
         folded(&self.0)
     }
 }
 
-/// A text in small letters, by which addresses are compared. A letter that is not ASCII while its small one is, at least
-/// in part, stays: to mail servers it is another letter, and so is the mailbox.
+fn looks_like_address(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    if local.is_empty() || local.contains('@') || domain.is_empty() {
+        return false;
+    }
+    if text.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | '"')) {
+        return false;
+    }
+    !domain.starts_with('.') && !domain.ends_with('.') && !domain.contains("..")
+}
+
+/// Returns a text in lower case, for the comparison of addresses. A letter outside ASCII whose
+/// lower case is partly ASCII is kept: mail servers take it for another letter, so the mailbox is
+/// another.
 ///
 /// ```
 /// use slotbook::domain::records::text::folded;
@@ -136,20 +152,23 @@ impl Email {
 /// ```
 #[must_use]
 pub fn folded(text: &str) -> Box<str> {
-    let small = text.to_lowercase();
+    let lower = text.to_lowercase();
     if text.is_ascii() {
-        return small.into();
+        return lower.into();
     }
-    // Taken from the whole text's small form, since a sigma's depends on what is around it.
-    let mut rest = small.chars();
+    // The lower case of a sigma depends on its neighbours, so the whole text is converted.
+    let mut rest = lower.chars();
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
-        let its = rest.by_ref().take(letter.to_lowercase().count());
-        if !letter.is_ascii() && letter.to_lowercase().any(|small| small.is_ascii()) {
-            its.for_each(drop);
+        let is_ambiguous =
+            !letter.is_ascii() && letter.to_lowercase().any(|lower| lower.is_ascii());
+        let lower = rest.by_ref().take(letter.to_lowercase().count());
+        if is_ambiguous {
+            // Skips its lower case.
+            lower.for_each(drop);
             out.push(letter);
         } else {
-            out.extend(its);
+            out.extend(lower);
         }
     }
     out.into()
@@ -161,28 +180,28 @@ impl fmt::Debug for Email {
     }
 }
 
-/// A colour, `#RRGGBB`, spelled as it was given.
+/// A colour `#RRGGBB`, with the case of its digits as given.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Colour([u8; 7]);
 
 impl Colour {
-    /// The colour of an intervention that was given none. Reference 12.4.
+    /// The default colour of an intervention. Reference 12.4.
     pub const DEFAULT: Self = Self(*b"#dddddd");
 
-    /// The colour, if it is one.
+    /// Parses a colour.
     ///
     /// # Errors
-    /// Anything but `#` and six hexadecimal digits.
-    pub fn new(text: &str) -> Result<Self, Illegal> {
+    /// The text is not `#` with six hexadecimal digits.
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         match <[u8; 7]>::try_from(text.as_bytes()) {
             Ok(bytes) if bytes[0] == b'#' && bytes[1..].iter().all(u8::is_ascii_hexdigit) => {
                 Ok(Self(bytes))
             }
-            Ok(_) | Err(_) => Err(Illegal::new("must be a colour such as #1a2b3c")),
+            Ok(_) | Err(_) => Err(InvalidValue::new("must be a colour such as #1a2b3c")),
         }
     }
 
-    /// Its seven characters.
+    /// The seven characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a colour is ASCII")
@@ -201,33 +220,37 @@ impl fmt::Debug for Colour {
 pub struct Bounded<const MIN: i64, const MAX: i64>(i64);
 
 impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
-    /// The number, if it lies within its bounds.
+    /// Checks a number.
     ///
     /// # Errors
-    /// Outside `MIN` to `MAX`.
-    pub fn new(number: i64) -> Result<Self, Illegal> {
+    /// It lies outside `MIN` to `MAX`.
+    pub fn new(number: i64) -> Result<Self, InvalidValue> {
         if (MIN..=MAX).contains(&number) {
             Ok(Self(number))
         } else {
-            Err(Illegal::new(format!("must be from {MIN} to {MAX}, not {number}")))
+            Err(InvalidValue::new(format!("must be from {MIN} to {MAX}, not {number}")))
         }
     }
 
-    /// A number known when the program is written; outside the bounds it does not compile when used in a `const`.
+    /// A constant number. In a `const` context, one outside the bounds does not compile.
+    ///
+    /// # Panics
+    /// If the number lies outside `MIN` to `MAX`.
     #[must_use]
     pub const fn known(number: i64) -> Self {
         assert!(MIN <= number && number <= MAX, "a constant must lie within its bounds");
         Self(number)
     }
 
-    /// The number itself.
+    /// The number.
     #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
 }
 
-/// How long before an appointment a reminder goes out: 0 for never, or 60 to `MAX` minutes. Reference 12.1, 10.
+/// Minutes between a reminder and its appointment: 60 to `MAX`, or 0 for no reminder.
+/// Reference 10, 12.1.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -235,19 +258,19 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
 pub struct ReminderLead<const MAX: i64>(i64);
 
 impl<const MAX: i64> ReminderLead<MAX> {
-    /// The lead, if it is one.
+    /// Checks a number of minutes.
     ///
     /// # Errors
-    /// Neither 0 nor within 60 to `MAX`.
-    pub fn new(minutes: i64) -> Result<Self, Illegal> {
+    /// It is neither 0 nor from 60 to `MAX`.
+    pub fn new(minutes: i64) -> Result<Self, InvalidValue> {
         if minutes == 0 || (60..=MAX).contains(&minutes) {
             Ok(Self(minutes))
         } else {
-            Err(Illegal::new(format!("must be 0 or from 60 to {MAX} minutes, not {minutes}")))
+            Err(InvalidValue::new(format!("must be 0 or from 60 to {MAX} minutes, not {minutes}")))
         }
     }
 
-    /// Its minutes; `None` where no reminder is sent.
+    /// The minutes; `None` if no reminder is sent.
     #[must_use]
     pub const fn minutes(self) -> Option<i64> {
         if self.0 == 0 { None } else { Some(self.0) }
@@ -275,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_needs_something_on_both_sides() {
+    fn an_address_needs_text_on_both_sides_of_the_at_sign() {
         for good in ["a@b", "Jean.Dupont+rdv@example.org", "é@exemple.fr"] {
             assert!(Email::new(good).is_ok(), "{good}");
         }
@@ -287,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_only_look_like_ascii_are_others() {
+    fn letters_that_only_look_like_ascii_stay_distinct() {
         let same = |one: &str, other: &str| folded(one) == folded(other);
         assert!(
             same("Kim@X.org", "kim@x.ORG")
@@ -306,7 +329,7 @@ mod tests {
             assert_eq!(
                 folded(text).to_lowercase(),
                 text.to_lowercase(),
-                "what is equal was equal before"
+                "folding joins no texts that lower case keeps apart"
             );
         }
     }
@@ -320,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_belong_to_the_range() {
+    fn a_bounded_number_may_equal_its_bounds() {
         type Length = Bounded<1, 1_440>;
         assert!(Length::new(1).is_ok() && Length::new(1_440).is_ok());
         assert!(Length::new(0).is_err() && Length::new(1_441).is_err());

@@ -1,8 +1,8 @@
-//! The events of a calendar, of four kinds. Reference 12.7.
+//! Vevents: the events of a calendar, of four kinds. Reference 12.7.
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{Colour, LongText, Text};
@@ -13,88 +13,90 @@ use crate::domain::time::{Civil, Instant};
 /// An event of a calendar. Reference 12.7.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vevent {
-    /// Its id; an appointment's is the appointment's.
+    /// Its id. An appointment has the same id.
     pub id: VeventId,
-    /// The calendar whose time it takes, opens or only annotates.
+    /// Its calendar.
     pub calendar_id: CalendarId,
-    /// What it is.
-    pub kind: Kind,
-    /// A deleted event neither takes nor opens time.
+    /// Its kind, with the fields that only this kind has.
+    pub kind: VeventKind,
+    /// Whether it is deleted. A deleted event neither takes nor opens time.
     pub deleted: bool,
-    /// When it was made; never goes back within a group.
+    /// The stamp of its creation. Stamps never decrease within a group.
     pub created_at: Instant,
-    /// When it last changed, deletion included; never goes back within a group.
+    /// The stamp of its last change or deletion. Stamps never decrease within a group.
     pub updated_at: Instant,
-    /// What most events lack.
-    pub rare: Option<Box<Rare>>,
+    /// Fields that few events have; `None` if all are unset.
+    pub rare: Option<Box<OptionalFields>>,
 }
 
-/// What an event is, and what only that kind has.
+/// The kind of an event, with the fields that only this kind has. The order of the variants is the
+/// format on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Kind {
-    /// A client, an intervention, and time that nobody else may have.
+pub enum VeventKind {
+    /// A client, an intervention, and time that no other appointment may take.
     Appointment(Appointment),
     /// Time taken without a client: lunch, a holiday.
     Plage(Box<Series>),
-    /// Time that the module may offer.
+    /// Time that the module offers.
     Availability(Box<Availability>),
-    /// A remark on a day; it takes no time.
+    /// A remark; it takes no time.
     Note(Box<Series>),
 }
 
-/// The part of an event that only an appointment has.
+/// The fields that only an appointment has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Appointment {
-    /// What the shop's clock showed for the start when it was made or moved.
+    /// The local time of the start, as given when the appointment was made or moved.
     pub civil_start: Civil,
-    /// The instant that start meant, resolved then and never read from the wall again.
+    /// The instant of the start, resolved at that time. A later change of zone rules does not move
+    /// it by itself.
     pub start: Instant,
-    /// Elapsed seconds, at least 1.
+    /// Its length in elapsed seconds, at least 1.
     pub length_seconds: u32,
-    /// The intervention it is for.
+    /// Its intervention.
     pub intervention_id: InterventionId,
-    /// The client it is for.
+    /// Its client.
     pub fiche_id: FicheId,
-    /// The secret by which the client reads or cancels it.
-    pub key: Key,
+    /// The secret with which the client reads or cancels it.
+    pub key: AppointmentKey,
     /// Whether the client came.
     pub state: State,
-    /// Whether an SMS reminder is wanted.
+    /// Whether the client wants a text message as a reminder.
     pub smsreminder: bool,
-    /// Whether the module made it.
+    /// Whether it was booked through the module.
     pub from_web: bool,
-    /// What is known of its reminders.
+    /// The state of its reminders.
     pub reminders: Reminders,
 }
 
 impl Appointment {
-    /// The time it takes.
+    /// The time that it takes.
     #[must_use]
     pub fn interval(&self) -> Interval {
         Interval { start: self.start, end: self.start.plus_seconds(i64::from(self.length_seconds)) }
     }
 }
 
-/// The part of an event that only an availability has.
+/// The fields that only an availability has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Availability {
-    /// When it opens.
+    /// The times that it opens.
     pub series: Series,
-    /// For what.
+    /// The interventions it is open for.
     pub permits: Permits,
 }
 
-/// Which interventions an availability may be used for. Reference 12.7 `availableInterventions`.
+/// The interventions that an availability is open for. Reference 12.7 `availableInterventions`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Permits {
     /// Every intervention.
     All,
-    /// These only; ascending, each once, never empty.
+    /// Only these; ascending, without duplicates, never empty.
     Only(Box<[InterventionId]>),
 }
 
 impl Permits {
-    /// Only these interventions; all of them when the list is empty. Reference 12.7.
+    /// Permits the listed interventions; every intervention if the list is empty. Reference 12.7.
     #[must_use]
     pub fn only(mut ids: Vec<InterventionId>) -> Self {
         ids.sort_unstable();
@@ -102,7 +104,7 @@ impl Permits {
         if ids.is_empty() { Self::All } else { Self::Only(ids.into()) }
     }
 
-    /// Whether it may be used for an intervention.
+    /// Whether an intervention is permitted.
     #[must_use]
     pub fn permits(&self, intervention: InterventionId) -> bool {
         match self {
@@ -112,25 +114,25 @@ impl Permits {
     }
 }
 
-/// What few events have.
+/// Fields that few events have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rare {
-    /// Who made it, where somebody said so.
+pub struct OptionalFields {
+    /// The name of the person who took the appointment, if given.
     pub taker: Text<255>,
-    /// Its colour in the Pro Interface.
+    /// Its colour in the calendar.
     pub colorref: Option<Colour>,
-    /// Its description; an appointment's is derived from the fiche instead.
+    /// Its description. That of an appointment is derived from the fiche instead.
     pub text: LongText,
     /// A comment on an appointment.
     pub comments: LongText,
-    /// The origin label of a booking.
+    /// A label for the origin of a booking.
     pub websource: Text<255>,
     /// Values of customised attributes.
     pub customs: Customs,
 }
 
-impl Rare {
-    /// `None` where everything is unset.
+impl OptionalFields {
+    /// Boxes the fields; `None` if all are unset.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         if self == Self::default() { None } else { Some(Box::new(self)) }
@@ -152,10 +154,10 @@ pub enum State {
 }
 
 impl State {
-    /// All of them; each stands at its number.
+    /// All states; the index is the number.
     pub const ALL: [Self; 4] = [Self::InProgress, Self::Attended, Self::NoShow, Self::Pending];
 
-    /// Its number, 0 to 3.
+    /// The number, 0 to 3.
     #[must_use]
     pub const fn number(self) -> i64 {
         match self {
@@ -167,7 +169,8 @@ impl State {
     }
 }
 
-/// What is known of the reminders of an appointment beyond what follows from settings. Reference 7.
+/// The stored state of an appointment's reminders. Their due times follow from the settings.
+/// Reference 7.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminders {
     /// The e-mail reminder.
@@ -176,45 +179,46 @@ pub struct Reminders {
     pub sms: Reminder,
 }
 
-/// What is known of one reminder.
+/// The stored state of one reminder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
-    /// When the appointment was made, moved or restored, or this reminder asked for: what was due before is not sent.
+    /// The moment at which the appointment was made, moved or restored, or this reminder was asked
+    /// for. A reminder due before is not sent.
     pub since: Instant,
-    /// What became of it.
-    pub settled: Settled,
+    /// Its outcome.
+    pub settled: ReminderOutcome,
 }
 
-/// What became of a reminder. The order of the variants is the format on disk.
+/// The outcome of a reminder. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Settled {
-    /// Nothing yet.
+pub enum ReminderOutcome {
+    /// None yet.
     No,
-    /// It has left, for an appointment with this start; for another start there may be another.
+    /// It was sent for this start. A reminder for another start may follow.
     Sent(Instant),
-    /// It came too late or nobody took it, for an appointment with this start.
+    /// It was too late for this start, or was rejected.
     GivenUp(Instant),
 }
 
 impl Reminders {
-    /// Those of an appointment made, moved or restored at a moment.
+    /// The state for an appointment made, moved or restored at a moment.
     #[must_use]
     pub const fn since(moment: Instant) -> Self {
-        let reminder = Reminder { since: moment, settled: Settled::No };
+        let reminder = Reminder { since: moment, settled: ReminderOutcome::No };
         Self { mail: reminder, sms: reminder }
     }
 
-    /// The one of a channel.
+    /// The reminder of a channel.
     #[must_use]
-    pub const fn of(&self, channel: Channel) -> Reminder {
+    pub const fn by_channel(&self, channel: Channel) -> Reminder {
         match channel {
             Channel::Mail => self.mail,
             Channel::Sms => self.sms,
         }
     }
 
-    /// The one of a channel, to be changed.
-    pub const fn of_mut(&mut self, channel: Channel) -> &mut Reminder {
+    /// The reminder of a channel, for a change.
+    pub const fn by_channel_mut(&mut self, channel: Channel) -> &mut Reminder {
         match channel {
             Channel::Mail => &mut self.mail,
             Channel::Sms => &mut self.sms,
@@ -222,93 +226,102 @@ impl Reminders {
     }
 }
 
-/// The secret of an appointment: 20 random letters and digits. Reference 6.
+/// The secret of an appointment: 20 random letters and digits. Reference 6.5.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Key([u8; Self::LENGTH]);
+pub struct AppointmentKey([u8; Self::LENGTH]);
 
-impl Key {
+impl AppointmentKey {
     /// Characters of a key.
     pub const LENGTH: usize = 20;
 
-    /// The key of 20 ASCII letters and digits, or `None`.
+    /// Parses a key; `None` if the text is not 20 ASCII letters and digits.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let bytes = <[u8; Self::LENGTH]>::try_from(text.as_bytes()).ok()?;
-        bytes.iter().all(u8::is_ascii_alphanumeric).then_some(Self(bytes))
+        if !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return None;
+        }
+        Some(Self(bytes))
     }
 
-    /// Its 20 characters.
+    /// The 20 characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a key is ASCII")
     }
 
-    /// Whether `guess` is this key, in a time that does not depend on where they differ.
+    /// Whether `guess` is this key. The time does not depend on the position of a difference.
     #[must_use]
     pub fn matches(&self, guess: &str) -> bool {
         let guess = guess.as_bytes();
-        guess.len() == Self::LENGTH
-            && self.0.iter().zip(guess).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        if guess.len() != Self::LENGTH {
+            return false;
+        }
+        let mut difference = 0;
+        for (byte, guessed) in self.0.iter().zip(guess) {
+            difference |= byte ^ guessed;
+        }
+        difference == 0
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for AppointmentKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("AppointmentKey(…)")
     }
 }
 
 impl Vevent {
-    /// The appointment, if it is one.
+    /// The appointment; `None` for an event of another kind.
     #[must_use]
     pub fn appointment(&self) -> Option<&Appointment> {
         match &self.kind {
-            Kind::Appointment(appointment) => Some(appointment),
-            Kind::Plage(_) | Kind::Availability(_) | Kind::Note(_) => None,
+            VeventKind::Appointment(appointment) => Some(appointment),
+            VeventKind::Plage(_) | VeventKind::Availability(_) | VeventKind::Note(_) => None,
         }
     }
 
-    /// Takes over what is known of the reminders of the event as it stood `before`. Where it is newly an appointment, moved,
-    /// restored, given to another client or wants a text message it did not want, what would have been due by `now` is not sent any more.
-    pub fn take_over_reminders(&mut self, before: Option<&Self>, now: Instant) {
+    /// Copies the state of the reminders from the event `before` a change. A change may move the
+    /// due times: a new appointment, a move, a restoration, another client, or a newly wanted text
+    /// message. Then no reminder is sent that would have been due by `now`.
+    pub fn carry_over_reminders(&mut self, before: Option<&Self>, now: Instant) {
         let deleted = self.deleted;
-        let Kind::Appointment(appointment) = &mut self.kind else { return };
-        let stood = before.and_then(|before| Some((before.appointment()?, before.deleted)));
-        let Some((stood, was_deleted)) = stood else {
-            appointment.reminders = Reminders::since(now);
-            return;
-        };
-        if stood.fiche_id != appointment.fiche_id {
-            // What its client was sent before is nothing to another.
-            appointment.reminders = Reminders::since(now);
+        let VeventKind::Appointment(appointment) = &mut self.kind else { return };
+        appointment.reminders = Reminders::since(now);
+        let Some(before) = before else { return };
+        let Some(was) = before.appointment() else { return };
+        // The reminders of a former client do not count for the new one.
+        if was.fiche_id != appointment.fiche_id {
             return;
         }
-        appointment.reminders = stood.reminders;
-        let moved = stood.start != appointment.start || (was_deleted && !deleted);
-        if moved {
+        appointment.reminders = was.reminders;
+        let is_restored = before.deleted && !deleted;
+        let is_moved = was.start != appointment.start || is_restored;
+        if is_moved {
             appointment.reminders.mail.since = now;
         }
-        if moved || (appointment.smsreminder && !stood.smsreminder) {
+        if is_moved || (appointment.smsreminder && !was.smsreminder) {
             appointment.reminders.sms.since = now;
         }
     }
 
-    /// Gives an appointment that is another client's than before another secret, so that the links of whoever had it open
-    /// nothing any more.
-    pub fn lock_out_former_client(&mut self, before: &Self, key: Key) {
-        let Kind::Appointment(appointment) = &mut self.kind else { return };
-        if before.appointment().is_some_and(|was| was.fiche_id != appointment.fiche_id) {
+    /// Gives an appointment a new secret if its client has changed since `before`. The links of the
+    /// former client then open nothing any more.
+    pub fn lock_out_former_client(&mut self, before: &Self, key: AppointmentKey) {
+        let VeventKind::Appointment(appointment) = &mut self.kind else { return };
+        let Some(was) = before.appointment() else { return };
+        if was.fiche_id != appointment.fiche_id {
             appointment.key = key;
         }
     }
 
-    /// The series, if it is not an appointment.
+    /// The series; `None` for an appointment.
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         match &self.kind {
-            Kind::Appointment(_) => None,
-            Kind::Plage(series) | Kind::Note(series) => Some(series),
-            Kind::Availability(availability) => Some(&availability.series),
+            VeventKind::Appointment(_) => None,
+            VeventKind::Plage(series) | VeventKind::Note(series) => Some(series),
+            VeventKind::Availability(availability) => Some(&availability.series),
         }
     }
 }

@@ -1,38 +1,39 @@
-//! What a caller wants of a group, with every field already legal.
+//! Commands to a group. Every field holds a legal value.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::PendingRdv;
-use crate::domain::messaging::delivery::Deliver;
+use crate::domain::messaging::delivery::DeliveryStep;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
+use crate::domain::records::editable_record::EditableRecord;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
-use crate::domain::records::record_change::Record;
 use crate::domain::records::text::{Email, LongText, Text};
-use crate::domain::records::vevent::{Key, Vevent};
+use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 
-/// Who asks. Reference 3.
+/// The caller of a command. Reference 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// An application by its key alone, on behalf of anybody.
+    /// An application by its key alone, for any client.
     Application,
-    /// A client of the group, logged in. What is its own stays so, so that it may be decided on a later state.
+    /// A logged-in client of the group. An account never loses a fiche, so a command may be decided
+    /// on a later state than the one that this account is from.
     Account(Arc<Account>),
     /// A professional of the group.
     Pro(ProId),
 }
 
-/// A change to make to a group.
+/// A change of a group.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the command of its name")]
 pub enum Command {
@@ -40,54 +41,54 @@ pub enum Command {
     CancelAppointment(CancelAppointment),
     PutVevent(PutVevent),
     ChangeRecord(RecordChange),
-    Deliver(Deliver),
-    /// The same, and nobody is written to about it.
+    Deliver(DeliveryStep),
+    /// The inner command, without messages to clients.
     Quietly(Box<Command>),
-    AskLink(Box<AskLink>),
+    RequestLink(Box<RequestLink>),
     FollowLink(Box<FollowLink>),
-    /// Remove events for good that were deleted before a moment: those of these that still are.
+    /// Removes deleted events for good.
     RemoveDeleted {
-        /// Which, 1,000 at most.
+        /// The events, at most 1,000. Those that were restored meanwhile stay.
         ids: Vec<VeventId>,
-        /// Deleted and untouched since before then.
+        /// The moment before which they must have been deleted and last changed.
         before: Instant,
     },
 }
 
-/// Book one or several interventions in a row. Reference 12.8, 6.
+/// Books one or several interventions in a row. Reference 6, 12.8.
 #[derive(Clone, Debug)]
 pub struct BookAppointment {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
-    /// Whether the module's rules hold.
+    /// Whether the rules of the module apply.
     pub from_web: bool,
-    /// The start, as the shop's clock shows it.
+    /// The start in the group's local time.
     pub date: Civil,
-    /// What for, in order.
+    /// The interventions, in order.
     pub intervention_ids: Vec<InterventionId>,
-    /// On which calendar; `None` for no preference.
+    /// The calendar; `None` for no preference.
     pub calendar_id: Option<CalendarId>,
-    /// For whom.
+    /// The client.
     pub client: Client,
     /// A comment on the appointment.
     pub comments: LongText,
-    /// An origin label.
+    /// A label for the origin of the booking.
     pub websource: Text<255>,
-    /// Whether an SMS reminder is wanted; `None` takes the group's setting.
+    /// Whether the client wants a text message as a reminder; `None` takes the group's setting.
     pub smsreminder: Option<bool>,
-    /// Customised attributes of the appointment, as given; `None` for an empty value.
+    /// The customised attributes of the appointment.
     pub customs: GivenCustoms,
 }
 
-/// Customised attributes as a caller gave them; `None` for an empty value.
+/// Customised attributes as the caller gave them; `None` for an empty value.
 pub type GivenCustoms = Vec<(CustomName, Option<CustomValue>)>;
 
-/// For whom a booking is.
+/// The client of a booking. Reference 6.3.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The fiche named by the caller, if any.
+    /// The fiche that the caller named, if any.
     pub id: Option<FicheId>,
-    /// The address given, by which a fiche may be found.
+    /// The address given, which may identify a fiche.
     pub email: Option<Email>,
     /// The plain fields given.
     pub fields: Patch<Fiche>,
@@ -95,28 +96,31 @@ pub struct Client {
     pub customs: GivenCustoms,
 }
 
-/// Legal values for some fields of a record, to be put into whatever the record is by then.
+/// Legal values for some fields of a record. They are applied to the record as it is when the
+/// command is decided.
 #[derive(Clone)]
 pub struct Patch<R>(Vec<Setter<R>>);
 
-/// Puts one legal value into a record.
+/// Sets one field of a record to a legal value.
 type Setter<R> = Arc<dyn Fn(&mut R) + Send + Sync>;
 
 impl<R> Patch<R> {
-    /// Adds one field's new value.
+    /// Adds a field with its new value.
     pub fn push(&mut self, set: impl Fn(&mut R) + Send + Sync + 'static) {
         self.0.push(Arc::new(set));
     }
 
-    /// Whether no field was given.
+    /// Whether it has no field.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts all values into the record, in the order given.
+    /// Sets all fields of a record, in the order given.
     pub fn apply_to(&self, record: &mut R) {
-        self.0.iter().for_each(|set| set(record));
+        for set in &self.0 {
+            set(record);
+        }
     }
 }
 
@@ -132,18 +136,18 @@ impl<R> fmt::Debug for Patch<R> {
     }
 }
 
-/// Cancel an appointment. Reference 13.8.
+/// Cancels an appointment. Reference 6.7, 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
-    /// Which.
+    /// The appointment.
     pub id: VeventId,
-    /// By what right.
+    /// The right to cancel it.
     pub right: CancelRight,
 }
 
 impl Command {
-    /// Whether it comes from an application by its key alone, or from whoever knows an appointment's secret: nobody has
-    /// shown to be the client whom its messages go to.
+    /// Whether it comes from an application by its key alone, or from a caller with an
+    /// appointment's secret. Then no proof links the caller to the client that its messages go to.
     #[must_use]
     pub const fn is_by_key(&self) -> bool {
         match self {
@@ -153,48 +157,48 @@ impl Command {
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
             | Self::Quietly(_)
-            | Self::AskLink(_)
+            | Self::RequestLink(_)
             | Self::FollowLink(_)
             | Self::RemoveDeleted { .. } => false,
         }
     }
 }
 
-/// By what right an appointment is cancelled or read.
+/// The right to cancel or read an appointment.
 #[derive(Clone, Debug)]
 pub enum CancelRight {
-    /// A professional of the group: no lead time binds.
+    /// That of a professional of the group. No lead time applies.
     Pro,
-    /// A client of the group, logged in, whose own it must be.
+    /// That of a logged-in client, for an appointment of its own.
     Account(Arc<Account>),
-    /// Whoever knows the appointment's secret.
+    /// That of a caller with the appointment's secret, which is given here.
     Secret(String),
 }
 
-/// What chance decides for a booking, drawn before it is decided.
+/// The random values of a booking, drawn before it is decided.
 #[derive(Clone, Debug)]
 pub struct BookingDraws {
-    /// The id of the fiche, should one be made.
+    /// The id of the fiche, if one is made.
     pub fiche_id: FicheId,
     /// One id and one secret per intervention.
-    pub legs: Vec<(VeventId, Key)>,
-    /// Puts the candidate calendars in order, every order as likely as any other.
+    pub legs: Vec<(VeventId, AppointmentKey)>,
+    /// Determines the order in which candidate calendars are tried. Every order is equally likely.
     pub order: u64,
 }
 
-/// Make, change or delete an event by a professional's hand. Reference 13.7, 6.
+/// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.8, 13.7.
 #[derive(Clone, Debug)]
 pub enum PutVevent {
     /// A new event.
     Make(VeventDraft),
-    /// Another form of the event that is there; with it, a deleted one may be restored.
+    /// A change of an existing event. It may restore a deleted one.
     Change(VeventId, VeventDraft),
-    /// The event no longer counts.
+    /// The deletion of an event.
     Delete(VeventId),
 }
 
-/// What an event is to be, said against whatever stands when the group's turn comes: what a field means depends on the
-/// kind, and the kind on fields that are not given again.
+/// The new form of an event, as a function of the state when the command is decided. The meaning of
+/// a field depends on the kind of the event, and the kind depends on fields that may not be given.
 #[derive(Clone)]
 pub struct VeventDraft(Arc<DrawUp>);
 
@@ -203,8 +207,8 @@ type DrawUp = dyn Fn(&GroupState, Option<&Vevent>, &VeventDraws, Instant) -> Res
     + Sync;
 
 impl VeventDraft {
-    /// A draft that is drawn up by `draw_up` from the state, the event as it stands if there is one, what chance decides,
-    /// and the stamp. It may depend on nothing else.
+    /// Makes a draft from a function of the state, the present event if there is one, the random
+    /// values and the stamp. The function must depend on nothing else.
     pub fn new(
         draw_up: impl Fn(
             &GroupState,
@@ -219,10 +223,10 @@ impl VeventDraft {
         Self(Arc::new(draw_up))
     }
 
-    /// The event, complete.
+    /// Returns the complete event.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each by its field.
+    /// All faults, each by its field.
     pub fn draw_up(
         &self,
         state: &GroupState,
@@ -240,16 +244,16 @@ impl fmt::Debug for VeventDraft {
     }
 }
 
-/// What chance decides for an event, should it be new or become an appointment.
+/// The random values of an event, for a new one or one that becomes an appointment.
 #[derive(Clone, Copy, Debug)]
 pub struct VeventDraws {
-    /// Its id.
+    /// The id of a new event.
     pub id: VeventId,
-    /// Its secret.
-    pub key: Key,
+    /// The secret of a new appointment.
+    pub key: AppointmentKey,
 }
 
-/// Make or change one row of the group's records. Reference 6.
+/// Makes, changes or removes one record of the group. Reference 12.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each variant is the record of its name")]
 pub enum RecordChange {
@@ -264,61 +268,61 @@ pub enum RecordChange {
     Customfield(Put<Customfield>),
 }
 
-/// The legal values given for a row.
+/// The legal values given for a record.
 #[derive(Clone, Debug)]
-pub struct Put<R: Record> {
-    /// Which row; `None` makes one.
+pub struct Put<R: EditableRecord> {
+    /// The record; `None` makes a new one.
     pub id: Option<R::Id>,
-    /// What it is to hold.
+    /// The fields given.
     pub fields: Patch<R>,
 }
 
-/// Mail the owner of an address a link, where one is due. Reference 3.
+/// Requests a link to be mailed to an address. Reference 3.5.
 #[derive(Clone, Debug)]
-pub struct AskLink {
-    /// Where to.
+pub struct RequestLink {
+    /// The address.
     pub email: Email,
-    /// What for.
-    pub wish: LinkWish,
+    /// The purpose of the link.
+    pub request: LinkRequest,
 }
 
-/// What a link is asked for.
+/// The purpose for which a link is requested.
 #[derive(Clone, Debug)]
-pub enum LinkWish {
-    /// To have an account, or another password for it.
+pub enum LinkRequest {
+    /// A new account, or another password.
     Account {
-        /// What is given back then.
+        /// The booking in progress to return when the link is followed.
         pending_rdv: Option<PendingRdv>,
     },
-    /// To give a fiche of one's own another address.
+    /// Another address for a fiche of the account.
     Email {
-        /// The folded address of the account that asks.
+        /// The folded address of the account.
         account: Box<str>,
-        /// Which fiche, and what else of it is to be changed at once.
+        /// The fiche, with its other changes in the same request.
         put: Put<Fiche>,
     },
 }
 
-/// Follow a link. Reference 3.
+/// Follows a link. Reference 3.5.
 #[derive(Clone)]
 pub struct FollowLink {
     /// The SHA-256 of its token.
     pub hash: [u8; 32],
-    /// The password that the account is to have, where the link sets one.
+    /// The hash of the new password, for a link that sets one.
     pub password_hash: Option<Text<255>>,
 }
 
-/// Without the hash, which is nobody's to read.
+/// Leaves out the hashes.
 impl fmt::Debug for FollowLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FollowLink(…)")
     }
 }
 
-/// What chance decides for a link.
+/// The random values of a link.
 #[derive(Clone, Debug)]
 pub struct LinkDraws {
-    /// What stands in the link: letters, digits and `-`.
+    /// The token in the link: letters, digits and `-`.
     pub token: Text<128>,
     /// Its SHA-256.
     pub hash: [u8; 32],

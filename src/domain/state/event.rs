@@ -1,4 +1,4 @@
-//! What has happened to a group. The journal holds these, and nothing else makes a state.
+//! The events of a group. The journal holds them, and only they make a state.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLink;
-use crate::domain::messaging::outbox::Message;
+use crate::domain::messaging::message::Message;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
@@ -17,171 +17,171 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
-/// A change of one group, decided once and never judged again. The order of the variants is the format on disk: new
-/// ones go to the end, none is ever reused.
+/// A change of one group. It was decided once and is never checked again. The order of the variants
+/// is the format on disk: new ones go to the end, and none is reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// A client has one appointment or several in a row.
+    /// One or several appointments in a row were booked.
     AppointmentsBooked {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The client's record where the booking made or changed it.
+        /// The client's fiche, if the booking made or changed it.
         fiche: Option<Box<Fiche>>,
         /// One appointment per intervention, in order; at least one.
         legs: Vec<Vevent>,
     },
-    /// An appointment no longer takes its time.
+    /// An appointment was cancelled.
     AppointmentCancelled {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// Which.
+        /// The appointment.
         id: VeventId,
     },
-    /// An event of a calendar is new, or stands differently, or elsewhere.
+    /// A vevent was made, changed, deleted or restored.
     VeventPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole event as it is now.
+        /// The vevent after the change.
         row: Box<Vevent>,
     },
-    /// A client's record is new, or says something else.
+    /// A fiche was made or changed.
     FichePut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole record as it is now.
+        /// The fiche after the change.
         fiche: Box<Fiche>,
     },
-    /// A calendar is new, or says something else.
+    /// A calendar was made or changed.
     CalendarPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole row as it is now.
+        /// The record after the change.
         row: Box<Calendar>,
     },
-    /// A category of calendars is new, or says something else.
+    /// A set of calendars was made or changed.
     CalendarsetPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole row as it is now.
+        /// The record after the change.
         row: Box<Calendarset>,
     },
-    /// An intervention is new, or says something else.
+    /// An intervention was made or changed.
     InterventionPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole row as it is now.
+        /// The record after the change.
         row: Box<Intervention>,
     },
-    /// A category of interventions is new, or says something else.
+    /// A set of interventions was made or changed.
     InterventionsetPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole row as it is now.
+        /// The record after the change.
         row: Box<Interventionset>,
     },
-    /// The definition of a customised attribute is new, or says something else.
+    /// The definition of a customised attribute was made or changed.
     CustomfieldPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole row as it is now.
+        /// The record after the change.
         row: Box<Customfield>,
     },
-    /// A category of calendars is no more; its members go on without one.
+    /// A set of calendars was removed. Its calendars keep no set.
     CalendarsetRemoved {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// Which.
+        /// The set.
         id: CalendarsetId,
     },
-    /// A category of interventions is no more; its members go on without one.
+    /// A set of interventions was removed. Its interventions keep no set.
     InterventionsetRemoved {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// Which.
+        /// The set.
         id: InterventionsetId,
     },
-    /// The group's own fields say something else.
+    /// The group's own fields were changed.
     GroupChanged {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// All fields as they are now.
+        /// All fields after the change.
         group: Box<Group>,
-        /// Events, deleted ones included, whose instant is another by the group's clock, which is another one: of an
-        /// appointment its start, of a series its UNTIL.
+        /// The events, deleted ones included, whose instant is another in the new time zone: the
+        /// start of an appointment, the UNTIL of a series.
         resolved: Vec<(VeventId, Instant)>,
     },
-    /// Something has happened of which clients are to be told: one event, so that neither comes without the other.
+    /// An event with the messages that it causes. One entry of the journal holds both or neither.
     Announced {
-        /// What has happened; its stamp is that of the messages.
+        /// The event. Its stamp is that of the messages.
         event: Box<Event>,
-        /// What is to be sent, their ids those that come next; at least one.
+        /// The messages, at least one. Their ids are the next ones.
         messages: Vec<Message>,
     },
-    /// A message is being sent, or what came of it is known.
+    /// The delivery of a message made progress.
     MessagePut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The whole message as it is now.
+        /// The message after the change.
         message: Box<Message>,
     },
-    /// Something was done under an Idempotency-Key; its answer is given again to whoever asks the same again.
+    /// A request with an Idempotency-Key was carried out. A repetition gets the same answer.
     DoneOnce {
-        /// What was answered; its stamp is that of the event.
+        /// The answer. Its stamp is that of the event.
         answered: Arc<IdempotencyRecord>,
-        /// What was done.
+        /// The event that the request caused.
         event: Box<Event>,
     },
-    /// Somebody is mailed a link about an account.
-    AccountLinkAsked {
-        /// The group's stamp of it.
+    /// A link about an account was requested and is mailed.
+    AccountLinkRequested {
+        /// The stamp of the event.
         at: Instant,
-        /// What the caller has changed at the same time.
+        /// The change in the same request, if any.
         change: Option<Box<Event>>,
         /// The link.
         link: Box<AccountLink>,
-        /// The mail, its id the one that comes next after those of the change.
+        /// The mail. Its id follows those of the messages of the change.
         message: Box<Message>,
     },
-    /// An account is new, or has another password or address: somebody has followed a link.
+    /// A link was followed: an account is new, or has another password or address.
     AccountPut {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The hash of the link's token, which opens nothing any more.
+        /// The hash of the link's token. The link is used up.
         hash: [u8; 32],
-        /// The folded address that the account had before; `None` for a new one.
+        /// The folded address of the account before the change; `None` for a new account.
         was: Option<Box<str>>,
-        /// The whole account as it is now.
+        /// The account after the change.
         account: Box<Account>,
-        /// Its fiche, where that is new or has another address.
+        /// Its fiche, if that is new or has another address.
         fiche: Option<Box<Fiche>>,
     },
-    /// Appointments to come start at another instant, since the zone database has changed.
+    /// Upcoming appointments were moved to other instants, because the zone database changed.
     InstantsResolved {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// The release of the zone database that counts from now on.
+        /// The new release of the zone database.
         tzdata: Box<str>,
-        /// Appointments, deleted ones included, that start at another instant by it.
+        /// The appointments, deleted ones included, that start at another instant by this release.
         resolved: Vec<(VeventId, Instant)>,
     },
-    /// Events that had been deleted are no more.
+    /// Deleted events were removed for good.
     VeventsRemoved {
-        /// The group's stamp of it.
+        /// The stamp of the event.
         at: Instant,
-        /// Which; none in [`Event::nothing`] alone.
+        /// The events. Empty only in [`Event::nothing`].
         ids: Vec<VeventId>,
     },
 }
 
 impl Event {
-    /// Nothing has happened, and takes its place in the history, its stamp and its time on the way to the disk as if
-    /// something had: for what must not be told from something.
+    /// Makes an event that changes nothing. It takes a sequence number, a stamp and a write to
+    /// disk, so that a caller cannot distinguish it from a change.
     #[must_use]
     pub fn nothing(at: Instant) -> Self {
         Self::VeventsRemoved { at, ids: Vec::new() }
     }
 
-    /// The same event, of which clients are told by these messages; itself where there are none.
+    /// Adds the messages that the event causes. Without messages the event stays as it is.
     #[must_use]
     pub fn announced_by(self, messages: Vec<Message>) -> Self {
         if messages.is_empty() { self } else { Self::Announced { event: Box::new(self), messages } }

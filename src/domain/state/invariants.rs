@@ -1,32 +1,32 @@
-//! What every state has to keep, checked from the outside: no hour is given away twice, and nothing refers to what is
-//! not there. Reference 8.
+//! Invariants of a state, checked from its records: appointments of a calendar do not overlap, and
+//! every reference has a target. Reference 8.
 
 use std::fmt;
 
-use crate::domain::records::ids::{CalendarId, VeventId};
-use crate::domain::records::vevent::{Kind, Permits};
+use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 
-/// A promise that a state breaks.
+/// An invariant that a state breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BrokenInvariant {
-    /// Two live appointments of one calendar meet.
+    /// Two live appointments of one calendar overlap.
     Overlap {
-        /// Whose hour it is.
+        /// The calendar.
         calendar: CalendarId,
-        /// The earlier one.
+        /// The earlier appointment.
         first: VeventId,
-        /// The later one.
+        /// The later appointment.
         second: VeventId,
-        /// When the later one is.
+        /// The time of the later appointment.
         interval: Interval,
     },
-    /// Something names what does not exist.
+    /// A record refers to one that does not exist.
     Missing {
-        /// What names it, such as "event 7".
+        /// The referring record, such as "event 7".
         from: String,
-        /// What is named, such as "calendar 3".
+        /// The missing record, such as "calendar 3".
         to: String,
     },
 }
@@ -41,22 +41,22 @@ impl fmt::Display for BrokenInvariant {
                     "appointments {first} and {second} of calendar {calendar} overlap, the second at {seconds:?}"
                 )
             }
-            Self::Missing { from, to } => write!(f, "{from} names {to}, which does not exist"),
+            Self::Missing { from, to } => write!(f, "{from} refers to {to}, which does not exist"),
         }
     }
 }
 
-/// Every promise that a state breaks; none in a state that only commands have made.
+/// Finds all broken invariants. A state made by commands alone has none.
 #[must_use]
-pub fn broken(state: &GroupState) -> Vec<BrokenInvariant> {
-    let mut broken = overlaps(state);
-    broken.extend(missing(state));
+pub fn find_broken(state: &GroupState) -> Vec<BrokenInvariant> {
+    let mut broken = find_overlaps(state);
+    broken.extend(find_missing(state));
     broken
 }
 
-/// Live appointments that meet one before them in the same calendar.
+/// Finds the live appointments that overlap an earlier one of their calendar.
 #[must_use]
-pub fn overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
+pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut found = Vec::new();
     for (calendar, view) in &state.calendars {
         let mut taken = view.taken.iter();
@@ -79,56 +79,67 @@ pub fn overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     found
 }
 
-fn missing(state: &GroupState) -> Vec<BrokenInvariant> {
-    let catalogue = &state.catalogue;
-    let mut found = Vec::new();
-    let mut need = |there: bool, from: &dyn Fn() -> String, to: &dyn Fn() -> String| {
-        if !there {
-            found.push(BrokenInvariant::Missing { from: from(), to: to() });
-        }
-    };
-    for calendar in catalogue.calendars.values() {
-        let there =
-            calendar.calendarset_id.is_none_or(|set| catalogue.calendarsets.contains_key(&set));
-        need(there, &|| format!("calendar {}", calendar.id), &|| "a set of calendars".to_owned());
-        need(
-            state.calendars.contains_key(&calendar.id),
-            &|| format!("calendar {}", calendar.id),
-            &|| "its own time".to_owned(),
-        );
-    }
-    for intervention in catalogue.interventions.values() {
-        let there = intervention
-            .interventionset_id
-            .is_none_or(|set| catalogue.interventionsets.contains_key(&set));
-        need(there, &|| format!("intervention {}", intervention.id), &|| {
-            "a set of interventions".to_owned()
-        });
-    }
+fn find_missing(state: &GroupState) -> Vec<BrokenInvariant> {
+    let mut found = missing_in_catalogue(state);
     for row in state.rows.values() {
-        let from = || format!("event {}", row.id);
-        need(catalogue.calendars.contains_key(&row.calendar_id), &from, &|| {
-            format!("calendar {}", row.calendar_id)
-        });
-        match &row.kind {
-            Kind::Appointment(appointment) => {
-                let (fiche, intervention) = (appointment.fiche_id, appointment.intervention_id);
-                need(state.fiches.contains_key(&fiche), &from, &|| format!("fiche {fiche}"));
-                let there = catalogue.interventions.contains_key(&intervention);
-                need(there, &from, &|| format!("intervention {intervention}"));
-            }
-            Kind::Availability(availability) => match &availability.permits {
-                Permits::All => {}
-                Permits::Only(ids) => {
-                    for id in ids {
-                        need(catalogue.interventions.contains_key(id), &from, &|| {
-                            format!("intervention {id}")
-                        });
-                    }
-                }
-            },
-            Kind::Plage(_) | Kind::Note(_) => {}
+        for to in missing_of_vevent(state, row) {
+            found.push(BrokenInvariant::Missing { from: format!("event {}", row.id), to });
         }
     }
     found
+}
+
+fn missing_in_catalogue(state: &GroupState) -> Vec<BrokenInvariant> {
+    let catalogue = &state.catalogue;
+    let mut found = Vec::new();
+    for calendar in catalogue.calendars.values() {
+        let from = format!("calendar {}", calendar.id);
+        if let Some(set) = calendar.calendarset_id
+            && !catalogue.calendarsets.contains_key(&set)
+        {
+            let to = format!("calendarset {set}");
+            found.push(BrokenInvariant::Missing { from: from.clone(), to });
+        }
+        if !state.calendars.contains_key(&calendar.id) {
+            found.push(BrokenInvariant::Missing { from, to: "its own time".to_owned() });
+        }
+    }
+    for intervention in catalogue.interventions.values() {
+        if let Some(set) = intervention.interventionset_id
+            && !catalogue.interventionsets.contains_key(&set)
+        {
+            let from = format!("intervention {}", intervention.id);
+            let to = format!("interventionset {set}");
+            found.push(BrokenInvariant::Missing { from, to });
+        }
+    }
+    found
+}
+
+/// The missing records that a vevent refers to.
+fn missing_of_vevent(state: &GroupState, row: &Vevent) -> Vec<String> {
+    let catalogue = &state.catalogue;
+    let mut missing = Vec::new();
+    if !catalogue.calendars.contains_key(&row.calendar_id) {
+        missing.push(format!("calendar {}", row.calendar_id));
+    }
+    let interventions: &[InterventionId] = match &row.kind {
+        VeventKind::Appointment(appointment) => {
+            if !state.fiches.contains_key(&appointment.fiche_id) {
+                missing.push(format!("fiche {}", appointment.fiche_id));
+            }
+            std::slice::from_ref(&appointment.intervention_id)
+        }
+        VeventKind::Availability(availability) => match &availability.permits {
+            Permits::All => &[],
+            Permits::Only(ids) => ids,
+        },
+        VeventKind::Plage(_) | VeventKind::Note(_) => &[],
+    };
+    for id in interventions {
+        if !catalogue.interventions.contains_key(id) {
+            missing.push(format!("intervention {id}"));
+        }
+    }
+    missing
 }

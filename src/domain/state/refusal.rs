@@ -1,92 +1,93 @@
-//! A rule's no to a caller, with the numbers a person would ask for. Reference 2.
+//! Refusals of commands, with the values that a caller needs to correct them. Reference 2.2.
 
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
-/// One thing that is wrong with what a caller sent.
+/// A fault in one field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field to blame, as the caller wrote it: `date`, `fiche.email`.
+    /// The path of the field in the request: `date`, `fiche.email`.
     pub field: String,
-    /// What was wrong and what would be right.
+    /// The rule that the field breaks, such as "must not be blank".
     pub rule: String,
 }
 
 impl Fault {
-    /// A fault of one field.
+    /// Makes a fault of a field.
     #[must_use]
     pub fn new(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self { field: field.into(), rule: rule.into() }
     }
 
-    /// The same fault seen from the object that holds the field.
+    /// Prefixes the path with the object that holds the field.
     #[must_use]
     pub fn within(self, object: &str) -> Self {
         Self { field: format!("{object}.{}", self.field), rule: self.rule }
     }
 }
 
-/// Why a command is not carried out. Each is the client's fact; none is a failure of ours. Reference 2.
+/// The reason why a command is not carried out. It lies with the request, never with the server.
+/// Reference 2.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// 1: the caller may not do this; says what would be needed.
+    /// Code 1: the caller has no right to this.
     Unauthorized {
-        /// What the caller would need.
+        /// The right that is needed.
         needed: &'static str,
     },
-    /// 2: a parameter is wrong.
+    /// Code 2: a parameter is wrong.
     InvalidParameter(Fault),
-    /// 3: there is no such thing, or it is not the caller's.
+    /// Code 3: not found.
     NoResult,
-    /// 6: with this booking the client would have more upcoming appointments than the group allows.
+    /// Code 6: the client would have more upcoming appointments than the group allows.
     MaxRdvNumber {
-        /// The most a client may have.
+        /// Maximum number of upcoming appointments.
         most: i64,
     },
-    /// 7: another appointment of the client is too close.
+    /// Code 7: another appointment of the client is too close.
     MintimeBetween {
-        /// Minutes that must lie between.
+        /// Minimum minutes between two appointments.
         minutes: i64,
     },
-    /// 8: too far in the future.
+    /// Code 8: the start is too far in the future.
     MaxRdvPeriod {
-        /// Last start near enough, on every calendar that could take it.
+        /// The last start allowed on the candidate calendars.
         latest: Instant,
     },
-    /// 9: too soon.
+    /// Code 9: the start is too soon.
     MintimeRdv {
-        /// First start late enough, on any calendar that could take it.
+        /// The first start allowed on the candidate calendars.
         earliest: Instant,
     },
-    /// 10: too close to be cancelled online.
+    /// Code 10: it is too late to cancel.
     MintimeAnnulation {
-        /// The last moment at which it could have been cancelled.
+        /// The last moment for a cancellation.
         until: Instant,
     },
-    /// 11: the address belongs to a registered client, who should log in.
+    /// Code 11: the address belongs to a client with an account, who must log in.
     EmailAlreadyExists,
-    /// 12: the client is elsewhere at that time.
+    /// Code 12: the client has another appointment at that time.
     SameTimeRdv {
-        /// When the client's other appointment is.
+        /// The time of the other appointment.
         other: Interval,
     },
-    /// 13: only known clients may book, and the address is not known.
+    /// Code 13: only known clients may book, and no fiche has the address.
     EmailNotFound,
-    /// 14: on the clocks of another zone two live appointments would come to overlap.
+    /// Code 14: in another time zone, two live appointments would overlap.
     ClocksOverlap {
-        /// The one of lower id.
+        /// The appointment with the lower id.
         first: VeventId,
-        /// What it would meet.
+        /// The other appointment.
         second: VeventId,
     },
-    /// 14: the time cannot be given away.
+    /// Code 14: the time is not available.
     NotAvailable {
-        /// What stands in the way on the calendar asked for; empty where any calendar would have done.
+        /// The obstacles on the requested calendar; empty if no calendar was requested.
         obstacles: Vec<Obstacle>,
     },
 }
 
-/// Everything that refuses one command; never empty.
+/// All reasons why one command is refused; never empty.
 pub type Refusals = Vec<Refusal>;

@@ -1,18 +1,21 @@
-//! What a group's state needs from time to time though nobody asks for it: other rules of the zones, and an end of what
-//! was deleted long ago.
+//! Maintenance of a group's state: a new release of the zone database, and the removal of events
+//! that were deleted long ago. Reference 8.
 
 use crate::domain::records::ids::VeventId;
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
-/// Events that one step removes at most, so that it keeps nobody waiting.
-pub const REMOVED_AT_ONCE: usize = 1_000;
+/// Maximum number of events that one step removes. It bounds the delay of other commands.
+pub const REMOVED_PER_STEP_MAX: usize = 1_000;
 
-/// What gives the appointments to come the instants that their wall clock means by this release's zone database, where
-/// the state was made by another; `None` where it was not. An appointment whose instant still shows its wall clock keeps
-/// it, as do those that are over. Overlaps that come of it stand: nobody can be asked.
+/// Makes the event that moves upcoming appointments to the instants of their local times by this
+/// release of the zone database. `None` if the state was made by the same release.
+///
+/// An appointment keeps its instant if that still has the same local time, or if it is past.
+/// Overlaps that result are kept.
 ///
 /// ```
 /// # use slotbook::domain::records::catalogue::Catalogue;
@@ -22,53 +25,77 @@ pub const REMOVED_AT_ONCE: usize = 1_000;
 /// use slotbook::domain::time::Instant;
 /// use slotbook::domain::state::upkeep;
 /// # use slotbook::domain::time::zone_names::ZoneName;
-/// # let group = Group::new(GroupId::new(1).unwrap(), ZoneName::from_name("Paris").unwrap(), Instant(0));
+/// # let paris = ZoneName::from_name("Paris").unwrap();
+/// # let group = Group::new(GroupId::new(1).unwrap(), paris, Instant(0));
 /// let mut state = GroupState::new(Catalogue::new(group));
-/// assert!(upkeep::resolve(&state, Instant(0)).is_none());
+/// assert!(upkeep::resolve_instants(&state, Instant(0)).is_none());
 /// state.tzdata = "2019a".into();
-/// let state = state.apply(&upkeep::resolve(&state, Instant(0)).expect("another release"));
-/// assert!(upkeep::resolve(&state, Instant(0)).is_none());
+/// let event = upkeep::resolve_instants(&state, Instant(0)).expect("another release");
+/// let state = state.apply(&event);
+/// assert!(upkeep::resolve_instants(&state, Instant(0)).is_none());
 /// ```
 #[must_use]
-pub fn resolve(state: &GroupState, now: Instant) -> Option<Event> {
+pub fn resolve_instants(state: &GroupState, now: Instant) -> Option<Event> {
     if *state.tzdata == *tzdata_version() {
         return None;
     }
     let zone = state.catalogue.zone();
-    let moved = state.rows.values().filter_map(|row| {
-        let appointment = row.appointment().filter(|appointment| appointment.start >= now)?;
-        if zone.civil_of(appointment.start) == appointment.civil_start {
-            return None;
+    let mut resolved = Vec::new();
+    for row in state.rows.values() {
+        let Some(appointment) = row.appointment() else { continue };
+        if appointment.start < now || zone.civil_of(appointment.start) == appointment.civil_start {
+            continue;
         }
         let start = zone.instant_of(appointment.civil_start);
         let end = start.plus_seconds(i64::from(appointment.length_seconds));
-        (start != appointment.start && start >= INSTANT_MIN && end <= INSTANT_MAX)
-            .then_some((row.id, start))
-    });
-    Some(Event::InstantsResolved {
-        at: state.stamp_for(now),
-        tzdata: tzdata_version().into(),
-        resolved: moved.collect(),
-    })
+        let is_in_range = start >= INSTANT_MIN && end <= INSTANT_MAX;
+        if start != appointment.start && is_in_range {
+            resolved.push((row.id, start));
+        }
+    }
+    let tzdata = tzdata_version().into();
+    Some(Event::InstantsResolved { at: state.stamp_for(now), tzdata, resolved })
 }
 
-/// Events that were deleted before a moment and not touched since, ascending by id, [`REMOVED_AT_ONCE`] at most.
-pub fn deleted_before(state: &GroupState, moment: Instant) -> Vec<VeventId> {
-    let gone = state.rows.values().filter(|row| row.deleted && row.updated_at < moment);
-    gone.map(|row| row.id).take(REMOVED_AT_ONCE).collect()
+/// Finds events that were deleted and last changed before a moment, ascending by id. Returns at
+/// most [`REMOVED_PER_STEP_MAX`].
+pub fn find_deleted_before(state: &GroupState, moment: Instant) -> Vec<VeventId> {
+    let mut found = Vec::new();
+    for row in state.rows.values() {
+        if found.len() == REMOVED_PER_STEP_MAX {
+            break;
+        }
+        if is_deleted_before(row, moment) {
+            found.push(row.id);
+        }
+    }
+    found
 }
 
-/// What removes those of some events for good that still are deleted, and were before a moment; `None` where none is.
+/// Makes the event that removes events for good, as far as they were deleted and last changed
+/// before a moment. `None` if none was.
 #[must_use]
-pub fn remove(
+pub fn remove_deleted(
     state: &GroupState,
     ids: &[VeventId],
     moment: Instant,
     now: Instant,
 ) -> Option<Event> {
-    let still = |id: &VeventId| {
-        state.rows.get(id).is_some_and(|row| row.deleted && row.updated_at < moment)
-    };
-    let ids: Vec<VeventId> = ids.iter().copied().filter(still).collect();
-    (!ids.is_empty()).then(|| Event::VeventsRemoved { at: state.stamp_for(now), ids })
+    let mut removed = Vec::with_capacity(ids.len());
+    for id in ids {
+        // The event may have been restored since it was found.
+        if let Some(row) = state.rows.get(id)
+            && is_deleted_before(row, moment)
+        {
+            removed.push(*id);
+        }
+    }
+    if removed.is_empty() {
+        return None;
+    }
+    Some(Event::VeventsRemoved { at: state.stamp_for(now), ids: removed })
+}
+
+fn is_deleted_before(row: &Vevent, moment: Instant) -> bool {
+    row.deleted && row.updated_at < moment
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{Aim, PendingRdv};
+use crate::domain::identity::account_link::{LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
+use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
@@ -95,8 +95,8 @@ pub(crate) async fn ask(call: Call) -> Outcome {
     }
     count_link(&call.server, call.from, call.now)?;
     let answered = json!({"account": {"email": email.as_str(), "group_id": state.catalogue.group.id.number()}});
-    let wish = LinkWish::Account { pending_rdv };
-    let command = Command::AskLink(Box::new(AskLink { email, wish }));
+    let request = LinkRequest::Account { pending_rdv };
+    let command = Command::RequestLink(Box::new(RequestLink { email, request }));
     let render = move |_: &Done| answered.to_string().into_bytes();
     make(&call.server, &state, command, once, Audience::Application, render).await
 }
@@ -110,20 +110,20 @@ pub(crate) async fn confirm(call: Call) -> Outcome {
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
     let state = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
     let link = Arc::clone(state.links.find(&hash, call.now).ok_or_else(no_such_link)?);
-    let password_hash = match link.aim {
-        Aim::Account { .. } => {
+    let password_hash = match link.action {
+        LinkAction::Account { .. } => {
             let sha1 = sha1_of(&call.body)?;
             let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
             Some(call.server.authenticator.password_pool.run(call.from, hashed).await?)
         }
-        Aim::Email { .. } => None,
+        LinkAction::Email { .. } => None,
     };
     let done =
         write(&call, &state, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
             .await?;
-    let (was, pending_rdv) = match &link.aim {
-        Aim::Account { pending_rdv } => (None, pending_rdv.as_ref()),
-        Aim::Email { account, .. } => (Some(account), None),
+    let (was, pending_rdv) = match &link.action {
+        LinkAction::Account { pending_rdv } => (None, pending_rdv.as_ref()),
+        LinkAction::Email { account, .. } => (Some(account), None),
     };
     let accounts = &done.group_state.accounts;
     let account = accounts

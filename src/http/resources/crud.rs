@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::record_change::{Record, deletion};
+use crate::domain::records::editable_record::EditableRecord;
+use crate::domain::records::record_change::deletion;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
@@ -14,7 +15,7 @@ use crate::wire::list::Query;
 use crate::wire::value;
 
 /// A record as a resource of the API.
-pub(crate) trait Resource: Record + Listed {
+pub(crate) trait Resource: EditableRecord + Listed {
     /// Its fields.
     fn table() -> &'static Table<Self>;
 

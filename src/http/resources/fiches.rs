@@ -6,7 +6,7 @@ use crate::domain::identity::account::Account;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
+use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::http::error::ApiError;
@@ -75,8 +75,8 @@ pub(crate) async fn change(mut call: GroupCall) -> Outcome {
     };
     let fields = FICHE.parse(&object, &call.scope(), call.audience())?;
     accounts::count_link(&call.server, call.from, call.now)?;
-    let wish = LinkWish::Email { account: asked_by, put: Put { id: Some(id), fields } };
-    let done = call.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
+    let request = LinkRequest::Email { account: asked_by, put: Put { id: Some(id), fields } };
+    let done = call.write(Command::RequestLink(Box::new(RequestLink { email, request }))).await?;
     let row = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(crud::answer::<Fiche>(row, &done.group_state, call.audience()))
 }

@@ -16,7 +16,7 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, Aim};
+use crate::domain::identity::account_link::{AccountLink, LinkAction};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{
@@ -178,9 +178,9 @@ fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc
 }
 
 fn ask_account(link: &AccountLink) -> Page {
-    match link.aim {
-        Aim::Account { .. } => Page::AskPassword,
-        Aim::Email { .. } => Page::AskEmail,
+    match link.action {
+        LinkAction::Account { .. } => Page::AskPassword,
+        LinkAction::Email { .. } => Page::AskEmail,
     }
 }
 
@@ -189,8 +189,8 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
     let Some((state, hash, link)) = found(server, token) else {
         return gone(server, accounts::group_of(token));
     };
-    let (password_hash, done) = match link.aim {
-        Aim::Account { .. } => {
+    let (password_hash, done) = match link.action {
+        LinkAction::Account { .. } => {
             let Some(password) = password_in(body).await else {
                 return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
@@ -202,7 +202,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
             };
             (Some(hashed), Page::AccountDone)
         }
-        Aim::Email { .. } => (None, Page::EmailDone),
+        LinkAction::Email { .. } => (None, Page::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::outbox::Progress;
+use crate::domain::messaging::message::Progress;
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::http::error::ApiError;

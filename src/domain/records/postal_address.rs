@@ -1,12 +1,12 @@
-//! Where a client is to go. Reference 12.1, 12.2, 12.3.
+//! The postal address of an appointment. Reference 12.1, 12.2, 12.3.
 
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::catalogue::Catalogue;
 
-/// An address, of which any part may be empty.
+/// A postal address. Any part may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    /// The street, which may be of several lines.
+pub struct PostalAddress<'a> {
+    /// The street; may have several lines.
     pub address: &'a str,
     /// The zip code.
     pub zipcode: &'a str,
@@ -14,8 +14,8 @@ pub struct Place<'a> {
     pub city: &'a str,
 }
 
-impl<'a> Place<'a> {
-    /// Where the group is.
+impl<'a> PostalAddress<'a> {
+    /// The address of the group.
     #[must_use]
     pub fn of_group(catalogue: &'a Catalogue) -> Self {
         let group = &catalogue.group;
@@ -26,8 +26,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Where a calendar's appointments are: at its own address, else at that of its set, else at the group's. An address is
-    /// taken whole: whoever gives any part of one gives all of it.
+    /// The address of a calendar's appointments: its own, else that of its set, else the group's. A
+    /// record with any part of an address replaces the whole of it.
     #[must_use]
     pub fn of_calendar(catalogue: &'a Catalogue, calendar: &'a Calendar) -> Self {
         let own = Self {
@@ -35,28 +35,38 @@ impl<'a> Place<'a> {
             zipcode: calendar.zipcode.as_str(),
             city: calendar.city.as_str(),
         };
-        let set = calendar.calendarset_id.and_then(|id| catalogue.calendarsets.get(&id));
-        let of_set = set.map(|set| Self {
-            address: set.address.as_str(),
-            zipcode: set.zipcode.as_str(),
-            city: set.city.as_str(),
-        });
-        let given = [Some(own), of_set].into_iter().flatten().find(|place| !place.is_empty());
-        given.unwrap_or_else(|| Self::of_group(catalogue))
+        if !own.is_empty() {
+            return own;
+        }
+        if let Some(id) = calendar.calendarset_id
+            && let Some(set) = catalogue.calendarsets.get(&id)
+        {
+            let of_set = Self {
+                address: set.address.as_str(),
+                zipcode: set.zipcode.as_str(),
+                city: set.city.as_str(),
+            };
+            if !of_set.is_empty() {
+                return of_set;
+            }
+        }
+        Self::of_group(catalogue)
     }
 
-    /// Zip code and town, as they stand on one line of a letter.
+    /// The line with the zip code and the town; empty if both are.
     #[must_use]
-    pub fn town(&self) -> String {
-        [self.zipcode, self.city]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ")
+    pub fn town_line(&self) -> String {
+        match (self.zipcode, self.city) {
+            ("", city) => city.to_owned(),
+            (zipcode, "") => zipcode.to_owned(),
+            (zipcode, city) => format!("{zipcode} {city}"),
+        }
     }
 
     fn is_empty(&self) -> bool {
-        [self.address, self.zipcode, self.city].iter().all(|part| part.trim().is_empty())
+        self.address.trim().is_empty()
+            && self.zipcode.trim().is_empty()
+            && self.city.trim().is_empty()
     }
 }
 
@@ -71,24 +81,28 @@ mod tests {
     use crate::domain::time::zone_names::ZoneName;
 
     #[test]
-    fn a_calendar_is_at_its_own_address_else_at_that_of_its_set_else_at_the_groups() {
+    fn a_calendar_has_its_own_address_else_that_of_its_set_else_that_of_the_group() {
         let zone = ZoneName::from_name("Paris").expect("a zone");
         let mut group = Group::new(GroupId::new(1).expect("an id"), zone, Instant(0));
         group.city = Text::new("Paris").expect("short");
         let mut catalogue = Catalogue::new(group);
         let mut calendar = Calendar::new(CalendarId::new(1).expect("an id"), Instant(0));
-        let of = |catalogue: &Catalogue, calendar: &Calendar| {
-            Place::of_calendar(catalogue, calendar).town()
+        let town = |catalogue: &Catalogue, calendar: &Calendar| {
+            PostalAddress::of_calendar(catalogue, calendar).town_line()
         };
-        assert_eq!(of(&catalogue, &calendar), "Paris");
+        assert_eq!(town(&catalogue, &calendar), "Paris");
         let mut set = Calendarset::new(CalendarsetId::new(2).expect("an id"), Instant(0));
         calendar.calendarset_id = Some(set.id);
         catalogue.calendarsets.insert(set.id, set.clone().into());
-        assert_eq!(of(&catalogue, &calendar), "Paris", "the set has none");
+        assert_eq!(town(&catalogue, &calendar), "Paris", "the set has none");
         set.city = Text::new("Lille").expect("short");
         catalogue.calendarsets.insert(set.id, set.into());
-        assert_eq!(of(&catalogue, &calendar), "Lille");
+        assert_eq!(town(&catalogue, &calendar), "Lille");
         calendar.zipcode = Text::new("69006").expect("short");
-        assert_eq!(of(&catalogue, &calendar), "69006", "no part of it is another's");
+        assert_eq!(
+            town(&catalogue, &calendar),
+            "69006",
+            "the address is not mixed from several records"
+        );
     }
 }

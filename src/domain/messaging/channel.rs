@@ -1,0 +1,25 @@
+//! Channels by which a message reaches a client. Reference 7.5.
+
+use serde::{Deserialize, Serialize};
+
+/// The channel of a message. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "e-mail and text message are the only channels")]
+pub enum Channel {
+    Mail,
+    Sms,
+}
+
+impl Channel {
+    /// Both channels.
+    pub const ALL: [Self; 2] = [Self::Mail, Self::Sms];
+
+    /// The channel's name in metrics and lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+            Self::Sms => "sms",
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The limit on messages to one recipient within 24 hours. Reference 7.6.
+
+use imbl::OrdSet;
+
+use crate::domain::messaging::message::{Message, MessageContent};
+use crate::domain::records::ids::MessageId;
+use crate::domain::records::text::folded;
+use crate::domain::time::Instant;
+
+const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
+
+/// The class in which a message counts. At most half of a recipient's daily messages may be
+/// [`QuotaClass::Public`], so the public cannot use up the quota that the shop needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum QuotaClass {
+    /// The public can cause it: with the public key, or by asking for a link to an account.
+    Public,
+    /// The shop, the logged-in client or the passage of time caused it.
+    Trusted,
+}
+
+/// The first attempts of messages, by recipient and time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecipientQuota {
+    /// One entry per message that was attempted. The recipient is folded, because an address has
+    /// many spellings and one mailbox.
+    attempts: OrdSet<(Box<str>, Instant, MessageId, QuotaClass)>,
+}
+
+impl Message {
+    /// Whether it is sent regardless of the quota. True for account links, whose number is limited
+    /// where they are asked for. They count all the same.
+    #[must_use]
+    pub const fn ignores_quota(&self) -> bool {
+        matches!(&self.content, MessageContent::AccountLink { .. })
+    }
+
+    const fn quota_class(&self) -> QuotaClass {
+        match &self.content {
+            MessageContent::AccountLink { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_) => QuotaClass::Public,
+            MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::Restoration(_) => QuotaClass::Trusted,
+        }
+    }
+}
+
+impl RecipientQuota {
+    /// Whether one more message may go to its recipient. Fewer than `daily_max` messages must have
+    /// been first attempted since `since`. Of messages that the public can cause, fewer than half
+    /// of that, rounded up. An account link always has room.
+    pub(crate) fn has_room_for(&self, message: &Message, daily_max: usize, since: Instant) -> bool {
+        if message.ignores_quota() {
+            return true;
+        }
+        let recipient = folded(message.recipient.as_str());
+        let from = (recipient.clone(), since, FIRST, QuotaClass::Public);
+        let (mut all, mut public) = (0, 0);
+        for (to, _, _, class) in self.attempts.range(from..) {
+            if *to != recipient {
+                break;
+            }
+            all += 1;
+            if *class == QuotaClass::Public {
+                public += 1;
+            }
+        }
+        match message.quota_class() {
+            QuotaClass::Trusted => all < daily_max,
+            QuotaClass::Public => all < daily_max && public < daily_max.div_ceil(2),
+        }
+    }
+
+    /// Counts a message, if it was attempted.
+    pub(crate) fn insert(&mut self, message: &Message) {
+        if let Some(entry) = quota_entry(message) {
+            self.attempts.insert(entry);
+        }
+    }
+
+    /// Stops counting a message.
+    pub(crate) fn remove(&mut self, message: &Message) {
+        if let Some(entry) = quota_entry(message) {
+            self.attempts.remove(&entry);
+        }
+    }
+}
+
+fn quota_entry(message: &Message) -> Option<(Box<str>, Instant, MessageId, QuotaClass)> {
+    let at = message.first_claimed_at?;
+    Some((folded(message.recipient.as_str()), at, message.id, message.quota_class()))
+}

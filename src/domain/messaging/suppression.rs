@@ -1,0 +1,169 @@
+//! Reasons why a message is not wanted any more, from the newest state. Reference 7.2.
+
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{
+    AppointmentTime, Message, MessageContent, SuppressionReason, WithdrawnAppointment,
+};
+use crate::domain::messaging::planning;
+use crate::domain::messaging::recipient::{appointment_recipient, email_address};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+
+/// Returns the reason why a message is not wanted any more; `None` if it is to be sent.
+#[must_use]
+pub fn find_suppression_reason(
+    state: &GroupState,
+    message: &Message,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    match &message.content {
+        MessageContent::AccountLink { expires, .. } => {
+            if *expires <= now {
+                Some(SuppressionReason::Expired)
+            } else {
+                None
+            }
+        }
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => {
+            let mut first_reason = None;
+            for appointment in appointments {
+                let current = with_current_start(state, *appointment);
+                // The message is sent if any of its appointments still stands.
+                let reason = live_appointment_reason(state, message, current, now)?;
+                first_reason.get_or_insert(reason);
+            }
+            first_reason
+        }
+        MessageContent::Change { appointment, .. } | MessageContent::Restoration(appointment) => {
+            live_appointment_reason(state, message, *appointment, now)
+        }
+        MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment) => {
+            cancellation_reason(state, message, *appointment, now)
+        }
+        MessageContent::Withdrawal(withdrawn) => withdrawal_reason(state, withdrawn, now),
+        MessageContent::Reminder(channel, appointment) => {
+            reminder_reason(state, message, *channel, *appointment, now)
+        }
+    }
+}
+
+/// Returns an appointment with its start by the newest state. An appointment that was removed for
+/// good stays as it is.
+#[must_use]
+pub fn with_current_start(state: &GroupState, appointment: AppointmentTime) -> AppointmentTime {
+    match state.rows.get(&appointment.id) {
+        Some(row) => AppointmentTime::from_vevent(row).unwrap_or(appointment),
+        None => appointment,
+    }
+}
+
+/// The reason for a message that announces a live appointment at a start.
+fn live_appointment_reason(
+    state: &GroupState,
+    message: &Message,
+    appointment: AppointmentTime,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    // Only a cancelled appointment is ever removed for good.
+    let Some(row) = state.rows.get(&appointment.id) else {
+        return Some(SuppressionReason::Cancelled);
+    };
+    let start = row.appointment()?.start;
+    if row.deleted {
+        return Some(SuppressionReason::Cancelled);
+    }
+    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
+        return Some(SuppressionReason::GivenAway);
+    }
+    if start != appointment.start {
+        return Some(SuppressionReason::Moved);
+    }
+    let recipient = appointment_recipient(state, row, Channel::Mail);
+    mail_reason(state, recipient, appointment, now)
+}
+
+fn cancellation_reason(
+    state: &GroupState,
+    message: &Message,
+    appointment: AppointmentTime,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    let Some(row) = state.rows.get(&appointment.id) else {
+        return Some(SuppressionReason::Cancelled);
+    };
+    if !row.deleted {
+        return Some(SuppressionReason::Restored);
+    }
+    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
+        return Some(SuppressionReason::GivenAway);
+    }
+    let recipient = appointment_recipient(state, row, Channel::Mail);
+    mail_reason(state, recipient, appointment, now)
+}
+
+/// The reason for a cancellation to a former client: the appointment belongs to that client again.
+fn withdrawal_reason(
+    state: &GroupState,
+    withdrawn: &WithdrawnAppointment,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    if let Some(row) = state.rows.get(&withdrawn.appointment.id)
+        && !row.deleted
+        && let Some(appointment) = row.appointment()
+        && appointment.fiche_id == withdrawn.client
+    {
+        return Some(SuppressionReason::Restored);
+    }
+    mail_reason(state, email_address(state, withdrawn.client), withdrawn.appointment, now)
+}
+
+/// The reasons that hold for every mail about an appointment.
+fn mail_reason(
+    state: &GroupState,
+    recipient: Option<String>,
+    appointment: AppointmentTime,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    if !state.catalogue.group.sendmail {
+        Some(SuppressionReason::Unwanted)
+    } else if recipient.is_none() {
+        Some(SuppressionReason::NoRecipient)
+    } else if appointment.start <= now {
+        Some(SuppressionReason::Begun)
+    } else {
+        None
+    }
+}
+
+fn reminder_reason(
+    state: &GroupState,
+    message: &Message,
+    channel: Channel,
+    appointment: AppointmentTime,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    // Only a cancelled appointment is ever removed for good.
+    let Some(row) = state.rows.get(&appointment.id) else {
+        return Some(SuppressionReason::Cancelled);
+    };
+    let start = row.appointment()?.start;
+    if row.deleted {
+        return Some(SuppressionReason::Cancelled);
+    }
+    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
+        return Some(SuppressionReason::GivenAway);
+    }
+    if start != appointment.start {
+        return Some(SuppressionReason::Moved);
+    }
+    if appointment_recipient(state, row, channel).is_none() {
+        return Some(SuppressionReason::NoRecipient);
+    }
+    match planning::due_time(state, state.catalogue.zone(), row, channel) {
+        None => Some(SuppressionReason::Unwanted),
+        Some(due) if now < due => Some(SuppressionReason::Moved),
+        Some(_) => None,
+    }
+}

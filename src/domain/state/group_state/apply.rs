@@ -1,0 +1,328 @@
+//! The fold of events into the state of a group. Invariant 7.
+
+use std::sync::Arc;
+
+use crate::domain::booking::open_time::CalendarView;
+use crate::domain::identity::account::Account;
+use crate::domain::identity::account_link::AccountLink;
+use crate::domain::identity::directory::IdKind;
+use crate::domain::messaging::message::Message;
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::vevent::{Vevent, VeventKind};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+
+impl GroupState {
+    /// Returns the state after an event. Never refuses.
+    ///
+    /// # Panics
+    /// If the event does not fit the state. Then the journal is wrong.
+    #[must_use]
+    pub fn apply(&self, event: &Event) -> Self {
+        let mut next = self.clone();
+        next.apply_in_place(event);
+        next
+    }
+
+    /// Applies an event to this state. Parts that no other state shares are changed in place,
+    /// without a copy.
+    ///
+    /// # Panics
+    /// As [`GroupState::apply`]. The state is then half changed and must be dropped.
+    pub fn apply_in_place(&mut self, event: &Event) {
+        match event {
+            Event::AppointmentsBooked { at, fiche, legs } => {
+                self.advance(*at);
+                self.add_booking(fiche.as_deref(), legs);
+            }
+            Event::AppointmentCancelled { at, id } => {
+                self.advance(*at);
+                self.cancel_appointment(*id, *at);
+            }
+            Event::VeventPut { at, row } => {
+                self.advance(*at);
+                self.put_vevent(Arc::new(Vevent::clone(row)));
+            }
+            Event::FichePut { at, fiche } => {
+                self.advance(*at);
+                self.put_fiche(Arc::new(Fiche::clone(fiche)));
+            }
+            Event::InstantsResolved { at, tzdata, resolved } => {
+                self.advance(*at);
+                self.change_tzdata(tzdata, resolved);
+            }
+            Event::VeventsRemoved { at, ids } => {
+                self.advance(*at);
+                for id in ids {
+                    self.remove_vevent(*id);
+                }
+            }
+            Event::GroupChanged { at, group, resolved } => {
+                self.advance(*at);
+                self.change_group(group, resolved);
+            }
+            Event::MessagePut { at, message } => {
+                self.advance(*at);
+                self.put_message(message);
+            }
+            Event::AccountPut { at, hash, was, account, fiche } => {
+                self.advance(*at);
+                self.links.remove(hash);
+                self.put_account(was.as_deref(), account, fiche.as_deref());
+            }
+            Event::CalendarPut { .. }
+            | Event::CalendarsetPut { .. }
+            | Event::InterventionPut { .. }
+            | Event::InterventionsetPut { .. }
+            | Event::CustomfieldPut { .. }
+            | Event::CalendarsetRemoved { .. }
+            | Event::InterventionsetRemoved { .. } => self.change_catalogue(event),
+            Event::Announced { event, messages } => {
+                self.apply_in_place(event);
+                for message in messages {
+                    self.enqueue(message);
+                }
+            }
+            Event::DoneOnce { answered, event } => {
+                self.apply_in_place(event);
+                assert!(
+                    self.last_stamp == answered.at,
+                    "an idempotency record has the stamp of its event"
+                );
+                self.idempotency_records.insert(Arc::clone(answered));
+            }
+            Event::AccountLinkRequested { at, change, link, message } => {
+                self.add_account_link(*at, change.as_deref(), link, message);
+            }
+        }
+    }
+
+    /// Counts one event with the stamp `at`.
+    fn advance(&mut self, at: Instant) {
+        self.sequence += 1;
+        self.stamp(at);
+    }
+
+    fn stamp(&mut self, at: Instant) {
+        assert!(at >= self.last_stamp, "stamps never go back");
+        self.last_stamp = at;
+    }
+
+    /// Adds the appointments of a booking, and puts the client's fiche if it is new or changed.
+    fn add_booking(&mut self, fiche: Option<&Fiche>, legs: &[Vevent]) {
+        if let Some(fiche) = fiche {
+            self.put_fiche(Arc::new(fiche.clone()));
+        }
+        for leg in legs {
+            assert!(!self.rows.contains_key(&leg.id), "a booked appointment is new");
+            self.put_vevent(Arc::new(leg.clone()));
+        }
+    }
+
+    /// Marks an appointment as deleted, which frees its time.
+    fn cancel_appointment(&mut self, id: VeventId, at: Instant) {
+        let mut row = Vevent::clone(self.rows.get(&id).expect("a cancelled appointment exists"));
+        assert!(
+            !row.deleted && row.appointment().is_some(),
+            "only a live appointment is cancelled"
+        );
+        row.deleted = true;
+        row.updated_at = at;
+        self.put_vevent(Arc::new(row));
+    }
+
+    /// Moves appointments to the instants of another release of the zone database.
+    fn change_tzdata(&mut self, tzdata: &str, resolved: &[(VeventId, Instant)]) {
+        self.set_instants(resolved);
+        self.tzdata = tzdata.into();
+        self.clear_open_time();
+    }
+
+    /// Removes a deleted event for good.
+    fn remove_vevent(&mut self, id: VeventId) {
+        let row = Arc::clone(self.rows.get(&id).expect("a removed event exists"));
+        assert!(row.deleted, "only a deleted event is removed");
+        self.withdraw(&row);
+        self.rows.remove(&id);
+    }
+
+    /// Puts a message into the outbox: a new one, or another form of an existing one. The `apply`
+    /// of every event with messages calls this.
+    ///
+    /// # Panics
+    /// If a new message's id is not the next one.
+    pub fn enqueue(&mut self, message: &Message) {
+        self.outbox.put(Arc::new(message.clone()), self.last_stamp);
+    }
+
+    /// Puts a message, and records the outcome of a reminder with its appointment.
+    fn put_message(&mut self, message: &Message) {
+        self.enqueue(message);
+        self.settle_reminder(message);
+    }
+
+    /// Records the outcome of a reminder with its appointment, so that it is not sent again.
+    fn settle_reminder(&mut self, message: &Message) {
+        let Some((channel, announced)) = message.reminder() else { return };
+        let Some(outcome) = message.settled_reminder() else { return };
+        // The appointment may have been removed for good.
+        let Some(row) = self.rows.get_mut(&announced.id) else { return };
+        if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
+            appointment.reminders.by_channel_mut(channel).settled = outcome;
+        }
+    }
+
+    /// Applies the change of the same request, and adds the link with its mail.
+    fn add_account_link(
+        &mut self,
+        at: Instant,
+        change: Option<&Event>,
+        link: &AccountLink,
+        message: &Message,
+    ) {
+        match change {
+            Some(change) => {
+                self.apply_in_place(change);
+                self.stamp(at);
+            }
+            None => self.advance(at),
+        }
+        self.links.put(Arc::new(link.clone()));
+        self.enqueue(message);
+    }
+
+    /// Puts an account in place of the one with the folded address `was`, and the fiche that
+    /// changed with it. Earlier links no longer set its password. If its password or address has
+    /// changed, earlier links no longer change its address either: an intruder may have requested
+    /// them.
+    fn put_account(&mut self, was: Option<&str>, account: &Account, fiche: Option<&Fiche>) {
+        if let Some(fiche) = fiche {
+            self.put_fiche(Arc::new(fiche.clone()));
+        }
+        let folded = account.email.folded();
+        if let Some(was) = was {
+            let before = self.take_account(was).expect("a changed account exists");
+            self.links.remove_passwords(&before.email.folded());
+            if before.password_hash != account.password_hash || *was != *folded {
+                self.links.remove_changes(was);
+            }
+        }
+        assert!(self.fiches.contains_key(&account.fiche_id), "an account's fiche exists");
+        self.links.remove_passwords(&folded);
+        let before = self.accounts.insert(folded, Arc::new(account.clone()));
+        assert!(before.is_none(), "an address has one account");
+    }
+
+    /// Removes the account of a folded address. Journals of earlier releases hold the address in
+    /// lower case, which may differ from its folded form.
+    fn take_account(&mut self, was: &str) -> Option<Arc<Account>> {
+        if let Some(account) = self.accounts.remove(was) {
+            return Some(account);
+        }
+        let folded = self.accounts.keys().find(|folded| folded.to_lowercase() == was).cloned()?;
+        self.accounts.remove(&folded)
+    }
+
+    /// Sets the group's fields, and the instants of events in its new time zone.
+    fn change_group(&mut self, group: &Group, resolved: &[(VeventId, Instant)]) {
+        let catalogue = Arc::make_mut(&mut self.catalogue);
+        let is_same_zone = catalogue.group.timezone == group.timezone;
+        catalogue.group = group.clone();
+        self.set_instants(resolved);
+        if !is_same_zone {
+            self.clear_open_time();
+        }
+    }
+
+    /// Sets the instants of events: the start of an appointment, the UNTIL of a series.
+    fn set_instants(&mut self, resolved: &[(VeventId, Instant)]) {
+        // Every event frees its time before one takes a new time, because they may exchange places.
+        let mut rows = Vec::with_capacity(resolved.len());
+        for (id, instant) in resolved {
+            let row = self.rows.remove(id).expect("a resolved event exists");
+            self.withdraw(&row);
+            rows.push((row, instant));
+        }
+        for (row, instant) in rows {
+            let mut row = Vevent::clone(&row);
+            match &mut row.kind {
+                VeventKind::Appointment(appointment) => appointment.start = *instant,
+                VeventKind::Plage(series) | VeventKind::Note(series) => {
+                    **series = series.until(*instant)
+                }
+                VeventKind::Availability(availability) => {
+                    availability.series = availability.series.until(*instant)
+                }
+            }
+            self.put_vevent(Arc::new(row));
+        }
+    }
+
+    /// Clears the cached open time of every calendar, because the time zone or its rules changed.
+    fn clear_open_time(&mut self) {
+        let ids: Vec<CalendarId> = self.calendars.keys().copied().collect();
+        for id in ids {
+            // Every change of the rules clears the cache, also one that changes nothing.
+            self.view(id).change_rules(|_| {});
+        }
+    }
+
+    /// Applies an event of the catalogue.
+    fn change_catalogue(&mut self, event: &Event) {
+        let catalogue = Arc::make_mut(&mut self.catalogue);
+        let at = match event {
+            Event::CalendarPut { at, row } => {
+                catalogue.calendars.insert(row.id, Arc::new(Calendar::clone(row)));
+                if !self.calendars.contains_key(&row.id) {
+                    self.calendars.insert(row.id, Arc::new(CalendarView::new(row.id)));
+                }
+                at
+            }
+            Event::CalendarsetPut { at, row } => {
+                catalogue.calendarsets.insert(row.id, Arc::new(Calendarset::clone(row)));
+                at
+            }
+            Event::InterventionPut { at, row } => {
+                catalogue.interventions.insert(row.id, Arc::new(Intervention::clone(row)));
+                at
+            }
+            Event::InterventionsetPut { at, row } => {
+                catalogue.interventionsets.insert(row.id, Arc::new(Interventionset::clone(row)));
+                at
+            }
+            Event::CustomfieldPut { at, row } => {
+                catalogue.customfields.insert(row.id, Arc::new(Customfield::clone(row)));
+                at
+            }
+            Event::CalendarsetRemoved { at, id } => {
+                catalogue.remove_calendarset(*id, *at);
+                self.record_removed_id(IdKind::Calendarset, id.number());
+                at
+            }
+            Event::InterventionsetRemoved { at, id } => {
+                catalogue.remove_interventionset(*id, *at);
+                self.record_removed_id(IdKind::Interventionset, id.number());
+                at
+            }
+            Event::AppointmentsBooked { .. }
+            | Event::AppointmentCancelled { .. }
+            | Event::VeventPut { .. }
+            | Event::FichePut { .. }
+            | Event::InstantsResolved { .. }
+            | Event::VeventsRemoved { .. }
+            | Event::GroupChanged { .. }
+            | Event::Announced { .. }
+            | Event::MessagePut { .. }
+            | Event::AccountLinkRequested { .. }
+            | Event::AccountPut { .. }
+            | Event::DoneOnce { .. } => unreachable!("no event of the catalogue"),
+        };
+        self.advance(*at);
+    }
+}
