@@ -370,7 +370,7 @@ async fn answer_until_told_to_stop(
     let messages = engine.send_messages(messages::sending(config, Arc::clone(&carriers))).await;
     let server = Server::new(engine.clone(), cores).with_carriers(carriers);
     let server = server.behind_tls(config.behind_tls).behind(config.trusted_proxies.0.clone());
-    let routes = Routes::new(Arc::new(server.metered(figures.of_http())));
+    let routes = Routes::new(server.metered(figures.of_http()));
     figures.serve(engine.clone(), config.data.clone(), recovery);
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let (say, heard) = oneshot::channel();

@@ -53,8 +53,11 @@ impl Figures {
     }
 
     /// Where the API's figures go.
-    pub(super) fn of_http(&self) -> crate::http::Meters {
-        self.0.as_ref().map(|(recorder, _)| crate::http::Meters::of(recorder)).unwrap_or_default()
+    pub(super) fn of_http(&self) -> crate::http::HttpMetrics {
+        self.0
+            .as_ref()
+            .map(|(recorder, _)| crate::http::HttpMetrics::from_recorder(recorder))
+            .unwrap_or_default()
     }
 
     /// Serves them until the runtime ends.

@@ -219,7 +219,8 @@ impl Place {
         let now = SystemClock.now();
         for ledger in group_states.into_iter().map(|group_state| Ledger::of(group_state, now)) {
             for entry in ledger.entries() {
-                let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
+                let line =
+                    messages::render_entry(&entry, ledger.group_state(), Audience::Pro, &carriers);
                 writeln!(out, "{}", Value::Object(line))?;
             }
         }

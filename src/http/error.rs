@@ -37,16 +37,16 @@ pub(crate) struct ApiError {
 impl ApiError {
     /// One problem in words.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
-        Self::all(vec![Entry::new(problem, message)])
+        Self::from_entries(vec![Entry::new(problem, message)])
     }
 
-    fn all(entries: Vec<Entry>) -> Self {
+    fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries, retry_after: None, closing: false }
     }
 
     /// What does not exist, and what is not the caller's.
     pub(crate) fn no_result() -> Self {
-        Self::all(vec![errors::no_result()])
+        Self::from_entries(vec![errors::no_result()])
     }
 
     /// What the caller's role may not do.
@@ -86,7 +86,7 @@ impl ApiError {
     }
 
     /// The group's history cannot be carried out; nothing was done.
-    pub(crate) fn set_aside() -> Self {
+    pub(crate) fn quarantined() -> Self {
         let message =
             "this group is set aside until its operator has looked into it; nothing of it is lost";
         Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
@@ -106,16 +106,16 @@ impl ApiError {
         let rule =
             "another request came with this key within 24 hours; use a new key for a new request";
         let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
-        Self::all(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+        Self::from_entries(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
 
     /// A bug of ours, with nothing of the inside in it.
-    pub(crate) fn ours() -> Self {
+    pub(crate) fn internal() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
     /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Reference 3.
-    pub(crate) fn tells_of_a_client(&self) -> bool {
+    pub(crate) fn reveals_client(&self) -> bool {
         let telling = [
             Problem::MaxRdvNumber,
             Problem::MintimeBetween,
@@ -127,7 +127,7 @@ impl ApiError {
     }
 
     /// The same, told of a body that calls a field by another name.
-    pub(crate) fn calling(mut self, field: &str, name: &str) -> Self {
+    pub(crate) fn with_renamed_field(mut self, field: &str, name: &str) -> Self {
         for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {
             entry.field = Some(name.to_owned());
         }
@@ -140,32 +140,34 @@ impl ApiError {
     }
 
     /// What an engine's rejection means to a caller.
-    pub(crate) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
+    pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
-            Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
+            Rejection::Refused(refusals) => Self::from_refusals(&refusals, zone, audience),
             Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
             Rejection::Closed(closed) => Self::closed(closed),
             Rejection::Conflict => Self::conflict(),
             Rejection::NoGroup => Self::no_result(),
-            Rejection::Failed => Self::ours(),
+            Rejection::Failed => Self::internal(),
         }
     }
 
     /// What rules say, in words.
-    pub(crate) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
-        Self::all(refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect())
+    pub(crate) fn from_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
+        Self::from_entries(
+            refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect(),
+        )
     }
 }
 
 impl From<Entry> for ApiError {
     fn from(entry: Entry) -> Self {
-        Self::all(vec![entry])
+        Self::from_entries(vec![entry])
     }
 }
 
 impl From<Vec<Fault>> for ApiError {
     fn from(faults: Vec<Fault>) -> Self {
-        Self::all(faults.into_iter().map(Entry::from).collect())
+        Self::from_entries(faults.into_iter().map(Entry::from).collect())
     }
 }
 
@@ -179,7 +181,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if self.entries.is_empty() {
             // Nothing can be refused for nothing: that is a bug of ours.
-            return Self::ours().into_response();
+            return Self::internal().into_response();
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
         let mut response = Response::new(Body::from(errors::body(&self.entries)));

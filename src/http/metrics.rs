@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where figures go; nowhere by default.
 #[derive(Debug)]
-pub struct Meters {
+pub struct HttpMetrics {
     /// Requests answered, by method and status.
     requests: BTreeMap<(&'static str, u16), Counter>,
     /// Entries of error bodies, by code.
@@ -45,17 +45,17 @@ pub struct Meters {
 #[derive(Clone, Debug)]
 pub(crate) struct Codes(pub(crate) Vec<u8>);
 
-impl Default for Meters {
+impl Default for HttpMetrics {
     fn default() -> Self {
         let (requests, refusals) = (BTreeMap::new(), BTreeMap::new());
         Self { requests, refusals, seconds: Histogram::noop(), connections: Gauge::noop() }
     }
 }
 
-impl Meters {
+impl HttpMetrics {
     /// Figures that a recorder keeps.
     #[must_use]
-    pub fn of(recorder: &dyn Recorder) -> Self {
+    pub fn from_recorder(recorder: &dyn Recorder) -> Self {
         let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
         let counter = |name: &'static str, labels| {
             recorder.register_counter(&Key::from_parts(name, labels), &metadata)
@@ -97,7 +97,7 @@ impl Meters {
     }
 
     /// Notes an answer.
-    pub(crate) fn answered(&self, method: &Method, response: &Response, elapsed: Duration) {
+    pub(crate) fn record_response(&self, method: &Method, response: &Response, elapsed: Duration) {
         let method = METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("other");
         if let Some(counter) = self.requests.get(&(method, response.status().as_u16())) {
             counter.increment(1);

@@ -14,7 +14,7 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::records::place::Place;
 use crate::domain::records::text::{Illegal, Text};
 use crate::domain::records::vevent::{self, Appointment, Rare, Vevent};
-use crate::domain::state::command::{BookAppointment, Caller, Client};
+use crate::domain::state::command::{BookAppointment, BookingPermission, Caller, Client};
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::customfield;
@@ -39,13 +39,35 @@ pub struct Booking {
     pub sent: Map<String, Value>,
 }
 
-/// What of a booking decides whether the caller may make it, read before anything else is judged: whether it asks for
-/// the module's rules, and whether it names a fiche.
-#[must_use]
-pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
-    let from_web = object.get("from_web").is_none_or(|given| value::boolean(given) != Ok(false));
-    let fiche_id = object.get("fiche").and_then(|fiche| fiche.get("id"));
-    (from_web, fiche_id.is_some_and(|id| value::id(id) != Ok(None)))
+/// The parts of a booking that decide whether the caller may make it. They are read before all
+/// others, because missing rights are reported first. Reference 2.3, 6.1.
+#[derive(Clone, Debug)]
+pub struct BookingClaims {
+    /// Whether the rules of the module hold; the fault of a malformed value is reported later.
+    from_web: Result<bool, Illegal>,
+    /// Whether the booking names a fiche.
+    pub names_fiche: bool,
+}
+
+impl BookingClaims {
+    /// Reads the claims of a booking's object. Without an object, the rules of the module hold.
+    #[must_use]
+    pub fn read(object: Option<&Map<String, Value>>) -> Self {
+        let Some(object) = object else { return Self { from_web: Ok(true), names_fiche: false } };
+        let from_web = match object.get("from_web") {
+            Some(given) if !value::is_empty(given) => value::boolean(given),
+            Some(_) | None => Ok(true),
+        };
+        let fiche_id = object.get("fiche").and_then(|fiche| fiche.get("id"));
+        let names_fiche = fiche_id.is_some_and(|id| value::id(id) != Ok(None));
+        Self { from_web, names_fiche }
+    }
+
+    /// Whether the rules of the module hold. They do, unless `from_web` is false.
+    #[must_use]
+    pub const fn from_web(&self) -> bool {
+        !matches!(self.from_web, Ok(false))
+    }
 }
 
 /// The booking that an object asks for.
@@ -54,6 +76,8 @@ pub fn claims(object: &Map<String, Value>) -> (bool, bool) {
 /// Everything that is wrong or missing, each by its field.
 pub fn parse(
     object: &Map<String, Value>,
+    claims: BookingClaims,
+    permission: BookingPermission,
     scope: &Scope<'_>,
     caller: &Caller,
 ) -> Result<Booking, Vec<Fault>> {
@@ -64,7 +88,10 @@ pub fn parse(
     if date.is_none() && !given.is_wrong("date") {
         given.wrong("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
     }
-    let from_web = given.read_unless_empty("from_web", value::boolean).unwrap_or(true);
+    let from_web = claims.from_web();
+    if let Err(illegal) = claims.from_web {
+        given.faults.push(Fault::new("from_web", illegal.0));
+    }
     let intervention_ids = interventions(&mut given, scope, caller, from_web);
     let calendar_id = given.read("calendar_id", value::id).and_then(CalendarId::new);
     if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
@@ -97,6 +124,7 @@ pub fn parse(
         websource,
         smsreminder,
         customs,
+        permission: Some(permission),
     };
     Ok(Booking { command, sent })
 }

@@ -10,7 +10,9 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::record_change::Record as _;
 use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
-use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
+use crate::domain::state::command::{
+    BookAppointment, BookingDraws, BookingPermission, Caller, GivenCustoms,
+};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
@@ -79,8 +81,14 @@ pub fn open(
 ) -> Result<Opening, Refusals> {
     let catalogue = &state.catalogue;
     let channel = channel(&command.caller, command.from_web);
-    may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
-        .map_err(|refusal| vec![refusal])?;
+    let is_checked = match &command.permission {
+        Some(permission) => permission.holds_on(catalogue),
+        None => false,
+    };
+    if !is_checked {
+        may_book(catalogue, &command.caller, command.from_web, command.client.id.is_some())
+            .map_err(|refusal| vec![refusal])?;
+    }
     let chain = catalogue.chain(&command.intervention_ids, channel).map_err(invalid)?;
     let start = start_of(catalogue, command.date, &chain).map_err(invalid)?;
     if let Some(id) = command.calendar_id
@@ -203,6 +211,21 @@ pub fn may_book(
         Caller::Application => return Ok(()),
     };
     Err(Refusal::Unauthorized { needed })
+}
+
+/// Checks that a caller may book, and returns the proof for the command. A decision on the same
+/// catalogue then does not repeat the check.
+///
+/// # Errors
+/// As [`may_book`].
+pub fn permit_booking(
+    catalogue: &Arc<Catalogue>,
+    caller: &Caller,
+    from_web: bool,
+    names_fiche: bool,
+) -> Result<BookingPermission, Refusal> {
+    may_book(catalogue, caller, from_web, names_fiche)?;
+    Ok(BookingPermission::new(Arc::clone(catalogue)))
 }
 
 fn start_of(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<Instant, Fault> {

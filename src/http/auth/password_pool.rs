@@ -131,7 +131,7 @@ impl Turn {
         let computed = tokio::task::spawn_blocking(move || {
             compute(self.memory.as_mut().expect("a turn has its memory until it passes on"))
         });
-        computed.await.map_err(|_| ApiError::ours())
+        computed.await.map_err(|_| ApiError::internal())
     }
 }
 

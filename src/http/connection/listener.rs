@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::route_table::Routes;
+use crate::http::service::Routes;
 
 /// How long a request's headers may take to arrive, and how long a connection may rest between two requests.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ fn converse(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection was gone before it began");
     }
-    let connections = routes.meters.connections.clone();
+    let connections = routes.metrics.connections.clone();
     let service = service_fn(move |request| {
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }

@@ -198,7 +198,23 @@ pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     ]
 }
 
-/// The same with a default that is told.
+/// The JSON value null.
+pub(crate) fn null() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::Null).into()
+}
+
+/// A flag in a response.
+pub(crate) fn flag() -> Object {
+    of_type(Type::Boolean).build()
+}
+
+/// The field `sendmail` of a professional's request. Reference 7.3.
+pub(crate) fn sendmail() -> Object {
+    let description = "0: the client gets no message about this change";
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(description)).build()
+}
+
+/// The same schema with a default.
 pub(crate) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
     match schema {
         RefOr::Ref(reference) => {

@@ -26,13 +26,16 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
+use crate::http::request::ClientAddress;
 use crate::http::resources::accounts;
-use crate::http::route_table::{Server, Source};
+use crate::http::server::Server;
 use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::page;
 use crate::notify::{Page, when};
 use crate::password::{self, Memory};
 
+/// The path of all links in mails.
+pub(crate) const PATH: &str = "/m/{token}";
 /// Bytes of a form at most.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
 
@@ -63,7 +66,7 @@ pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
         },
         Some(Link::Account(token)) => match found(&server, &token) {
             Some((state, _, link)) => answer(StatusCode::OK, &ask_account(&link), &state),
-            None => gone(&server, accounts::group_of(&token)),
+            None => gone(&server, accounts::group_in_token(&token)),
         },
         None => gone(&server, None),
     }
@@ -72,7 +75,7 @@ pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Res
 /// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
 pub(crate) async fn act(
     State(server): State<Arc<Server>>,
-    Extension(Source(from)): Extension<Source>,
+    Extension(ClientAddress(from)): Extension<ClientAddress>,
     token: Token,
     body: Body,
 ) -> Response {
@@ -171,7 +174,7 @@ async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
 
 /// The account link of a token, with the group it is of and the hash it is known by.
 fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
-    let state = server.engine.published().group_state(accounts::group_of(token)?)?;
+    let state = server.engine.published().group_state(accounts::group_in_token(token)?)?;
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let link = Arc::clone(state.links.find(&hash, server.engine.clock().now())?);
     Some((state, hash, link))
@@ -187,7 +190,7 @@ fn ask_account(link: &AccountLink) -> Page {
 /// Does what the link of an account is for, with the password of the form where it needs one.
 async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
     let Some((state, hash, link)) = found(server, token) else {
-        return gone(server, accounts::group_of(token));
+        return gone(server, accounts::group_in_token(token));
     };
     let (password_hash, done) = match link.aim {
         Aim::Account { .. } => {
@@ -207,7 +210,7 @@ async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Respo
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
         Ok(_) => answer(StatusCode::OK, &done, &state),
-        Err(Rejection::Refused(_)) => gone(server, accounts::group_of(token)),
+        Err(Rejection::Refused(_)) => gone(server, accounts::group_in_token(token)),
         Err(rejection) => busy(&rejection, &state),
     }
 }
@@ -218,7 +221,7 @@ async fn password_in(body: Body) -> Option<String> {
     let password =
         form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?.1.into_owned();
     let characters = password.chars().count();
-    (0 < characters && characters <= accounts::PASSWORD_MAX).then_some(password)
+    (0 < characters && characters <= accounts::PASSWORD_CHARS_MAX).then_some(password)
 }
 
 fn busy(rejection: &Rejection, state: &GroupState) -> Response {
