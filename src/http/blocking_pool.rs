@@ -59,8 +59,8 @@ impl BlockingPool {
 }
 
 impl BlockingPermit {
-    /// Runs `compute` on a thread that serves no connection, and returns its result. If the caller is dropped, the
-    /// computation continues, and the permit is released at its end.
+    /// Runs `compute` on a thread that serves no connection, and returns its result. If the caller
+    /// is dropped, the computation continues, and the permit is released at its end.
     ///
     /// # Errors
     /// 500 if `compute` panicked.

@@ -1,4 +1,4 @@
-//! An answer that says no, in the error shape. Reference 2.
+//! Errors of requests, and their responses in the error shape. Reference 2.
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -13,29 +13,29 @@ use crate::http::metrics::Codes;
 use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
 
-/// Seconds after which a caller who met an overloaded server may try again.
-const RETRY_SECONDS: u32 = 1;
-/// The same for one who met a store that takes no writes.
-const CLOSED_SECONDS: u32 = 5;
-/// The same for one who asked for a group that is set aside.
-const ASIDE_SECONDS: u32 = 600;
+/// Seconds in Retry-After when the server is overloaded or recovering.
+const OVERLOADED_RETRY_SECONDS: u32 = 1;
+/// Seconds in Retry-After when the store accepts no writes.
+const CLOSED_RETRY_SECONDS: u32 = 5;
+/// Seconds in Retry-After when the group is in quarantine.
+const QUARANTINE_RETRY_SECONDS: u32 = 600;
 
-/// The header under which a request is carried out once.
+/// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// Why a request is not answered as asked.
+/// The error of a request.
 #[derive(Debug)]
 pub(crate) struct ApiError {
-    /// All that is refused; the first gives the status.
+    /// All problems. The first one gives the status.
     entries: Vec<Entry>,
-    /// Seconds after which trying again makes sense.
+    /// The seconds in the header Retry-After.
     retry_after: Option<u32>,
-    /// Whether the rest of the connection cannot be read any more.
+    /// Whether the connection is closed, because the rest of the body is unread.
     closing: bool,
 }
 
 impl ApiError {
-    /// One problem in words.
+    /// An error with one problem.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
         Self::from_entries(vec![Entry::new(problem, message)])
     }
@@ -44,55 +44,57 @@ impl ApiError {
         Self { entries, retry_after: None, closing: false }
     }
 
-    /// What does not exist, and what is not the caller's.
+    /// 404 for an object that does not exist, or that the caller may not see.
     pub(crate) fn no_result() -> Self {
         Self::from_entries(vec![errors::no_result()])
     }
 
-    /// What the caller's role may not do.
+    /// 403. `needed` is the rule that the caller does not meet.
     pub(crate) fn unauthorized(needed: &str) -> Self {
         Self::new(Problem::Unauthorized, needed)
     }
 
-    /// Too much is under way; nothing was done.
+    /// 503 of an overloaded server.
     pub(crate) fn overloaded() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
-            "too much is under way; nothing was done: try again",
+            "the server is overloaded; nothing was done: try again",
         );
-        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
-    /// The store is still being read; nothing was done.
+    /// 503 during recovery.
     pub(crate) fn recovering() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
             "the store is being read; nothing was done: try again",
         );
-        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
-    /// The store takes no writes; nothing was done.
+    /// 503 of a store that accepts no writes.
     fn closed(closed: Closed) -> Self {
-        let why = match closed {
+        let reason = match closed {
             Closed::Slow(_) => "the disk is slow",
             Closed::ShortOfRoom => "the disk is nearly full",
         };
         let failure = Self::new(
             Problem::ServiceUnavailable,
-            format!("{why}; nothing was done: try again later"),
+            format!("{reason}; nothing was done: try again later"),
         );
-        Self { retry_after: Some(CLOSED_SECONDS), ..failure }
+        Self { retry_after: Some(CLOSED_RETRY_SECONDS), ..failure }
     }
 
-    /// The group's history cannot be carried out; nothing was done.
+    /// 503 of a group in quarantine, whose records cannot be replayed.
     pub(crate) fn quarantined() -> Self {
-        let message =
-            "this group is set aside until its operator has looked into it; nothing of it is lost";
-        Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
+        let message = "this group is in quarantine until the operator has repaired it; none of its data is lost";
+        Self {
+            retry_after: Some(QUARANTINE_RETRY_SECONDS),
+            ..Self::new(Problem::ServiceUnavailable, message)
+        }
     }
 
-    /// Too many of something in too short a time.
+    /// 429. `what` names the events that are limited; `seconds` is the time to wait.
     pub(crate) fn too_many(what: &str, seconds: i64) -> Self {
         let message = format!("too many {what}: try again in {seconds} seconds");
         Self {
@@ -101,45 +103,46 @@ impl ApiError {
         }
     }
 
-    /// An Idempotency-Key that came with something else before.
+    /// 409 for an idempotency key that was used with another body.
     pub(crate) fn conflict() -> Self {
-        let rule =
-            "another request came with this key within 24 hours; use a new key for a new request";
+        let rule = "this key was used for another request within 24 hours: use a new key for a new request";
         let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
         Self::from_entries(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
 
-    /// A bug of ours, with nothing of the inside in it.
+    /// 500 for a bug of the server. It reveals no internals.
     pub(crate) fn internal() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
-    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Reference 3.
+    /// Whether the error reveals something of a client: codes 6, 7, 11, 12 and 13. Reference 3.6.
     pub(crate) fn reveals_client(&self) -> bool {
-        let telling = [
+        let revealing = [
             Problem::MaxRdvNumber,
             Problem::MintimeBetween,
             Problem::EmailAlreadyExists,
             Problem::SameTimeRdv,
             Problem::EmailNotFound,
         ];
-        self.entries.iter().any(|entry| telling.contains(&entry.problem))
+        self.entries.iter().any(|entry| revealing.contains(&entry.problem))
     }
 
-    /// The same, told of a body that calls a field by another name.
+    /// Renames a field in all entries, for a body that has another name for it.
     pub(crate) fn with_renamed_field(mut self, field: &str, name: &str) -> Self {
-        for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {
-            entry.field = Some(name.to_owned());
+        for entry in &mut self.entries {
+            if entry.field.as_deref() == Some(field) {
+                entry.field = Some(name.to_owned());
+            }
         }
         self
     }
 
-    /// The same, and the connection ends with it.
+    /// Closes the connection after the response.
     pub(crate) fn closing(self) -> Self {
         Self { closing: true, ..self }
     }
 
-    /// What an engine's rejection means to a caller.
+    /// The error of an engine's rejection, in words for the audience.
     pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
             Rejection::Refused(refusals) => Self::from_refusals(&refusals, zone, audience),
@@ -151,7 +154,7 @@ impl ApiError {
         }
     }
 
-    /// What rules say, in words.
+    /// The error of refusals, in words for the audience.
     pub(crate) fn from_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
         Self::from_entries(
             refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect(),
@@ -180,7 +183,7 @@ impl From<Fault> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if self.entries.is_empty() {
-            // Nothing can be refused for nothing: that is a bug of ours.
+            // An error without a problem is a bug of the server.
             return Self::internal().into_response();
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());

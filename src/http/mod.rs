@@ -1,5 +1,6 @@
-//! The HTTP API: routes, rights and one file per resource. `wire/` shapes requests and responses; the
-//! engine decides.
+//! The HTTP API: routes, rights and one file for each resource.
+//!
+//! `wire/` defines the shapes of requests and responses; the engine decides.
 
 mod auth;
 mod blocking_pool;

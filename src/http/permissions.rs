@@ -1,6 +1,7 @@
 //! Roles, extents and rights: how far each caller may go with each resource. Reference 3.2.
 //!
-//! Each endpoint states its right. `data/rights.md` is the printed table of all rights and of field access.
+//! Each endpoint states its right. `data/rights.md` is the printed table of all rights and of field
+//! access.
 
 use crate::domain::state::command::Caller;
 
@@ -15,12 +16,13 @@ pub enum Role {
     Pro,
 }
 
-/// How far a role may go.
+/// The extent to which a role may use a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Nothing: 403 in every case.
     Nothing,
-    /// Public data only: what the module shows, the groups named on the key, the caller's own account or session.
+    /// Public data only: what the module shows, the groups named on the key, the caller's own
+    /// account or session.
     Shown,
     /// The same, if the group allows it.
     Allowed,
@@ -78,7 +80,8 @@ pub struct Right {
     pub pro: Extent,
 }
 
-/// Extents of application, account and professional: public data for all, everything for professionals.
+/// Extents of application, account and professional: public data for all, everything for
+/// professionals.
 pub(crate) const PUBLIC: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::All];
 /// Professionals only.
 pub(crate) const PROS_ONLY: [Extent; 3] = [Extent::Nothing, Extent::Nothing, Extent::All];
@@ -88,7 +91,8 @@ pub(crate) const OWN_ACCOUNT: [Extent; 3] = [Extent::Nothing, Extent::Own, Exten
 pub(crate) const OWN_OR_SECRET: [Extent; 3] = [Extent::BySecret, Extent::Own, Extent::All];
 /// Accounts for themselves, professionals, and every key of a group that allows it.
 pub(crate) const OWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Own, Extent::All];
-/// Public data for accounts, and for every key of a group that allows it; everything for professionals.
+/// Public data for accounts, and for every key of a group that allows it; everything for
+/// professionals.
 pub(crate) const SHOWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Shown, Extent::All];
 /// Every caller with a key.
 pub(crate) const ANY_KEY: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::Shown];
@@ -130,7 +134,8 @@ impl Right {
         }
     }
 
-    /// Checks that a caller may do this at all. `has_secret` says whether the request gives an object's secret.
+    /// Checks that a caller may do this at all. `has_secret` says whether the request gives an
+    /// object's secret.
     ///
     /// # Errors
     /// The rule that the caller's role does not meet.

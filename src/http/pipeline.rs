@@ -159,8 +159,9 @@ async fn check_in_group(
     Ok(Checked { identity, state, body, key })
 }
 
-/// Returns the group that a request on an older path means, whether or not the caller sees it, and
-/// whether the request says which group it means. Takes the apikey from the body if needed.
+/// Returns the group that a request on an older path means, whether or not the caller sees it. The
+/// flag says whether the request names a group or an object. Takes the apikey from the body if
+/// the query has none.
 async fn find_meant_group(
     route: Route,
     path_id: Option<u64>,
@@ -183,7 +184,11 @@ async fn read_body(
     body: Incoming<'_>,
     method: &Method,
 ) -> Result<Map<String, Value>, ApiError> {
-    if endpoint.requires_body() { body.object().await } else { body.read_of_delete(method).await }
+    if endpoint.requires_body() {
+        body.read_object().await
+    } else {
+        body.read_optional_object(method).await
+    }
 }
 
 /// # Errors

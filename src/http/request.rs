@@ -181,12 +181,10 @@ pub(crate) async fn create_once(
     render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
 ) -> HandlerResult {
     let render = Arc::new(render);
-    let once = match key {
-        Some(IdempotencyKey { scope, body }) => {
-            Some(Once { scope, body, render: Arc::clone(&render) as _ })
-        }
-        None => None,
-    };
+    let once = key.map(|IdempotencyKey { scope, body }| {
+        let render = Arc::clone(&render) as _;
+        Once { scope, body, render }
+    });
     match server.engine.write_once(state.catalogue.group.id, command, once).await {
         Ok(done) => {
             let bytes = match &done.answer {

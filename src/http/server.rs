@@ -15,7 +15,8 @@ use crate::http::connection::forwarded::TrustedProxies;
 use crate::http::metrics::HttpMetrics;
 use crate::notify::Carriers;
 
-/// Maximum number of account links that one client address may request within [`LINK_WINDOW_SECONDS`].
+/// Maximum number of account links that one client address may request within
+/// [`LINK_WINDOW_SECONDS`].
 const LINKS_PER_ADDRESS_MAX: usize = 200;
 /// Length of the window in which requested account links count.
 const LINK_WINDOW_SECONDS: i64 = 3_600;

@@ -1,4 +1,5 @@
-//! The service that answers requests: routing, panics, headers for web pages, metrics. Reference 1.1.
+//! The service that answers requests: routing, panics, headers for web pages, metrics. Reference
+//! 1.1.
 
 use std::any::Any;
 use std::future::Future;

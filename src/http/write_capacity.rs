@@ -33,6 +33,6 @@ pub(crate) fn admit<'h>(
     if endpoint.creates() && is_answered_before(auth.headers, identity, state, auth.now) {
         return Ok(body);
     }
-    body.leave();
+    body.discard();
     Err(ApiError::from_rejection(rejection, state.catalogue.zone(), identity.audience()))
 }

@@ -1,4 +1,4 @@
-//! What values are, as schemas: the types of the wire tables, once as they are shown and once as they may be given.
+//! Schemas of field values: in responses, and in bodies. Reference 1.2, 1.3.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{
@@ -10,19 +10,19 @@ use utoipa::openapi::{KnownFormat, RefOr, Schema};
 use crate::domain::records::ids::ID_MAX;
 use crate::wire::field::Kind;
 
-/// A date, with or without a time, or nothing.
+/// A date with or without a time, or nothing.
 const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
 const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
-/// No control character but newline and tab.
+/// No control characters except newline and tab.
 const TEXT: &str = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$";
-/// No control character.
+/// No control characters.
 const NAME: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
 const EMAIL: &str = "^([^\\s<>,;\"@\\x00-\\x1f\\x7f-\\x9f]+@[^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+([.][^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+)*)?$";
 const COLOUR: &str = "^(#[0-9A-Fa-f]{6})?$";
 
-/// The component of that name.
+/// A reference to a component.
 pub(crate) fn named(name: &str) -> RefOr<Schema> {
     Ref::from_schema_name(name).into()
 }
@@ -71,7 +71,7 @@ pub(crate) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<
     alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
 }
 
-/// What unsets a value: null, or a text or list of nothing.
+/// The empty values: null, the empty text and the empty list.
 pub(crate) fn nothing() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
@@ -79,7 +79,7 @@ pub(crate) fn nothing() -> Object {
         .build()
 }
 
-/// A value as answers show it.
+/// A value in a response.
 pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
     let (base, built) = match kind {
         Kind::Id => (Type::Integer, id()),
@@ -100,13 +100,13 @@ pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
     }
 }
 
-/// A value as bodies may give it: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
+/// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
 pub(crate) fn given(kind: Kind) -> RefOr<Schema> {
     let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
     match kind {
         Kind::Id | Kind::Reference => named("IdGiven"),
-        Kind::Text { max } => words(TEXT, max),
-        Kind::Name { max } => words(NAME, max),
+        Kind::Text { max } => text_given(TEXT, max),
+        Kind::Name { max } => text_given(NAME, max),
         Kind::Email => text()
             .schema_type(or_null(Type::String))
             .max_length(Some(255))
@@ -126,15 +126,15 @@ pub(crate) fn given(kind: Kind) -> RefOr<Schema> {
     }
 }
 
-/// A text, for which a number stands for its digits. A pattern on a long text costs those who make values for it more
-/// than it tells.
-fn words(pattern: &str, max: usize) -> RefOr<Schema> {
+/// A text, or a number that counts as its digits. Long texts have no pattern, because test tools
+/// need too much time to generate values for it.
+fn text_given(pattern: &str, max: usize) -> RefOr<Schema> {
     let kinds = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
-    let pattern = (max <= 255).then_some(pattern);
+    let pattern = if max <= 255 { Some(pattern) } else { None };
     text().schema_type(kinds).max_length(Some(max)).pattern(pattern).into()
 }
 
-/// The same for what every object has, so that nothing does not do.
+/// The same for a field that each object has: empty values are not allowed.
 pub(crate) fn filled(kind: Kind) -> RefOr<Schema> {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match kind {
@@ -154,7 +154,7 @@ pub(crate) fn filled(kind: Kind) -> RefOr<Schema> {
     }
 }
 
-/// The schemas that [`given`] refers to.
+/// The components that [`given`] refers to.
 pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     let booleans = one_of(["true", "false", "1", "0"]);
     let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");

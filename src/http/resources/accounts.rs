@@ -140,8 +140,8 @@ fn read_link_input(
     }
 }
 
-/// POST /api/v1/accounts: mails a link to the address if one is due. The response is the same in all
-/// cases, so it does not reveal whether the address has an account.
+/// POST /api/v1/accounts: mails a link to the address if one is due. The response is the same in
+/// all cases, so it does not reveal whether the address has an account.
 async fn ask_link(request: ApiRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, "account")?;
     let LinkInput { email, state, pending_rdv } = read_link_input(&request, object)?;
@@ -160,8 +160,8 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     create_once(&request.server, &state, command, key, Audience::Application, render).await
 }
 
-/// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets its
-/// password, given plain or as its SHA-1 in hexadecimal digits. A link for a new e-mail address
+/// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets
+/// its password, given plain or as its SHA-1 in hexadecimal digits. A link for a new e-mail address
 /// needs no password. A token works once, so no Idempotency-Key is recorded.
 async fn follow_link(request: ApiRequest) -> HandlerResult {
     let token = match request.body.get("token") {
@@ -209,7 +209,7 @@ fn render_account(link: &AccountLink, state: &GroupState) -> Result<Value, ApiEr
                 pending = serde_json::from_str(text.as_str()).unwrap_or_default();
             }
         }
-        // The account keeps its old address if the new one could not be set.
+        // An account whose address could not be changed is still found by the old one.
         Aim::Email { account: email_before, .. } => {
             account = account.or_else(|| state.accounts.get(email_before));
         }

@@ -1,5 +1,5 @@
-//! Lists of records. Long searches run off the threads that serve connections, and long responses are
-//! rendered part by part while the client reads. Reference 1.4.
+//! Lists of records. Long searches run off the threads that serve connections, and long responses
+//! are rendered part by part while the client reads. Reference 1.4.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -84,8 +84,8 @@ pub(crate) fn all_or_faults<A, B, C>(
     }
 }
 
-/// Returns the page of a list that a query asks for, of the records that `wanted` accepts. `rows` is
-/// the number of records that the search looks at.
+/// Returns the page of a list that a query asks for, of the records that `wanted` accepts. `rows`
+/// is the number of records that the search looks at.
 ///
 /// # Errors
 /// 503 if too many long lists are waiting.

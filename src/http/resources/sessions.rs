@@ -76,9 +76,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`,
 /// `account[password]` and `account[group_id]`, in the query, a form or a JSON object.
 ///
-/// A form may also give the apikey. If both persons are given, the professional's credentials count.
-/// A successful login ends the session of the request's cookie. So a foreign page is refused if the
-/// cookie names a valid session, under whichever key.
+/// A form may also give the apikey. If both persons are given, the professional's credentials
+/// count. A successful login ends the session of the request's cookie. So a foreign page is refused
+/// if the cookie names a valid session, under whichever key.
 async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, body } = request;
     let authenticator = &server.authenticator;
@@ -87,7 +87,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     if key_in_query.is_some() {
         auth.key(key_in_query, None)?;
     }
-    let form = match body.form().await {
+    let form = match body.read_form().await {
         Ok(form) => form,
         Err(error) if key_in_query.is_some() || session.is_some() => return Err(error),
         // Without a key, the missing key is reported instead of the malformed body.
