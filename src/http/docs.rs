@@ -20,6 +20,7 @@ use crate::http::endpoint::{
 use crate::http::response::json_response;
 use crate::http::server::Server;
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "Document",

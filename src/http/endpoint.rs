@@ -115,8 +115,10 @@ pub(crate) enum AnswerSchema {
     Booked,
     /// 200 with free slots, or with the obstacles of one start.
     Slots,
-    /// 200 with the state of the server.
+    /// 200 with the state of the process.
     Status,
+    /// 200 or 503 with whether the server accepts writes.
+    Readiness,
     /// 200 with the person who is logged in, and the session cookie.
     LoggedIn,
     /// 200 after the end of a session.

@@ -11,6 +11,7 @@ use crate::http::endpoint::{
 use crate::http::response::json_response;
 use crate::http::server::Server;
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "Alive",
@@ -33,7 +34,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         right: None,
         query: &[],
         body: BodySchema::None,
-        answer: AnswerSchema::Status,
+        answer: AnswerSchema::Readiness,
         handler: Handler::Open(ready),
     },
 ];

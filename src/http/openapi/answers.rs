@@ -131,7 +131,9 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
         AnswerSchema::Slots => {
             (200, "the free slots, ascending", any_of([named("Slots"), named("Explanation")]))
         }
-        AnswerSchema::Status => (200, "the status of the server", named("Status")),
+        AnswerSchema::Status | AnswerSchema::Readiness => {
+            (200, "the status of the server", named("Status"))
+        }
         AnswerSchema::LoggedIn => {
             let cookie = HeaderBuilder::new().schema(Some(text().build()));
             let cookie = cookie.description(Some("_session_id")).build();

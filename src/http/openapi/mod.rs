@@ -24,13 +24,13 @@ use crate::http::route_table::{endpoints, routes};
 const DESCRIPTION: &str = "\
 Shared agendas, online booking and availability search.
 
-Datetimes are `YYYY-MM-DD HH:MM:SS` on the clocks of the group. Bodies are JSON, the object wrapped in its name. Numbers \
-may come as texts, booleans as 1 and 0; `\"\"` and null unset. Unknown fields and parameters are ignored. Paths may end \
-with `.json`. An error names the field to blame and the rule, and changes nothing.
+Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group. Bodies are JSON, and the object is wrapped in its \
+name. Numbers may be texts, booleans may be 1 and 0; `\"\"` and null unset a value. Unknown fields and parameters are \
+ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 
-Pages of any address may use the API by the key alone: such answers carry `Access-Control-Allow-Origin: *`, and to a \
-browser's `OPTIONS` with `Access-Control-Request-Method` every path answers which methods it takes, with the headers \
-`Content-Type` and `Idempotency-Key`. Credentials and sessions are not for pages of other addresses.";
+Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
+path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers `Content-Type` \
+and `Idempotency-Key`. Pages of other addresses may not use credentials and sessions.";
 
 /// Returns the serialised document. It is made once in each process.
 pub(crate) fn document_bytes() -> Bytes {

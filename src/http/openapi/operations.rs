@@ -43,7 +43,7 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if takes_idempotency_key(endpoint) {
         operation = operation.parameter(parameters::idempotency_key());
     }
-    if endpoint.operation_id == "Ready" {
+    if endpoint.answer == AnswerSchema::Readiness {
         operation = operation.response("503", answers::not_ready());
     }
     for status in error_statuses(route) {

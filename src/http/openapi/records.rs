@@ -85,10 +85,11 @@ fn add_record(components: ComponentsBuilder, resource: Resource) -> ComponentsBu
         Resource::Fiche => add_table(components, resource, &FICHE),
         Resource::Vevent => add_table(components, resource, &VEVENT),
         Resource::Appointment => components.schema(resource.name(), appointment()),
-        Resource::Pro => components.schema(resource.name(), answer(&PROFESSIONAL).build()),
+        Resource::Pro => components.schema(resource.name(), record_object(&PROFESSIONAL).build()),
         Resource::Message => {
             let text = || shown(Kind::Text { max: 65_535 }, true);
-            let entry = answer(&MESSAGE).property("subject", text()).property("text", text());
+            let entry =
+                record_object(&MESSAGE).property("subject", text()).property("text", text());
             components.schema(resource.name(), entry.build())
         }
         Resource::Slot | Resource::Account | Resource::Session => components,
@@ -102,7 +103,7 @@ fn add_table<R: 'static>(
     table: &Table<R>,
 ) -> ComponentsBuilder {
     let name = resource.name();
-    let record = with_customs(answer(table).build(), table, "Customs");
+    let record = with_customs(record_object(table).build(), table, "Customs");
     let fields = with_customs(body_fields(table, resource), table, "CustomsGiven");
     let mut new = AllOfBuilder::new().item(named(&format!("{name}Fields")));
     for names in table.required {
@@ -144,7 +145,7 @@ fn readable_fields<R: 'static>(table: &Table<R>) -> Vec<&'static str> {
 }
 
 /// The object of a response. Audiences below professionals see fewer fields.
-fn answer<R: 'static>(table: &Table<R>) -> ObjectBuilder {
+fn record_object<R: 'static>(table: &Table<R>) -> ObjectBuilder {
     let least = table.fields.iter().map(|field| field.readers).min().unwrap_or(Audience::Pro);
     let mut object = object();
     for field in &table.fields {
@@ -295,7 +296,7 @@ fn appointment() -> Object {
         ("intervention_name", text()),
         ("calendar_name", text()),
     ];
-    let mut record = answer(&APPOINTMENT);
+    let mut record = record_object(&APPOINTMENT);
     for (name, schema) in parts {
         record = record.property(name, schema).required(name);
     }

@@ -31,6 +31,7 @@ use crate::wire::value;
 /// Maximum length of a password, in characters.
 pub(crate) const PASSWORD_CHARS_MAX: usize = 1_000;
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "AskLink",

@@ -43,6 +43,7 @@ const SECRET: QueryParameter = QueryParameter::new(
     "the secret of the appointment, for callers other than professionals of the group",
 );
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "BookAppointment",

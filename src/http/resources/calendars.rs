@@ -40,6 +40,7 @@ const LIST_PARAMETERS: &[QueryParameter] = &[
     ),
 ];
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListCalendars",

@@ -20,6 +20,7 @@ const fn right(verb: Verb) -> Option<Right> {
     Some(Right::new(Resource::Customfield, verb, PROS_ONLY))
 }
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListCustomfields",

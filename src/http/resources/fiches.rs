@@ -27,6 +27,7 @@ const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches", LegacyRe
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}");
 const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", LegacyRecord::Fiche);
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListFiches",

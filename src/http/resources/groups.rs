@@ -23,6 +23,7 @@ use crate::wire::list::Query;
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}");
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListGroups",

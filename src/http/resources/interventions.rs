@@ -21,6 +21,7 @@ use crate::wire::query::{id, ids};
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions/{id}");
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListInterventions",

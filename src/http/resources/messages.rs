@@ -23,6 +23,7 @@ use crate::wire::message::{Entry, Ledger, MESSAGE};
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages/{id}");
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListMessages",

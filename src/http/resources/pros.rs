@@ -20,6 +20,7 @@ use crate::wire::pro::PROFESSIONAL;
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros/{id}");
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListPros",

@@ -46,6 +46,7 @@ const LOGIN_PARAMETERS: &[QueryParameter] = &[
     ),
 ];
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "LogIn",

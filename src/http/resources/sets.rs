@@ -28,6 +28,7 @@ const INTERVENTIONSETS: EndpointPath =
 const INTERVENTIONSET: EndpointPath =
     EndpointPath::current("/api/v1/groups/{group_id}/interventionsets/{id}");
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListCalendarsets",

@@ -32,6 +32,7 @@ const STEP_SECONDS: i64 = 31 * DAY;
 
 const CALENDARS_MIN: QueryKind = QueryKind::Integer { min: 1, max: 1_000 };
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
     operation_id: "SearchSlots",
     summary: "Find free slots",

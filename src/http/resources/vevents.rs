@@ -28,6 +28,7 @@ const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents", LegacyR
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents/{id}");
 const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents/{id}", LegacyRecord::Vevent);
 
+/// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         operation_id: "ListVevents",
