@@ -35,6 +35,7 @@ fn booking(nth: u64, calendars: u64) -> BookAppointment {
     let name = Name::new("Somebody").expect("a name");
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     BookAppointment {
+        permission: None,
         caller: Caller::Application,
         from_web: true,
         date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),

@@ -72,7 +72,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = Routes::new(Arc::new(Server::new(engine, 2)));
+        let routes = Routes::new(Server::new(engine, 2));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         address
     });

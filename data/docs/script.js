@@ -1,19 +1,18 @@
 "use strict";
-// The page is made from the document that the server makes from its own tables. Everything is written with textContent:
-// nothing that a server or a person says becomes markup.
+// The page is made from the server's OpenAPI document. All texts are set with textContent, so that no text becomes markup.
 const make = (name, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
 };
 const byId = (id) => document.getElementById(id);
-let told = {};
+let apiDocument = {};
 
-/** What a reference leads to, or the thing itself. */
+/** Resolves a reference in the document. */
 const resolved = (thing) =>
-  thing && thing.$ref ? thing.$ref.split("/").slice(1).reduce((at, part) => at[part], told) : thing;
+  thing && thing.$ref ? thing.$ref.split("/").slice(1).reduce((at, part) => at[part], apiDocument) : thing;
 
-/** A value that a schema might take, to begin from. */
+/** Returns an example value of a schema. */
 function sample(given, depth = 0) {
   const schema = resolved(given) || {};
   if (given && given.default !== undefined) return given.default;
@@ -32,7 +31,7 @@ function sample(given, depth = 0) {
   return "";
 }
 
-/** Customised attributes, and what stands beside the object on older paths, are left to whoever needs them. */
+/** Whether an example includes a property. Customised attributes and fields of older paths are left out. */
 const wanted = (name, schema, depth) =>
   !/^((bool|dt|num|str|txt)[0-9]+|repeat_.*|apikey|group_id)$/.test(name) && depth < 4;
 
@@ -49,7 +48,7 @@ function field(parameter) {
   return make("input", { name: parameter.name, placeholder: parameter.required ? "required" : "", spellcheck: false });
 }
 
-/** The value of a field as query parameters: a list is written with commas. */
+/** Returns the query parameters of a field. The values of a list are separated by commas. */
 function asQuery(parameter, value) {
   if (value === "") return [];
   const values = resolved(parameter.schema).type === "array" ? value.split(",").map((one) => one.trim()) : [value];
@@ -81,7 +80,7 @@ async function send(path, method, operation, form, output) {
   if (!open && credentials) headers.Authorization = credentials;
   const body = form.elements.body ? form.elements.body.value : undefined;
   if (body !== undefined) headers["Content-Type"] = form.elements.body.dataset.type;
-  // Relative, so that it works behind a proxy that serves this under another path.
+  // A relative URL also works behind a proxy that serves the API under another path.
   const url = new URL(target.slice(1) + (query.length ? `?${query.join("&")}` : ""), document.baseURI);
   const shown = Object.entries(headers).filter(([name]) => name !== "Authorization");
   const curl = ["curl -s", method === "get" ? "" : `-X ${method.toUpperCase()}`]
@@ -91,7 +90,7 @@ async function send(path, method, operation, form, output) {
     .concat([quoted(url.href)])
     .filter(Boolean)
     .join(" ");
-  output.replaceChildren(make("p", { className: "dim", textContent: "asking…" }));
+  output.replaceChildren(make("p", { className: "dim", textContent: "sending…" }));
   const began = performance.now();
   try {
     const response = await fetch(url, { method: method.toUpperCase(), headers, body, credentials: "same-origin" });
@@ -100,9 +99,9 @@ async function send(path, method, operation, form, output) {
     const status = make("span", { className: "status", textContent: `${response.status} ${response.statusText}` });
     output.replaceChildren(make("p", {}, status, ` in ${took}`), make("pre", { textContent: indented(text) }));
   } catch (error) {
-    output.replaceChildren(make("p", { className: "status", textContent: `no answer: ${error.message}` }));
+    output.replaceChildren(make("p", { className: "status", textContent: `no response: ${error.message}` }));
   }
-  output.append(make("p", { className: "dim", textContent: "the same from a terminal:" }), make("pre", { textContent: curl }));
+  output.append(make("p", { className: "dim", textContent: "the same request with curl:" }), make("pre", { textContent: curl }));
 }
 
 function indented(text) {
@@ -120,7 +119,7 @@ function inside(path, method, operation) {
   const rows = operation.parameters.map(resolved).map((parameter) => {
     const name = make("code", { textContent: parameter.name });
     return make("tr", {}, make("td", {}, name), make("td", {}, field(parameter)),
-      make("td", { className: "dim", textContent: parameter.description || (parameter.in === "path" ? "of the path" : "") }));
+      make("td", { className: "dim", textContent: parameter.description || (parameter.in === "path" ? "in the path" : "") }));
   });
   if (rows.length) form.append(make("table", {}, make("tbody", {}, ...rows)));
   const content = operation.requestBody && resolved(operation.requestBody).content;
@@ -150,7 +149,7 @@ function shown(path, method, operation) {
     make("span", { className: "says", textContent: operation.summary || "" }));
   const details = make("details", { className: operation.deprecated ? "older" : "" }, summary);
   details.dataset.words = `${method} ${path} ${operation.summary} ${operation.tags}`.toLowerCase();
-  // A form is made when it is first looked at: most never are.
+  // A form is made when it is first opened, because most never are.
   details.addEventListener("toggle", () => details.append(inside(path, method, operation)), { once: true });
   return details;
 }
@@ -170,12 +169,12 @@ function filter() {
 
 async function begin() {
   const response = await fetch(new URL("api/v1/openapi.json", document.baseURI));
-  told = await response.json();
-  byId("about").textContent = `version ${told.info.version}: ${told.info.description.split("\n")[0]}`;
-  const sections = new Map(told.tags.map(({ name }) => [name, make("section", { id: name }, make("h2", { textContent: name }))]));
-  const all = Object.entries(told.paths).flatMap(([path, item]) =>
+  apiDocument = await response.json();
+  byId("about").textContent = `version ${apiDocument.info.version}: ${apiDocument.info.description.split("\n")[0]}`;
+  const sections = new Map(apiDocument.tags.map(({ name }) => [name, make("section", { id: name }, make("h2", { textContent: name }))]));
+  const all = Object.entries(apiDocument.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })));
-  // Older paths come last.
+  // Older paths stand last.
   all.sort((a, b) => Boolean(a.operation.deprecated) - Boolean(b.operation.deprecated));
   all.forEach(({ path, method, operation }) =>
     sections.get(operation.tags[0]).append(shown(path, method, operation)));

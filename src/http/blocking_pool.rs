@@ -1,4 +1,4 @@
-//! Long computations, kept off the threads that serve connections.
+//! A pool for long computations, off the threads that serve connections.
 
 use std::sync::Arc;
 
@@ -6,73 +6,77 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::error::ApiError;
 
-/// Computations that may wait for their turn, for each that runs.
-const WAITING_PER_CORE: usize = 64;
+/// Maximum number of computations that wait for a permit, for each processor core.
+const WAITING_PER_CORE_MAX: usize = 64;
 
-/// Lets as many long computations run as there are cores.
-pub(crate) struct Computing {
-    /// One permit per computation that runs.
+/// Runs at most one long computation per processor core at a time.
+pub(crate) struct BlockingPool {
+    /// One permit for each computation that runs.
     running: Arc<Semaphore>,
-    /// One permit per computation that runs or waits for its turn.
+    /// One permit for each computation that runs or waits to run.
     waiting: Arc<Semaphore>,
 }
 
-/// The right to compute.
-pub(crate) struct Turn {
+/// A permit to run one computation.
+pub(crate) struct BlockingPermit {
     running: OwnedSemaphorePermit,
     waiting: OwnedSemaphorePermit,
 }
 
-impl Computing {
-    /// So many at a time.
+impl BlockingPool {
+    /// A pool that runs at most `cores` computations at a time.
     pub(crate) fn new(cores: usize) -> Self {
-        let waiting = cores * (1 + WAITING_PER_CORE);
+        let waiting = cores * (1 + WAITING_PER_CORE_MAX);
         Self {
             running: Arc::new(Semaphore::new(cores)),
             waiting: Arc::new(Semaphore::new(waiting)),
         }
     }
 
-    /// A turn, waited for.
+    /// Waits for a permit.
     ///
     /// # Errors
-    /// 503 when too many are waiting.
-    pub(crate) async fn turn(&self) -> Result<Turn, ApiError> {
-        let waiting =
-            Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| ApiError::overloaded())?;
+    /// 503 if too many computations are waiting.
+    pub(crate) async fn acquire(&self) -> Result<BlockingPermit, ApiError> {
+        let Ok(waiting) = Arc::clone(&self.waiting).try_acquire_owned() else {
+            return Err(ApiError::overloaded());
+        };
         let running =
             Arc::clone(&self.running).acquire_owned().await.expect("the semaphore is never closed");
-        Ok(Turn { running, waiting })
+        Ok(BlockingPermit { running, waiting })
     }
 
-    /// What `compute` returns, once it has had its turn.
+    /// Waits for a permit, runs `compute` and returns its result.
     ///
     /// # Errors
-    /// 503 when too many are waiting; 500 when it panicked.
+    /// 503 if too many computations are waiting; 500 if `compute` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.turn().await?.run(compute).await
+        self.acquire().await?.run(compute).await
     }
 }
 
-impl Turn {
-    /// What `compute` returns, computed on a thread that serves no connection. A caller who goes away leaves it running,
-    /// and the turn ends with it.
+impl BlockingPermit {
+    /// Runs `compute` on a thread that serves no connection, and returns its result. If the caller
+    /// is dropped, the computation continues, and the permit is released at its end.
     ///
     /// # Errors
-    /// 500 when it panicked.
+    /// 500 if `compute` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         self,
         compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let computed = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let Self { running, waiting } = self;
             let computed = compute();
             drop((running, waiting));
             computed
         });
-        computed.await.map_err(|_| ApiError::ours())
+        match task.await {
+            Ok(computed) => Ok(computed),
+            Err(_) => Err(ApiError::internal()),
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! The OpenAPI document, and the page to try the API, which loads nothing from anywhere else. Reference 11.
+//! The OpenAPI document, and the page /docs to try the API. Reference 11.4.
+//!
+//! The page loads nothing from other addresses.
 
 use std::sync::LazyLock;
 
@@ -12,13 +14,44 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::http::openapi;
-use crate::http::pipeline::json;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, Handler,
+};
+use crate::http::response::json_response;
+use crate::http::server::Server;
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "Document",
+        summary: "Get this OpenAPI document",
+        tag: "server",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/api/v1/openapi")],
+        right: None,
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Document,
+        handler: Handler::Open(document),
+    },
+    Endpoint {
+        operation_id: "Docs",
+        summary: "Get a page to try the API",
+        tag: "server",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/docs")],
+        right: None,
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Page,
+        handler: Handler::Open(|_| page()),
+    },
+];
 
 const STYLE: &str = include_str!("../../data/docs/style.css");
 const SCRIPT: &str = include_str!("../../data/docs/script.js");
 
-/// The page, and the policy under which a browser runs its script and no other.
+/// The page, and its Content-Security-Policy, which allows only the page's own script and style.
 static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
     let page = include_str!("../../data/docs/page.html")
         .replace("{style}", STYLE)
@@ -30,18 +63,16 @@ static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
         hash(SCRIPT),
         hash(STYLE),
     );
-    (page.into(), HeaderValue::from_str(&policy).expect("a policy is of visible characters"))
+    (page.into(), HeaderValue::from_str(&policy).expect("a policy has visible characters only"))
 });
 
 /// GET /api/v1/openapi.json.
-pub(crate) fn document() -> Response {
-    let mut response = json(StatusCode::OK, Vec::new());
-    *response.body_mut() = Body::from(openapi::bytes());
-    response
+fn document(server: &Server) -> Response {
+    json_response(StatusCode::OK, server.openapi_document.clone())
 }
 
 /// GET /docs.
-pub(crate) fn page() -> Response {
+fn page() -> Response {
     let (page, policy) = &*PAGE;
     let mut response = Response::new(Body::from(page.clone()));
     let headers = response.headers_mut();

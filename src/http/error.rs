@@ -1,4 +1,4 @@
-//! An answer that says no, in the error shape. Reference 2.
+//! Errors of requests, and their responses in the error shape. Reference 2.
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -8,91 +8,93 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
-use crate::engine::health::WritesUnavailable;
+use crate::engine::health::Closed;
 use crate::http::metrics::Codes;
-use crate::wire::errors::{self, ErrorEntry, Problem};
+use crate::wire::errors::{self, Entry, Problem};
 use crate::wire::field::Audience;
 
-/// Seconds after which a caller who met an overloaded server may try again.
-const RETRY_SECONDS: u32 = 1;
-/// The same for one who met a store that takes no writes.
-const CLOSED_SECONDS: u32 = 5;
-/// The same for one who asked for a group that is set aside.
-const ASIDE_SECONDS: u32 = 600;
+/// Seconds in Retry-After when the server is overloaded or recovering.
+const OVERLOADED_RETRY_SECONDS: u32 = 1;
+/// Seconds in Retry-After when the store accepts no writes.
+const CLOSED_RETRY_SECONDS: u32 = 5;
+/// Seconds in Retry-After when the group is in quarantine.
+const QUARANTINE_RETRY_SECONDS: u32 = 600;
 
-/// The header under which a request is carried out once.
+/// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// Why a request is not answered as asked.
+/// The error of a request.
 #[derive(Debug)]
 pub(crate) struct ApiError {
-    /// All that is refused; the first gives the status.
-    entries: Vec<ErrorEntry>,
-    /// Seconds after which trying again makes sense.
+    /// All problems. The first one gives the status.
+    entries: Vec<Entry>,
+    /// The seconds in the header Retry-After.
     retry_after: Option<u32>,
-    /// Whether the rest of the connection cannot be read any more.
+    /// Whether the connection is closed, because the rest of the body is unread.
     closing: bool,
 }
 
 impl ApiError {
-    /// One problem in words.
+    /// An error with one problem.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
-        Self::all(vec![ErrorEntry::new(problem, message)])
+        Self::from_entries(vec![Entry::new(problem, message)])
     }
 
-    fn all(entries: Vec<ErrorEntry>) -> Self {
+    fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries, retry_after: None, closing: false }
     }
 
-    /// What does not exist, and what is not the caller's.
+    /// 404 for an object that does not exist, or that the caller may not see.
     pub(crate) fn no_result() -> Self {
-        Self::all(vec![errors::not_found_entry()])
+        Self::from_entries(vec![errors::no_result()])
     }
 
-    /// What the caller's role may not do.
+    /// 403. `needed` is the rule that the caller does not meet.
     pub(crate) fn unauthorized(needed: &str) -> Self {
         Self::new(Problem::Unauthorized, needed)
     }
 
-    /// Too much is under way; nothing was done.
+    /// 503 of an overloaded server.
     pub(crate) fn overloaded() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
-            "too much is under way; nothing was done: try again",
+            "the server is overloaded; nothing was done: try again",
         );
-        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
-    /// The store is still being read; nothing was done.
+    /// 503 during recovery.
     pub(crate) fn recovering() -> Self {
         let failure = Self::new(
             Problem::ServiceUnavailable,
             "the store is being read; nothing was done: try again",
         );
-        Self { retry_after: Some(RETRY_SECONDS), ..failure }
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
-    /// The store takes no writes; nothing was done.
-    fn closed(closed: WritesUnavailable) -> Self {
-        let why = match closed {
-            WritesUnavailable::SlowDisk(_) => "the disk is slow",
-            WritesUnavailable::LowDiskSpace => "the disk is nearly full",
+    /// 503 of a store that accepts no writes.
+    fn closed(closed: Closed) -> Self {
+        let reason = match closed {
+            Closed::Slow(_) => "the disk is slow",
+            Closed::ShortOfRoom => "the disk is nearly full",
         };
         let failure = Self::new(
             Problem::ServiceUnavailable,
-            format!("{why}; nothing was done: try again later"),
+            format!("{reason}; nothing was done: try again later"),
         );
-        Self { retry_after: Some(CLOSED_SECONDS), ..failure }
+        Self { retry_after: Some(CLOSED_RETRY_SECONDS), ..failure }
     }
 
-    /// The group's history cannot be carried out; nothing was done.
-    pub(crate) fn set_aside() -> Self {
-        let message =
-            "this group is set aside until its operator has looked into it; nothing of it is lost";
-        Self { retry_after: Some(ASIDE_SECONDS), ..Self::new(Problem::ServiceUnavailable, message) }
+    /// 503 of a group in quarantine, whose records cannot be replayed.
+    pub(crate) fn quarantined() -> Self {
+        let message = "this group is in quarantine until the operator has repaired it; none of its data is lost";
+        Self {
+            retry_after: Some(QUARANTINE_RETRY_SECONDS),
+            ..Self::new(Problem::ServiceUnavailable, message)
+        }
     }
 
-    /// Too many of something in too short a time.
+    /// 429. `what` names the events that are limited; `seconds` is the time to wait.
     pub(crate) fn too_many(what: &str, seconds: i64) -> Self {
         let message = format!("too many {what}: try again in {seconds} seconds");
         Self {
@@ -101,76 +103,74 @@ impl ApiError {
         }
     }
 
-    /// An Idempotency-Key that came with something else before.
+    /// 409 for an idempotency key that was used with another body.
     pub(crate) fn conflict() -> Self {
-        let rule =
-            "another request came with this key within 24 hours; use a new key for a new request";
-        let entry = ErrorEntry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
-        Self::all(vec![ErrorEntry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+        let rule = "this key was used for another request within 24 hours: use a new key for a new request";
+        let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
+        Self::from_entries(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
 
-    /// A bug of ours, with nothing of the inside in it.
-    pub(crate) fn ours() -> Self {
+    /// 500 for a bug of the server. It reveals no internals.
+    pub(crate) fn internal() -> Self {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
-    /// Whether it tells something of a client: codes 6, 7, 11, 12 and 13. Reference 3.
-    pub(crate) fn tells_of_a_client(&self) -> bool {
-        let telling = [
+    /// Whether the error reveals something of a client: codes 6, 7, 11, 12 and 13. Reference 3.6.
+    pub(crate) fn reveals_client(&self) -> bool {
+        let revealing = [
             Problem::MaxRdvNumber,
             Problem::MintimeBetween,
             Problem::EmailAlreadyExists,
             Problem::SameTimeRdv,
             Problem::EmailNotFound,
         ];
-        self.entries.iter().any(|entry| telling.contains(&entry.problem))
+        self.entries.iter().any(|entry| revealing.contains(&entry.problem))
     }
 
-    /// The same, told of a body that calls a field by another name.
-    pub(crate) fn calling(mut self, field: &str, name: &str) -> Self {
-        for entry in self.entries.iter_mut().filter(|entry| entry.field.as_deref() == Some(field)) {
-            entry.field = Some(name.to_owned());
+    /// Renames a field in all entries, for a body that has another name for it.
+    pub(crate) fn with_renamed_field(mut self, field: &str, name: &str) -> Self {
+        for entry in &mut self.entries {
+            if entry.field.as_deref() == Some(field) {
+                entry.field = Some(name.to_owned());
+            }
         }
         self
     }
 
-    /// The same, and the connection ends with it.
+    /// Closes the connection after the response.
     pub(crate) fn closing(self) -> Self {
         Self { closing: true, ..self }
     }
 
-    /// What an engine's rejection means to a caller.
-    pub(crate) fn of_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
+    /// The error of an engine's rejection, in words for the audience.
+    pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
-            Rejection::Refused(refusals) => Self::of_refusals(&refusals, zone, audience),
-            Rejection::Overloaded | Rejection::DecisionTimeout => Self::overloaded(),
-            Rejection::WritesUnavailable(closed) => Self::closed(closed),
-            Rejection::IdempotencyConflict => Self::conflict(),
-            Rejection::GroupNotFound => Self::no_result(),
-            Rejection::InternalError => Self::ours(),
+            Rejection::Refused(refusals) => Self::from_refusals(&refusals, zone, audience),
+            Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
+            Rejection::Closed(closed) => Self::closed(closed),
+            Rejection::Conflict => Self::conflict(),
+            Rejection::NoGroup => Self::no_result(),
+            Rejection::Failed => Self::internal(),
         }
     }
 
-    /// What rules say, in words.
-    pub(crate) fn of_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
-        Self::all(
-            refusals
-                .iter()
-                .map(|refusal| errors::describe_refusal(refusal, zone, audience))
-                .collect(),
+    /// The error of refusals, in words for the audience.
+    pub(crate) fn from_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
+        Self::from_entries(
+            refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect(),
         )
     }
 }
 
-impl From<ErrorEntry> for ApiError {
-    fn from(entry: ErrorEntry) -> Self {
-        Self::all(vec![entry])
+impl From<Entry> for ApiError {
+    fn from(entry: Entry) -> Self {
+        Self::from_entries(vec![entry])
     }
 }
 
 impl From<Vec<Fault>> for ApiError {
     fn from(faults: Vec<Fault>) -> Self {
-        Self::all(faults.into_iter().map(ErrorEntry::from).collect())
+        Self::from_entries(faults.into_iter().map(Entry::from).collect())
     }
 }
 
@@ -183,14 +183,14 @@ impl From<Fault> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         if self.entries.is_empty() {
-            // Nothing can be refused for nothing: that is a bug of ours.
-            return Self::ours().into_response();
+            // An error without a problem is a bug of the server.
+            return Self::internal().into_response();
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
-        let mut response = Response::new(Body::from(errors::render_body(&self.entries)));
+        let mut response = Response::new(Body::from(errors::body(&self.entries)));
         *response.status_mut() =
             StatusCode::from_u16(status).expect("the table holds HTTP statuses");
-        let codes = self.entries.iter().map(|entry| entry.problem.code_name_status().0).collect();
+        let codes = self.entries.iter().map(|entry| entry.problem.row().0).collect();
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,45 +1,75 @@
-//! Whether the process is alive, and whether it serves. Reference 11.
+//! GET /healthz and GET /readyz. Reference 11.4.
 
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::engine::Engine;
-use crate::engine::health::WritesUnavailable;
-use crate::http::pipeline;
+use crate::engine::health::Closed;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, Handler,
+};
+use crate::http::response::json_response;
+use crate::http::server::Server;
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "Alive",
+        summary: "Check that the process is alive",
+        tag: "server",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/healthz")],
+        right: None,
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Status,
+        handler: Handler::Open(|_| alive()),
+    },
+    Endpoint {
+        operation_id: "Ready",
+        summary: "Check that the server accepts writes",
+        tag: "server",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/readyz")],
+        right: None,
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Readiness,
+        handler: Handler::Open(ready),
+    },
+];
 
 /// GET /healthz.
 pub(crate) fn alive() -> Response {
-    pipeline::json(StatusCode::OK, br#"{"status":"alive"}"#.to_vec())
+    json_response(StatusCode::OK, br#"{"status":"alive"}"#.as_slice())
 }
 
-/// GET /readyz before the store is read.
+/// GET /readyz during recovery.
 pub(crate) fn recovering() -> Response {
-    let state = json!({"status": "not ready", "reason": "the store is being read"});
-    pipeline::json(StatusCode::SERVICE_UNAVAILABLE, state.to_string().into_bytes())
+    let status = json!({"status": "not ready", "reason": "the store is being read"});
+    json_response(StatusCode::SERVICE_UNAVAILABLE, status.to_string())
 }
 
-/// GET /readyz: recovered, since [`recovering`] answers before, and accepting writes. Groups set aside are named; the others
-/// live on.
-pub(crate) fn ready(engine: &Engine) -> Response {
-    let (status, mut state) = match engine.health().writes_unavailable() {
+/// GET /readyz after recovery: whether the store accepts writes. Groups in quarantine are listed;
+/// they do not affect the others.
+fn ready(server: &Server) -> Response {
+    let (code, mut status) = match server.engine.health().closed() {
         None => (StatusCode::OK, json!({"status": "ready"})),
-        Some(closed) => {
-            let reason = match closed {
-                WritesUnavailable::SlowDisk(seconds) => {
-                    format!("a write has been on its way to the disk for {seconds} seconds")
-                }
-                WritesUnavailable::LowDiskSpace => {
-                    "the disk has less room than is kept in reserve".to_owned()
-                }
-            };
-            (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "not ready", "reason": reason}))
+        Some(Closed::Slow(seconds)) => {
+            let reason = format!("a write has waited for the disk for {seconds} seconds");
+            let status = json!({"status": "not ready", "reason": reason});
+            (StatusCode::SERVICE_UNAVAILABLE, status)
+        }
+        Some(Closed::ShortOfRoom) => {
+            let reason = "the free disk space is below the reserve";
+            let status = json!({"status": "not ready", "reason": reason});
+            (StatusCode::SERVICE_UNAVAILABLE, status)
         }
     };
-    let aside: Vec<u64> =
-        engine.published().quarantined().keys().map(|group| group.number()).collect();
-    if !aside.is_empty() {
-        state["groups_set_aside"] = json!(aside);
+    let quarantined: Vec<u64> =
+        server.engine.published().aside().keys().map(|group| group.number()).collect();
+    if !quarantined.is_empty() {
+        status["groups_set_aside"] = json!(quarantined);
     }
-    pipeline::json(status, state.to_string().into_bytes())
+    json_response(code, status.to_string())
 }

@@ -1,4 +1,4 @@
-//! The header Idempotency-Key: the same request is carried out once, however often it is sent. Reference 6.
+//! The header Idempotency-Key: a repeated request is carried out once. Reference 6.6.
 
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Number, Value};
@@ -10,36 +10,36 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
-use crate::http::pipeline::{Outcome, json};
+use crate::http::response::{HandlerResult, json_response};
 
-/// Characters of a key at most.
-const KEY_MAX: usize = 255;
-/// Up to here every whole number is a double of its own.
+/// Maximum length of a key, in characters.
+const KEY_CHARS_MAX: usize = 255;
+/// Largest magnitude up to which every whole number is a distinct double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A key as it is kept: who used it, and for what.
+/// The hashes under which a request with a key is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    /// SHA-256 over group, apikey, caller and key.
+pub(crate) struct IdempotencyKey {
+    /// SHA-256 of group, apikey, caller and key.
     pub(crate) scope: [u8; 32],
-    /// SHA-256 over the resource and the body.
+    /// SHA-256 of resource and body.
     pub(crate) body: [u8; 32],
 }
 
-impl Key {
-    /// The key of a request to a path of the table, if it has one.
+impl IdempotencyKey {
+    /// Returns the key of a request on a path of the route table, if the request has one.
     ///
     /// # Errors
-    /// A key that is no key.
-    pub(crate) fn of(
+    /// A malformed key.
+    pub(crate) fn from_request(
         headers: &HeaderMap,
         path: &str,
         identity: &Identity,
         state: &GroupState,
         body: &Map<String, Value>,
     ) -> Result<Option<Self>, Fault> {
-        let Some(scope) = scope(headers, identity, state)? else { return Ok(None) };
-        // The older path of a resource means the same as the group's.
+        let Some(scope) = hash_scope(headers, identity, state)? else { return Ok(None) };
+        // The older path of a resource ends with the same segment as the path in the group.
         let resource = path.rsplit('/').next().unwrap_or_default();
         let mut hash = Sha256::new();
         add_text(&mut hash, resource);
@@ -47,37 +47,38 @@ impl Key {
         Ok(Some(Self { scope, body: hash.finalize().into() }))
     }
 
-    /// The answer of a request that readers see carried out, or its refusal.
-    pub(crate) fn answered_before(self, state: &GroupState, now: Instant) -> Option<Outcome> {
-        let known = state.idempotency_records.find(&self.scope, now)?;
-        let same = known.body == self.body;
-        Some(if same {
-            Ok(json(StatusCode::CREATED, known.answer.to_vec()))
+    /// Returns the recorded answer of an earlier request, or 409 if its body was another one.
+    /// `None` if the published state has no such request.
+    pub(crate) fn find_answer(self, state: &GroupState, now: Instant) -> Option<HandlerResult> {
+        let known = state.answers.find(&self.scope, now)?;
+        if known.body == self.body {
+            Some(Ok(json_response(StatusCode::CREATED, known.answer.to_vec())))
         } else {
-            Err(ApiError::conflict())
-        })
+            Some(Err(ApiError::conflict()))
+        }
     }
 }
 
-/// Whether readers see anything carried out under the key of a request, whatever its body is.
+/// Whether the published state has an answer under the request's key, for whatever body.
 pub(crate) fn is_answered_before(
     headers: &HeaderMap,
     identity: &Identity,
     state: &GroupState,
     now: Instant,
 ) -> bool {
-    scope(headers, identity, state).is_ok_and(|scope| {
-        scope.is_some_and(|scope| state.idempotency_records.find(&scope, now).is_some())
-    })
+    match hash_scope(headers, identity, state) {
+        Ok(Some(scope)) => state.answers.find(&scope, now).is_some(),
+        Ok(None) | Err(_) => false,
+    }
 }
 
-/// What a request's key is kept under, if it has one.
-fn scope(
+/// Returns the scope hash of a request's key, if the request has one.
+fn hash_scope(
     headers: &HeaderMap,
     identity: &Identity,
     state: &GroupState,
 ) -> Result<Option<[u8; 32]>, Fault> {
-    let Some(key) = text(headers)? else { return Ok(None) };
+    let Some(key) = read_header(headers)? else { return Ok(None) };
     let (role, person) = match &identity.caller {
         Caller::Application => (0_u8, 0),
         Caller::Pro(id) => (1, id.number()),
@@ -91,14 +92,18 @@ fn scope(
     Ok(Some(scope.finalize().into()))
 }
 
-fn text(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
+/// Returns the value of the header, if it is given.
+///
+/// # Errors
+/// A header that is given twice, or whose value is no key.
+fn read_header(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let key = value.as_bytes();
-    let printable = key.iter().all(|byte| (b' '..=b'~').contains(byte));
-    if values.next().is_some() || key.is_empty() || key.len() > KEY_MAX || !printable {
+    let is_printable = key.iter().all(|byte| (b' '..=b'~').contains(byte));
+    if values.next().is_some() || key.is_empty() || key.len() > KEY_CHARS_MAX || !is_printable {
         let rule = format!(
-            "the header must be given once, with 1 to {KEY_MAX} printable ASCII characters"
+            "the header must be given once, with 1 to {KEY_CHARS_MAX} printable ASCII characters"
         );
         return Err(Fault::new(IDEMPOTENCY_KEY, rule));
     }
@@ -110,7 +115,7 @@ fn add_text(hash: &mut Sha256, text: &str) {
     hash.update(text);
 }
 
-/// Adds an object so that the order of its keys does not matter.
+/// Adds an object. The order of its keys does not change the hash.
 fn add_object(hash: &mut Sha256, object: &Map<String, Value>) {
     let mut members: Vec<_> = object.iter().collect();
     members.sort_unstable_by_key(|(name, _)| name.as_str());
@@ -118,18 +123,18 @@ fn add_object(hash: &mut Sha256, object: &Map<String, Value>) {
     hash.update(members.len().to_be_bytes());
     for (name, value) in members {
         add_text(hash, name);
-        add(hash, value);
+        add_value(hash, value);
     }
 }
 
-/// Adds a value, each kind by a letter of its own; a body's depth is bounded.
-fn add(hash: &mut Sha256, value: &Value) {
+/// Adds a value, with a tag byte for its kind. The recursion is bounded, since a body's depth is.
+fn add_value(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Null => hash.update(b"n"),
         Value::Bool(value) => hash.update(if *value { b"t" } else { b"f" }),
         Value::Number(number) => {
             hash.update(b"0");
-            add_text(hash, &plain(number));
+            add_text(hash, &canonical_number(number));
         }
         Value::String(text) => {
             hash.update(b"\"");
@@ -138,17 +143,19 @@ fn add(hash: &mut Sha256, value: &Value) {
         Value::Array(values) => {
             hash.update(b"[");
             hash.update(values.len().to_be_bytes());
-            values.iter().for_each(|value| add(hash, value));
+            for value in values {
+                add_value(hash, value);
+            }
         }
         Value::Object(object) => add_object(hash, object),
     }
 }
 
-/// One text per number: 1, 1.0 and 1e0 are the same.
-fn plain(number: &Number) -> String {
+/// Returns the canonical text of a number: 1, 1.0 and 1e0 have the same.
+fn canonical_number(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT_MAX => {
-            // Zero has no sign.
+            // Adding 0.0 turns -0.0 into 0.0.
             format!("{:.0}", float + 0.0)
         }
         Some(_) | None => number.to_string(),
@@ -162,12 +169,12 @@ mod tests {
     fn hash(text: &str) -> [u8; 32] {
         let value: Value = serde_json::from_str(text).expect("JSON");
         let mut hash = Sha256::new();
-        add(&mut hash, &value);
+        add_value(&mut hash, &value);
         hash.finalize().into()
     }
 
     #[test]
-    fn how_a_body_is_written_does_not_matter() {
+    fn equal_bodies_in_another_notation_have_the_same_hash() {
         for (one, other) in [
             (r#"{"a":1,"b":[true,null]}"#, r#" { "b" : [true, null], "a" : 1 } "#),
             (r#"{"a":{"x":1,"y":2}}"#, r#"{"a":{"y":2,"x":1}}"#),
@@ -180,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_body_says_does() {
+    fn different_bodies_have_different_hashes() {
         let different = [
             "1",
             "\"1\"",
@@ -211,22 +218,26 @@ mod tests {
 
     #[test]
     fn a_key_is_one_header_of_printable_characters() {
-        let of = |values: &[&[u8]]| {
+        let read = |values: &[&[u8]]| {
             let value =
                 |bytes: &&[u8]| axum::http::HeaderValue::from_bytes(bytes).expect("a header");
             let headers: HeaderMap = values
                 .iter()
                 .map(|bytes| (axum::http::HeaderName::from_static("idempotency-key"), value(bytes)))
                 .collect();
-            text(&headers).map(|key| key.map(<[u8]>::to_vec))
+            read_header(&headers).map(|key| key.map(<[u8]>::to_vec))
         };
-        assert!(matches!(of(&[]), Ok(None)));
-        assert_eq!(of(&[b"a b~"]).expect("a key"), Some(b"a b~".to_vec()));
-        assert!(of(&[&[b'x'; KEY_MAX]]).is_ok());
-        for bad in
-            [&[&[b'x'; KEY_MAX + 1][..]][..], &[b""], &[b"a\tb"], &["é".as_bytes()], &[b"a", b"a"]]
-        {
-            assert!(of(bad).is_err(), "{bad:?}");
+        assert!(matches!(read(&[]), Ok(None)));
+        assert_eq!(read(&[b"a b~"]).expect("a key"), Some(b"a b~".to_vec()));
+        assert!(read(&[&[b'x'; KEY_CHARS_MAX]]).is_ok());
+        for bad in [
+            &[&[b'x'; KEY_CHARS_MAX + 1][..]][..],
+            &[b""],
+            &[b"a\tb"],
+            &["é".as_bytes()],
+            &[b"a", b"a"],
+        ] {
+            assert!(read(bad).is_err(), "{bad:?}");
         }
     }
 }

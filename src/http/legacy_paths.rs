@@ -1,6 +1,6 @@
-//! Older paths without the group segment: which group they mean. Reference 1, 13.2, 13.8.
+//! Older paths without a group segment, and the group that they mean. Reference 1.6.
 //!
-//! There, and only there, the apikey may stand in the body next to the wrapped object.
+//! Only there may the apikey stand in the body, beside the wrapped object.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
-use crate::http::pipeline::visible;
+use crate::http::request::find_visible_group;
 use crate::wire::params::Params;
 use crate::wire::value;
 
-/// What a caller is told who has named no group and has none of its own.
-const NOTHING_NAMED: &str =
-    "is required: the path names no group, and neither the credentials nor the key mean only one";
+/// The rule for a request that names no group, by a caller without a group of its own.
+const NO_GROUP_NAMED: &str =
+    "is required: the path names no group, and neither the credentials nor the key imply one";
 
-/// What the objects of an older path are.
+/// The record type that `{id}` identifies on an older path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum LegacyRecord {
     Calendar,
     Fiche,
     Vevent,
@@ -32,8 +32,8 @@ pub(crate) enum Sort {
     Intervention,
 }
 
-impl Sort {
-    /// The name under which a body wraps one.
+impl LegacyRecord {
+    /// The name under which a body wraps such a record.
     fn resource(self) -> &'static str {
         match self {
             Self::Calendar => "calendar",
@@ -44,8 +44,8 @@ impl Sort {
         }
     }
 
-    /// Whose ids its ids are: an appointment's is its event's.
-    fn ids(self) -> IdKind {
+    /// The id space of such records. Appointments are vevents.
+    fn id_kind(self) -> IdKind {
         match self {
             Self::Calendar => IdKind::Calendar,
             Self::Fiche => IdKind::Fiche,
@@ -54,8 +54,8 @@ impl Sort {
         }
     }
 
-    /// Whether a group has the object of that number.
-    fn is_in(self, state: &GroupState, number: u64) -> bool {
+    /// Whether a group has the record with that id.
+    fn exists_in(self, state: &GroupState, number: u64) -> bool {
         let catalogue = &state.catalogue;
         match self {
             Self::Calendar => {
@@ -71,92 +71,121 @@ impl Sort {
     }
 }
 
-/// Takes the apikey from the body, where the query has none.
+/// Copies the apikey from the body to the parameters, if the query has none.
 pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
-    if params.value("apikey").is_none()
-        && let Some(key) =
-            body.peek().await.and_then(|body| body.get("apikey")).and_then(Value::as_str)
-    {
-        params.push("apikey", key);
+    if params.one("apikey").is_some() {
+        return;
+    }
+    let Some(object) = body.peek().await else { return };
+    if let Some(Value::String(key)) = object.get("apikey") {
+        params.push("apikey", key.as_str());
     }
 }
 
-/// The group that has the object of the path.
+/// Returns the state of the group that has the record of the path.
 ///
 /// # Errors
-/// 404, the same for an object that is not there and for one that the caller may not see.
-pub(crate) fn root_of(
-    sort: Sort,
+/// 404, both for a record that does not exist and for one in a group that the caller does not see.
+pub(crate) fn find_visible_owner(
+    record: LegacyRecord,
     id: Option<u64>,
     identity: &Identity,
     published: &Published,
 ) -> Result<Arc<GroupState>, ApiError> {
-    let state = holder(sort, id, published, |group| identity.sees(group));
-    state.ok_or_else(ApiError::no_result)
+    match find_state(record, id, published, |group| identity.sees(group)) {
+        Some(state) => Ok(state),
+        None => Err(ApiError::no_result()),
+    }
 }
 
-/// The group that has the object of the path, whoever asks.
-pub(crate) fn owner(sort: Sort, id: Option<u64>, published: &Published) -> Option<GroupId> {
-    holder(sort, id, published, |_| true).map(|state| state.catalogue.group.id)
+/// Returns the group that has the record of the path, whether or not the caller sees it.
+pub(crate) fn find_owner(
+    record: LegacyRecord,
+    id: Option<u64>,
+    published: &Published,
+) -> Option<GroupId> {
+    let state = find_state(record, id, published, |_| true)?;
+    Some(state.catalogue.group.id)
 }
 
-/// The state, among those of groups that are wanted, that has the object of that number.
-fn holder(
-    sort: Sort,
+/// Returns the state of the group that has the record, among the groups that `wanted` accepts.
+fn find_state(
+    record: LegacyRecord,
     id: Option<u64>,
     published: &Published,
     wanted: impl Fn(GroupId) -> bool,
 ) -> Option<Arc<GroupState>> {
     let number = id?;
-    // Whoever has been answered with an id finds its block: the grant is older than what was written with it.
+    // The directory is read after the request arrived, and a block is granted before any of its
+    // ids is used. So a client that has seen an id finds its block here.
     let directory = published.directory();
-    let owners: &[GroupId] = match directory.blocks.get(&(sort.ids(), number / BLOCK)) {
+    let owners: &[GroupId] = match directory.blocks.get(&(record.id_kind(), number / BLOCK)) {
         Some(Block::Granted(group)) => std::slice::from_ref(group),
         Some(Block::Imported(groups)) => groups,
         None => &[],
     };
-    let mut states = owners
-        .iter()
-        .filter(|group| wanted(**group))
-        .filter_map(|group| published.group_state(*group));
-    states.find(|state| sort.is_in(state, number))
+    for group in owners {
+        if wanted(*group)
+            && let Some(state) = published.group_state(*group)
+            && record.exists_in(&state, number)
+        {
+            return Some(state);
+        }
+    }
+    None
 }
 
-/// The group that a query or a body names, whoever asks.
-pub(crate) async fn named(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<GroupId> {
-    GroupId::new(value::parse_id(&group_id(sort, params, body).await?).ok()??)
+/// Returns the group that the query or the body names, whether or not the caller sees it.
+pub(crate) async fn named_group(
+    record: LegacyRecord,
+    params: &Params,
+    body: &mut Incoming<'_>,
+) -> Option<GroupId> {
+    let given = given_group_id(record, params, body).await?;
+    GroupId::new(value::id(&given).ok()??)
 }
 
-/// The group_id of the query, of the body, of the object that the body wraps.
-async fn group_id(sort: Sort, params: &Params, body: &mut Incoming<'_>) -> Option<Value> {
-    if let Some(text) = params.value("group_id") {
+/// Returns the first non-empty `group_id` of the query, the body and the object in the body.
+async fn given_group_id(
+    record: LegacyRecord,
+    params: &Params,
+    body: &mut Incoming<'_>,
+) -> Option<Value> {
+    if let Some(text) = params.one("group_id") {
         return Some(Value::from(text));
     }
     let body = body.peek().await?;
-    let wrapped = || body.get(sort.resource()).and_then(|object| object.get("group_id"));
-    let given = |value: &&Value| !value::is_empty(value);
-    body.get("group_id").filter(given).or_else(wrapped).filter(given).cloned()
+    if let Some(given) = body.get("group_id")
+        && !value::is_empty(given)
+    {
+        return Some(given.clone());
+    }
+    let given = body.get(record.resource())?.get("group_id")?;
+    if value::is_empty(given) { None } else { Some(given.clone()) }
 }
 
-/// The group of a list, or of an object to be made: the group_id of the query, of the body, of the object that the body
-/// wraps; else the caller's own. Where none of them says which, the fault that is told once parameters have their turn.
+/// Returns the state of the group that the query or the body names, else of the caller's own
+/// group. If neither exists, the fault is returned as a value, because missing rights are reported
+/// before it.
 ///
 /// # Errors
 /// 404 for a group that the caller does not see.
-pub(crate) async fn root_named(
-    sort: Sort,
+pub(crate) async fn find_named_group(
+    record: LegacyRecord,
     params: &Params,
     body: &mut Incoming<'_>,
     identity: &Identity,
     published: &Published,
 ) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
-    let group = match group_id(sort, params, body).await.as_ref().map(value::parse_id) {
-        Some(Ok(number)) => number.and_then(GroupId::new),
-        Some(Err(illegal)) => return Ok(Err(Fault::new("group_id", illegal.0))),
+    let group = match given_group_id(record, params, body).await {
+        Some(given) => match value::id(&given) {
+            Ok(number) => number.and_then(GroupId::new),
+            Err(illegal) => return Ok(Err(Fault::new("group_id", illegal.0))),
+        },
         None => match identity.home() {
             Some(home) => Some(home),
-            None => return Ok(Err(Fault::new("group_id", NOTHING_NAMED))),
+            None => return Ok(Err(Fault::new("group_id", NO_GROUP_NAMED))),
         },
     };
-    visible(group, identity, published).map(Ok)
+    Ok(Ok(find_visible_group(group, identity, published)?))
 }

@@ -1,4 +1,4 @@
-//! What the API measures for whoever operates it, and where that is read.
+//! The metrics of the HTTP API, and the listener that serves them. Reference 11.4.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,46 +16,46 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, R
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Codes of refusals, 1 to this.
-const CODES: u8 = 14;
-/// Statuses that are answered.
+/// The highest error code; codes begin at 1.
+const CODE_MAX: u8 = 14;
+/// The statuses that are counted.
 const STATUSES: [u16; 16] =
     [200, 201, 204, 301, 400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 500, 503];
-/// Methods that are told apart.
+/// The methods that are counted apart.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "other"];
-/// Readers of the figures at once at most.
+/// Maximum number of concurrent readers of the metrics.
 const READERS_MAX: usize = 16;
-/// How long a reader may take to ask, and to be told.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time for the head of a reader's request. The whole exchange may take twice as long.
+const READER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where figures go; nowhere by default.
+/// The metrics of the HTTP API. By default nothing is recorded.
 #[derive(Debug)]
-pub struct Meters {
+pub struct HttpMetrics {
     /// Requests answered, by method and status.
     requests: BTreeMap<(&'static str, u16), Counter>,
     /// Entries of error bodies, by code.
     refusals: BTreeMap<u8, Counter>,
-    /// Seconds from a request's head to its answer's head.
+    /// Seconds from the head of a request to the head of its response.
     seconds: Histogram,
-    /// Connections open.
+    /// Open connections.
     pub(crate) connections: Gauge,
 }
 
-/// The codes of an answer that says no.
+/// The error codes of a response, as a response extension.
 #[derive(Clone, Debug)]
 pub(crate) struct Codes(pub(crate) Vec<u8>);
 
-impl Default for Meters {
+impl Default for HttpMetrics {
     fn default() -> Self {
         let (requests, refusals) = (BTreeMap::new(), BTreeMap::new());
         Self { requests, refusals, seconds: Histogram::noop(), connections: Gauge::noop() }
     }
 }
 
-impl Meters {
-    /// Figures that a recorder keeps.
+impl HttpMetrics {
+    /// Registers the metrics with a recorder.
     #[must_use]
-    pub fn of(recorder: &dyn Recorder) -> Self {
+    pub fn from_recorder(recorder: &dyn Recorder) -> Self {
         let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
         let counter = |name: &'static str, labels| {
             recorder.register_counter(&Key::from_parts(name, labels), &metadata)
@@ -63,20 +63,23 @@ impl Meters {
         let describe = |name: &'static str, about: &'static str| {
             recorder.describe_counter(KeyName::from(name), Some(Unit::Count), about.into());
         };
-        describe("slotbook_requests_total", "Requests answered, by method and status.");
+        describe("slotbook_requests_total", "Answered requests, by method and status.");
         describe("slotbook_refusals_total", "Entries of error bodies, by code.");
-        let requests =
-            METHODS.into_iter().flat_map(|method| STATUSES.map(|status| (method, status)));
-        let requests = requests.map(|(method, status)| {
-            let labels =
-                vec![Label::new("method", method), Label::new("status", status.to_string())];
-            ((method, status), counter("slotbook_requests_total", labels))
-        });
-        let refusals = (1..=CODES).map(|code| {
-            (code, counter("slotbook_refusals_total", vec![Label::new("code", code.to_string())]))
-        });
+        let mut requests = BTreeMap::new();
+        for method in METHODS {
+            for status in STATUSES {
+                let labels =
+                    vec![Label::new("method", method), Label::new("status", status.to_string())];
+                requests.insert((method, status), counter("slotbook_requests_total", labels));
+            }
+        }
+        let mut refusals = BTreeMap::new();
+        for code in 1..=CODE_MAX {
+            let labels = vec![Label::new("code", code.to_string())];
+            refusals.insert(code, counter("slotbook_refusals_total", labels));
+        }
         let seconds = Key::from_static_name("slotbook_request_seconds");
-        let about = "From a request's head to its answer's head.";
+        let about = "Seconds from the head of a request to the head of its response.";
         recorder.describe_histogram(
             KeyName::from("slotbook_request_seconds"),
             Some(Unit::Seconds),
@@ -86,24 +89,25 @@ impl Meters {
         recorder.describe_gauge(
             KeyName::from("slotbook_connections"),
             Some(Unit::Count),
-            "Connections open.".into(),
+            "Open connections.".into(),
         );
         Self {
-            requests: requests.collect(),
-            refusals: refusals.collect(),
+            requests,
+            refusals,
             seconds: recorder.register_histogram(&seconds, &metadata),
             connections: recorder.register_gauge(&connections, &metadata),
         }
     }
 
-    /// Notes an answer.
-    pub(crate) fn answered(&self, method: &Method, response: &Response, elapsed: Duration) {
+    /// Records a response.
+    pub(crate) fn record_response(&self, method: &Method, response: &Response, elapsed: Duration) {
         let method = METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("other");
         if let Some(counter) = self.requests.get(&(method, response.status().as_u16())) {
             counter.increment(1);
         }
         self.seconds.record(elapsed);
-        for code in response.extensions().get::<Codes>().iter().flat_map(|codes| &codes.0) {
+        let Some(Codes(codes)) = response.extensions().get() else { return };
+        for code in codes {
             if let Some(counter) = self.refusals.get(code) {
                 counter.increment(1);
             }
@@ -111,7 +115,7 @@ impl Meters {
     }
 }
 
-/// Serves `GET /metrics` with what `render` makes, on a listener of its own, and nothing else.
+/// Serves `GET /metrics` with the text that `render` makes, on a listener of its own.
 pub async fn serve_metrics(listener: TcpListener, render: Arc<dyn Fn() -> String + Send + Sync>) {
     let places = Arc::new(Semaphore::new(READERS_MAX));
     loop {
@@ -125,27 +129,32 @@ pub async fn serve_metrics(listener: TcpListener, render: Arc<dyn Fn() -> String
         let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
             let render = Arc::clone(&render);
             async move {
-                let asked = request.method() == Method::GET && request.uri().path() == "/metrics";
-                Ok::<_, Infallible>(if asked { figures(render).await } else { nothing() })
+                let is_metrics =
+                    request.method() == Method::GET && request.uri().path() == "/metrics";
+                Ok::<_, Infallible>(if is_metrics {
+                    metrics_response(render).await
+                } else {
+                    empty_response(StatusCode::NOT_FOUND)
+                })
             }
         });
         tokio::spawn(async move {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
+                .header_read_timeout(READER_TIMEOUT)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever went away, or took too long, asks again.
-            drop(tokio::time::timeout(PATIENCE * 2, connection).await);
+            // A reader that went away or took too long may try again, so the error is dropped.
+            drop(tokio::time::timeout(READER_TIMEOUT * 2, connection).await);
             drop(place);
         });
     }
 }
 
-/// The figures, made on a thread that may wait for the disk.
-async fn figures(render: Arc<dyn Fn() -> String + Send + Sync>) -> Response {
+/// Returns the metrics, rendered on a thread that may wait for the disk.
+async fn metrics_response(render: Arc<dyn Fn() -> String + Send + Sync>) -> Response {
     let text = tokio::task::spawn_blocking(move || render()).await;
-    let Ok(text) = text else { return status(StatusCode::INTERNAL_SERVER_ERROR) };
+    let Ok(text) = text else { return empty_response(StatusCode::INTERNAL_SERVER_ERROR) };
     let mut response = Response::new(Body::from(text));
     response
         .headers_mut()
@@ -153,11 +162,7 @@ async fn figures(render: Arc<dyn Fn() -> String + Send + Sync>) -> Response {
     response
 }
 
-fn nothing() -> Response {
-    status(StatusCode::NOT_FOUND)
-}
-
-fn status(status: StatusCode) -> Response {
+fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response

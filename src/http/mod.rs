@@ -1,11 +1,13 @@
-//! The HTTP API: routes, rights and one file per resource. What is asked and answered is shaped by `wire/`, decided by
-//! the engine.
+//! The HTTP API: routes, rights and one file for each resource.
+//!
+//! `wire/` defines the shapes of requests and responses; the engine decides.
 
 mod auth;
 mod blocking_pool;
 mod body;
 pub(crate) mod connection;
 mod docs;
+mod endpoint;
 mod error;
 mod health;
 mod idempotency;
@@ -14,11 +16,18 @@ mod metrics;
 mod openapi;
 pub mod permissions;
 mod pipeline;
+mod request;
 pub(crate) mod resources;
+mod response;
 mod route_table;
+mod server;
+mod service;
 mod write_capacity;
 
 pub use connection::listener::serve;
-pub use connection::startup::serve_until_recovered;
-pub use metrics::{Meters, serve_metrics};
-pub use route_table::{Routes, Server};
+pub use connection::startup::answer_while;
+pub use endpoint::Route;
+pub use metrics::{HttpMetrics, serve_metrics};
+pub use route_table::routes;
+pub use server::Server;
+pub use service::Routes;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::http::permissions::{Extent, Resource, Right, Role, Route, Verb, routes};
+use slotbook::http::permissions::{Extent, Resource, Right, Role, Verb};
+use slotbook::http::{Route, routes};
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{ANN, CALENDAR, CLEO, CUT, EVE, KEY, KEY_OF_ALL, OWN_FICHE};
@@ -108,9 +109,8 @@ impl Walk {
 
     /// The request of a route by a role, as it would be done about `id`.
     fn request(&mut self, route: &Route, role: Role, path: &str) -> RequestBuilder {
-        let request = self
-            .server
-            .by_key(route.method.clone(), path.strip_prefix("/api/v1").expect("of the API"));
+        let request =
+            self.server.by_key(route.method(), path.strip_prefix("/api/v1").expect("of the API"));
         let request = match role {
             Role::Application => request,
             Role::Account => request.basic_auth(CLEO.0, Some(CLEO.1)),
@@ -123,9 +123,12 @@ impl Walk {
     }
 
     fn body_of(&mut self, route: &Route, role: Role) -> Option<Value> {
-        let right = route.right.expect("it needs a key");
-        let segment =
-            route.path.rsplit('/').find(|part| !part.starts_with('{')).expect("a path has a name");
+        let right = route.right().expect("it needs a key");
+        let segment = route
+            .path()
+            .rsplit('/')
+            .find(|part| !part.starts_with('{'))
+            .expect("a path has a name");
         match right.verb {
             Verb::Make => Some(self.new_body(segment, role)),
             Verb::Change => Some(json!({ segment.trim_end_matches('s'): {} })),
@@ -161,8 +164,8 @@ impl Walk {
 
 /// What the table says is answered.
 fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u16 {
-    let older = !route.path.contains("{group_id}") && route.path != "/api/v1/groups";
-    let extent = right.of(role);
+    let older = !route.path().contains("{group_id}") && route.path() != "/api/v1/groups";
+    let extent = right.extent(role);
     // On an older path the object leads to its group, which is looked for before rights are.
     let sought_first = older && matches!(whose, Some(Whose::Foreign | Whose::Absent));
     let removed = matches!(right.resource, Resource::Calendarset | Resource::Interventionset)
@@ -188,13 +191,13 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
 }
 
 fn of_set(route: &Route) -> bool {
-    route.path.contains("calendarsets/{id}/")
+    route.path().contains("calendarsets/{id}/")
 }
 
 fn keyed() -> impl Iterator<Item = (Route, Right)> {
     let asked = |right: &Right| !matches!(right.resource, Resource::Account | Resource::Session);
     routes()
-        .filter_map(|route| route.right.map(|right| (route, right)))
+        .filter_map(|route| route.right().map(|right| (route, right)))
         .filter(move |(_, right)| asked(right))
 }
 
@@ -225,21 +228,23 @@ async fn everybody_may_what_the_table_says_and_no_more() {
     let mut wrong = Vec::new();
     let mut asked = 0;
     for (route, right) in keyed() {
-        let segment = segment_of(route.path);
+        let segment = segment_of(route.path());
         for role in Role::ALL {
             if let (Verb::Delete, Some(segment)) = (right.verb, segment) {
                 let fresh = walk.object(segment, Whose::Own).await;
                 walk.ids.insert((segment, Whose::Own), fresh);
             }
             let mut nothing_there: Vec<Answer> = Vec::new();
-            for (whose, path) in cases(&walk, route.path) {
+            for (whose, path) in cases(&walk, route.path()) {
                 let answer = answer(walk.request(&route, role, &path)).await;
                 asked += 1;
                 let status = expected(&route, right, role, whose);
                 if answer.status != status {
                     wrong.push(format!(
                         "{role:?} {} {path} ({whose:?}): {} not {status}: {}",
-                        route.method, answer.status, answer.text
+                        route.method(),
+                        answer.status,
+                        answer.text
                     ));
                 }
                 if matches!(whose, Some(Whose::Foreign | Whose::Absent)) {
@@ -249,7 +254,8 @@ async fn everybody_may_what_the_table_says_and_no_more() {
             if nothing_there.windows(2).any(|pair| pair[0].text != pair[1].text) {
                 wrong.push(format!(
                     "{role:?} {} {}: foreign and absent differ",
-                    route.method, route.path
+                    route.method(),
+                    route.path()
                 ));
             }
         }
@@ -271,18 +277,17 @@ async fn a_professional_of_another_group_sees_nothing_of_this_one() {
         answer(walk.server.bare(Method::GET, &path).basic_auth(EVE.0, Some(EVE.1))).await
     };
     absent.refused(404, 3, None);
-    for (route, _) in keyed().filter(|(route, _)| route.path.contains('{')) {
-        for (whose, path) in cases(&walk, route.path) {
-            if whose == Some(Whose::Foreign) && !route.path.contains("{group_id}") {
+    for (route, _) in keyed().filter(|(route, _)| route.path().contains('{')) {
+        for (whose, path) in cases(&walk, route.path()) {
+            if whose == Some(Whose::Foreign) && !route.path().contains("{group_id}") {
                 // Her own, by its older path.
                 continue;
             }
             let separator = if path.contains('?') { '&' } else { '?' };
-            let request = walk
-                .server
-                .bare(route.method.clone(), &format!("{path}{separator}apikey={KEY_OF_ALL}"));
+            let request =
+                walk.server.bare(route.method(), &format!("{path}{separator}apikey={KEY_OF_ALL}"));
             let request = request.basic_auth(EVE.0, Some(EVE.1)).json(&json!({}));
-            assert_eq!(answer(request).await.text, absent.text, "{} {path}", route.method);
+            assert_eq!(answer(request).await.text, absent.text, "{} {path}", route.method());
         }
     }
 }
@@ -291,11 +296,10 @@ async fn a_professional_of_another_group_sees_nothing_of_this_one() {
 async fn without_a_key_nobody_may_anything_that_needs_one() {
     let walk = Walk::begin().await;
     for route in routes() {
-        let path = route.path.replace("{group_id}", "4").replace("{id}", "1");
+        let path = route.path().replace("{group_id}", "4").replace("{id}", "1");
         let answer =
-            answer(walk.server.bare(route.method.clone(), &path).basic_auth(ANN.0, Some(ANN.1)))
-                .await;
-        match route.right {
+            answer(walk.server.bare(route.method(), &path).basic_auth(ANN.0, Some(ANN.1))).await;
+        match route.right() {
             Some(_) => answer.refused(403, 1, None),
             None => assert_eq!(answer.status, 200, "{path}"),
         }
@@ -312,7 +316,7 @@ async fn the_secret_of_an_appointment_opens_it_to_everybody() {
                 .clone();
         let secret = secret.as_str().expect("a secret");
         for (route, _) in keyed().filter(|(_, right)| right.application == Extent::BySecret) {
-            let path = route.path.replace("{group_id}", "4").replace("{id}", &id.to_string());
+            let path = route.path().replace("{group_id}", "4").replace("{id}", &id.to_string());
             answer(walk.request(&route, role, &format!("{path}?key={secret}"))).await.is(200);
             let wrong =
                 answer(walk.request(&route, Role::Application, &format!("{path}?key={secret}x")))

@@ -110,7 +110,7 @@ impl Loaded {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = Routes::new(Arc::new(Server::new(engine.clone(), 2)));
+        let routes = Routes::new(Server::new(engine.clone(), 2));
         tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
         Self { address, engine, disk, first }
     }

@@ -1,6 +1,7 @@
 //! What a booking does, and every way it is refused. Reference 2, 6.
 
-use slotbook::domain::booking::obstacle::{NotOffered, Obstacle};
+use slotbook::domain::booking::book::permit_booking;
+use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
@@ -235,6 +236,18 @@ fn what_a_key_alone_may_not_do_is_forbidden_before_parameters_are_read() {
     let mut shop =
         shop.with_group(|group| (group.validate_email, group.open_data) = (false, false));
     assert!(matches!(shop.refusal_of(&command), Refusal::Unauthorized { .. }));
+}
+
+#[test]
+fn a_permission_is_checked_again_once_the_group_has_changed() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    let catalogue = &shop.group_state.catalogue;
+    let permission = permit_booking(catalogue, &command.caller, true, false);
+    command.permission = Some(permission.expect("the group takes bookings by the key alone"));
+    let mut closed = shop.clone().with_group(|group| group.validate_email = true);
+    assert!(matches!(closed.refusal_of(&command), Refusal::Unauthorized { .. }));
+    shop.book(&command).expect("the permission holds on the same catalogue");
 }
 
 #[test]

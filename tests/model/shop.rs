@@ -393,6 +393,7 @@ fn key() -> AppointmentKey {
 /// A web booking of intervention 1 on calendar 1 by somebody of that name.
 pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
+        permission: None,
         caller: Caller::Application,
         from_web: true,
         date: civil(date),

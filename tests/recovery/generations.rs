@@ -72,6 +72,7 @@ impl Running {
             (fiche.lastname, fiche.email) = (name.clone(), Some(shown.clone()))
         });
         let wish = BookAppointment {
+            permission: None,
             caller: Caller::Application,
             from_web: true,
             date: midnight().plus_seconds(nth * 1_800),

@@ -7,6 +7,7 @@ use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::PendingRdv;
 use crate::domain::messaging::delivery::DeliveryStep;
 use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::records::editable_record::EditableRecord;
 use crate::domain::records::fiche::Fiche;
@@ -78,6 +79,32 @@ pub struct BookAppointment {
     pub smsreminder: Option<bool>,
     /// The customised attributes of the appointment.
     pub customs: GivenCustoms,
+    /// The proof that the caller may book, if it was checked before. Else the decision checks it.
+    pub permission: Option<BookingPermission>,
+}
+
+/// The proof that a booking is permitted on one catalogue. Reference 6.1.
+///
+/// Only the check itself makes one. On a later catalogue the proof does not hold, and the decision
+/// repeats the check.
+#[derive(Clone)]
+pub struct BookingPermission(Arc<Catalogue>);
+
+impl BookingPermission {
+    pub(in crate::domain) const fn new(catalogue: Arc<Catalogue>) -> Self {
+        Self(catalogue)
+    }
+
+    /// Whether the booking was checked on this very catalogue.
+    pub(in crate::domain) fn holds_on(&self, catalogue: &Arc<Catalogue>) -> bool {
+        Arc::ptr_eq(&self.0, catalogue)
+    }
+}
+
+impl fmt::Debug for BookingPermission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BookingPermission").finish_non_exhaustive()
+    }
 }
 
 /// Customised attributes as the caller gave them; `None` for an empty value.

@@ -142,7 +142,7 @@ impl PasswordPermit {
         let computed = tokio::task::spawn_blocking(move || {
             compute(self.memory.as_mut().expect("a permit has its memory until it is dropped"))
         });
-        computed.await.map_err(|_| ApiError::ours())
+        computed.await.map_err(|_| ApiError::internal())
     }
 }
 

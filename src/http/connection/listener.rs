@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::route_table::Routes;
+use crate::http::service::Routes;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
@@ -81,7 +81,7 @@ fn spawn_connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection was closed before its first request");
     }
-    let connections = routes.meters.connections.clone();
+    let connections = routes.metrics.connections.clone();
     let service = service_fn(move |request| {
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }

@@ -1,55 +1,55 @@
-//! The pages that links in mails lead to, beside the table of routes. Reference 7.
+//! The HTML pages of links in mails, which stand beside the API's endpoints. Reference 7.4.
 
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
 };
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 
 use crate::http::openapi::schema::{object, text};
+use crate::http::resources::mail_links::PATH;
 
-/// The path of every such page.
-pub(crate) const PATH: &str = "/m/{token}";
-/// What they stand under.
+/// The tag of the pages.
 pub(crate) const TAG: &str = "pages";
 
-/// The page of a link, and what its button does.
-pub(crate) fn all(paths: PathsBuilder) -> PathsBuilder {
-    let show = page("ShowLink", "the page of a mailed link; opening it does nothing");
-    let act = page(
+/// Adds the page of a link, and the action of its button.
+pub(crate) fn add_pages(paths: PathsBuilder) -> PathsBuilder {
+    let show = page_operation("ShowLink", "Show the page of a mailed link; this changes nothing");
+    let act = page_operation(
         "FollowMailedLink",
-        "what the button of the page does, or a mail program that unsubscribes",
+        "Follow a mailed link, by the button of its page or by a mail program that unsubscribes",
     )
     .request_body(Some(form()))
-    .response("400", html("what is asked for cannot be done, and why"))
-    .response("503", html("too much is under way; nothing was done"));
+    .response("400", html("the action is refused, with the reason"))
+    .response("503", html("the server is overloaded; nothing was done"));
     paths
         .path(PATH, PathItem::new(HttpMethod::Get, show))
         .path(PATH, PathItem::new(HttpMethod::Post, act))
 }
 
-fn page(name: &str, summary: &str) -> OperationBuilder {
+fn page_operation(operation_id: &str, summary: &str) -> OperationBuilder {
     let token = ParameterBuilder::new()
         .name("token")
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .description(Some("what the mail holds"))
+        .description(Some("the token in the mailed link"))
         .schema(Some(text().min_length(Some(1))));
     OperationBuilder::new()
-        .operation_id(Some(name))
+        .operation_id(Some(operation_id))
         .tag(TAG)
         .summary(Some(summary))
-        .description(Some("For whoever has the link, without an apikey."))
-        .securities(Some([crate::http::openapi::for_everybody()]))
+        .description(Some("For every caller with the link. No apikey is needed."))
+        .securities(Some([SecurityRequirement::default()]))
         .parameter(token)
-        .response("200", html("what is asked, or what was done"))
-        .response("404", html("the link leads nowhere, or not any more"))
+        .response("200", html("the question, or the result"))
+        .response("404", html("the link is unknown or no longer valid"))
 }
 
-/// The form of the button; only a link that sets a password needs anything of it.
+/// The form of the button. Only a link that sets a password needs a field.
 fn form() -> RequestBody {
-    let fields = object().property("password", text().description(Some("the new one, plain")));
+    let fields = object().property("password", text().description(Some("the new password, plain")));
     RequestBodyBuilder::new()
         .required(Some(Required::False))
         .content("application/x-www-form-urlencoded", Content::new(Some(fields.build())))

@@ -1,4 +1,4 @@
-//! What values are, as schemas: the types of the wire tables, once as they are shown and once as they may be given.
+//! Schemas of field values: in responses, and in bodies. Reference 1.2, 1.3.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{
@@ -8,21 +8,21 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
 use crate::domain::records::ids::ID_MAX;
-use crate::wire::field::FieldType;
+use crate::wire::field::Kind;
 
-/// A date, with or without a time, or nothing.
+/// A date with or without a time, or nothing.
 const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
 const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
-/// No control character but newline and tab.
+/// No control characters except newline and tab.
 const TEXT: &str = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$";
-/// No control character.
+/// No control characters.
 const NAME: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
 const EMAIL: &str = "^([^\\s<>,;\"@\\x00-\\x1f\\x7f-\\x9f]+@[^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+([.][^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+)*)?$";
 const COLOUR: &str = "^(#[0-9A-Fa-f]{6})?$";
 
-/// The component of that name.
+/// A reference to a component.
 pub(crate) fn named(name: &str) -> RefOr<Schema> {
     Ref::from_schema_name(name).into()
 }
@@ -71,7 +71,7 @@ pub(crate) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<
     alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
 }
 
-/// What unsets a value: null, or a text or list of nothing.
+/// The empty values: null, the empty text and the empty list.
 pub(crate) fn nothing() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
@@ -79,19 +79,19 @@ pub(crate) fn nothing() -> Object {
         .build()
 }
 
-/// A value as answers show it.
-pub(crate) fn shown(kind: FieldType, nullable: bool) -> Object {
+/// A value in a response.
+pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
     let (base, built) = match kind {
-        FieldType::Id => (Type::Integer, id()),
-        FieldType::Reference => (Type::Integer, id().minimum(Some(0_i64))),
-        FieldType::Text { .. } | FieldType::Name { .. } => (Type::String, text()),
-        FieldType::Email => (Type::String, text()),
-        FieldType::Colour => (Type::String, pattern(COLOUR)),
-        FieldType::Integer { min, max } => (Type::Integer, whole(min, max)),
-        FieldType::Number => (Type::Number, of_type(Type::Number)),
-        FieldType::Boolean => (Type::Boolean, of_type(Type::Boolean)),
-        FieldType::Moment | FieldType::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
-        FieldType::Choice(choices) => (Type::String, one_of(choices())),
+        Kind::Id => (Type::Integer, id()),
+        Kind::Reference => (Type::Integer, id().minimum(Some(0_i64))),
+        Kind::Text { .. } | Kind::Name { .. } => (Type::String, text()),
+        Kind::Email => (Type::String, text()),
+        Kind::Colour => (Type::String, pattern(COLOUR)),
+        Kind::Integer { min, max } => (Type::Integer, whole(min, max)),
+        Kind::Number => (Type::Number, of_type(Type::Number)),
+        Kind::Boolean => (Type::Boolean, of_type(Type::Boolean)),
+        Kind::Moment | Kind::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
+        Kind::Choice(choices) => (Type::String, one_of(choices())),
     };
     if nullable {
         built.schema_type(SchemaType::from_iter([base, Type::Null])).build()
@@ -100,63 +100,61 @@ pub(crate) fn shown(kind: FieldType, nullable: bool) -> Object {
     }
 }
 
-/// A value as bodies may give it: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
-pub(crate) fn given(kind: FieldType) -> RefOr<Schema> {
+/// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
+pub(crate) fn given(kind: Kind) -> RefOr<Schema> {
     let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
     match kind {
-        FieldType::Id | FieldType::Reference => named("IdGiven"),
-        FieldType::Text { max } => words(TEXT, max),
-        FieldType::Name { max } => words(NAME, max),
-        FieldType::Email => text()
+        Kind::Id | Kind::Reference => named("IdGiven"),
+        Kind::Text { max } => text_given(TEXT, max),
+        Kind::Name { max } => text_given(NAME, max),
+        Kind::Email => text()
             .schema_type(or_null(Type::String))
             .max_length(Some(255))
             .pattern(Some(EMAIL))
             .into(),
-        FieldType::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
-        FieldType::Integer { min, max } => {
+        Kind::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
+        Kind::Integer { min, max } => {
             any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")])
         }
-        FieldType::Number => named("NumberGiven"),
-        FieldType::Boolean => named("BooleanGiven"),
-        FieldType::Moment | FieldType::CivilMoment => named("DatetimeGiven"),
-        FieldType::Choice(choices) => {
+        Kind::Number => named("NumberGiven"),
+        Kind::Boolean => named("BooleanGiven"),
+        Kind::Moment | Kind::CivilMoment => named("DatetimeGiven"),
+        Kind::Choice(choices) => {
             let values = choices().into_iter().map(Value::from).chain(["".into(), Value::Null]);
             ObjectBuilder::new().schema_type(or_null(Type::String)).enum_values(Some(values)).into()
         }
     }
 }
 
-/// A text, for which a number stands for its digits. A pattern on a long text costs those who make values for it more
-/// than it tells.
-fn words(pattern: &str, max: usize) -> RefOr<Schema> {
+/// A text, or a number that counts as its digits. Long texts have no pattern, because test tools
+/// need too much time to generate values for it.
+fn text_given(pattern: &str, max: usize) -> RefOr<Schema> {
     let kinds = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
-    let pattern = (max <= 255).then_some(pattern);
+    let pattern = if max <= 255 { Some(pattern) } else { None };
     text().schema_type(kinds).max_length(Some(max)).pattern(pattern).into()
 }
 
-/// The same for what every object has, so that nothing does not do.
-pub(crate) fn filled(kind: FieldType) -> RefOr<Schema> {
+/// The same for a field that each object has: empty values are not allowed.
+pub(crate) fn filled(kind: Kind) -> RefOr<Schema> {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match kind {
-        FieldType::Id | FieldType::Reference => {
-            any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()])
-        }
-        FieldType::Text { max } | FieldType::Name { max } => {
+        Kind::Id | Kind::Reference => any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()]),
+        Kind::Text { max } | Kind::Name { max } => {
             let kinds = SchemaType::from_iter([Type::String, Type::Number]);
             text().schema_type(kinds).max_length(Some(max)).pattern(Some("[^\\s]")).into()
         }
-        FieldType::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
-        FieldType::Colour => pattern(&strictly(COLOUR)).into(),
-        FieldType::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
-        FieldType::Number | FieldType::Boolean => given(kind),
-        FieldType::Moment | FieldType::CivilMoment => {
+        Kind::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
+        Kind::Colour => pattern(&strictly(COLOUR)).into(),
+        Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
+        Kind::Number | Kind::Boolean => given(kind),
+        Kind::Moment | Kind::CivilMoment => {
             pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$").into()
         }
-        FieldType::Choice(choices) => one_of(choices()).into(),
+        Kind::Choice(choices) => one_of(choices()).into(),
     }
 }
 
-/// The schemas that [`given`] refers to.
+/// The components that [`given`] refers to.
 pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     let booleans = one_of(["true", "false", "1", "0"]);
     let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");
@@ -200,7 +198,23 @@ pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
     ]
 }
 
-/// The same with a default that is told.
+/// The JSON value null.
+pub(crate) fn null() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::Null).into()
+}
+
+/// A flag in a response.
+pub(crate) fn flag() -> Object {
+    of_type(Type::Boolean).build()
+}
+
+/// The field `sendmail` of a professional's request. Reference 7.3.
+pub(crate) fn sendmail() -> Object {
+    let description = "0: the client gets no message about this change";
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(description)).build()
+}
+
+/// The same schema with a default.
 pub(crate) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
     match schema {
         RefOr::Ref(reference) => {

@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::http::route_table::routes;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
@@ -10,22 +12,38 @@ use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::vevent::VEVENT;
 
-#[test]
-fn every_route_falls_under_one_line_and_every_line_has_a_route() {
-    for route in routes()
-        .filter(|route| route.path.starts_with("/api/v1/") && route.path != "/api/v1/openapi")
-    {
-        assert!(route.right.is_some(), "{}", route.path);
+/// The rights of all routes, by resource and action.
+fn rights() -> BTreeMap<(Resource, Verb), Right> {
+    let mut rights = BTreeMap::new();
+    for route in routes() {
+        if let Some(right) = route.right() {
+            rights.insert((right.resource, right.verb), right);
+        }
     }
-    for line in RIGHTS {
-        let same = |other: &&Right| other.resource == line.resource && other.verb == line.verb;
-        assert_eq!(RIGHTS.iter().filter(same).count(), 1, "{line:?}");
-        assert!(routes().any(|route| route.right == Some(*line)), "{line:?}");
+    rights
+}
+
+#[test]
+fn each_route_with_an_apikey_has_a_right() {
+    for route in routes() {
+        let path = route.path();
+        let is_open = !path.starts_with("/api/v1/") || path == "/api/v1/openapi";
+        assert_eq!(route.right().is_none(), is_open, "{path}");
     }
 }
 
 #[test]
-fn whoever_is_more_may_no_less() {
+fn routes_with_the_same_resource_and_action_have_the_same_right() {
+    let rights = rights();
+    for route in routes() {
+        if let Some(right) = route.right() {
+            assert_eq!(rights[&(right.resource, right.verb)], right, "{}", route.path());
+        }
+    }
+}
+
+#[test]
+fn a_higher_role_has_no_fewer_rights() {
     let rank = |extent| match extent {
         Extent::Nothing => 0,
         Extent::BySecret => 1,
@@ -34,67 +52,65 @@ fn whoever_is_more_may_no_less() {
         Extent::Own => 4,
         Extent::All => 5,
     };
-    for line in RIGHTS {
-        let ranks = Role::ALL.map(|role| rank(line.of(role)));
-        assert!(ranks.is_sorted(), "{line:?}");
+    for right in rights().values() {
+        let ranks = Role::ALL.map(|role| rank(right.extent(role)));
+        assert!(ranks.is_sorted(), "{right:?}");
     }
 }
 
 #[test]
-fn the_printed_table_is_this_one() {
-    let printed = printed();
+fn the_printed_table_is_up_to_date() {
+    let printed = print_rights();
     let kept = include_str!("../../../data/rights.md");
     assert!(kept == printed, "write this into data/rights.md:\n{printed}");
 }
 
-fn printed() -> String {
+fn print_rights() -> String {
     let mut text = String::from(
-        "# Who may do what\n\nMade from the table that requests are judged by (`src/http/rights.rs`) and from the tables of \
-         fields (`src/wire/`);\na test keeps it so.\n\n",
+        "# Rights\n\nMade from the rights of the endpoints (`src/http/resources/`) and from the field tables (`src/wire/`).\n\
+         A test keeps it up to date.\n\n",
     );
     for (extent, meaning) in [
-        (Extent::Nothing, "not at all: 403"),
+        (Extent::Nothing, "nothing: 403"),
         (
             Extent::Shown,
-            "what is shown to everybody: what the module shows, the groups named on the key, one's own login",
+            "public data: what the module shows, the groups named on the key, the caller's own login",
         ),
         (
             Extent::Allowed,
-            "the same, where the group allows it: `openData`, and for bookings `validateEmail`",
+            "the same, if the group allows it: `openData`, and for bookings `validateEmail`",
         ),
-        (Extent::BySecret, "one appointment, by its secret in the parameter `key`"),
-        (Extent::Own, "what is one's own; appointments by their secret too"),
-        (Extent::All, "all of one's groups"),
+        (Extent::BySecret, "one appointment, with its secret in the parameter `key`"),
+        (Extent::Own, "the caller's own objects; appointments also with their secret"),
+        (Extent::All, "everything in the caller's groups"),
     ] {
         writeln!(text, "- **{}**: {meaning}.", word(extent)).expect("memory takes all");
     }
     text.push_str(
-        "\n| what | | key alone | account | professional |\n| --- | --- | --- | --- | --- |\n",
+        "\n| resource | action | key alone | account | professional |\n| --- | --- | --- | --- | --- |\n",
     );
-    for line in RIGHTS {
-        let [application, account, pro] = Role::ALL.map(|role| word(line.of(role)));
-        let (resource, verb) = (
-            format!("{:?}", line.resource).to_lowercase(),
-            format!("{:?}", line.verb).to_lowercase(),
-        );
+    for right in rights().values() {
+        let [application, account, pro] = Role::ALL.map(|role| word(right.extent(role)));
+        let resource = format!("{:?}", right.resource).to_lowercase();
+        let verb = format!("{:?}", right.verb).to_lowercase();
         writeln!(text, "| {resource} | {verb} | {application} | {account} | {pro} |")
             .expect("memory takes all");
     }
     text.push_str(
-        "\nWhat is not one's own is as absent as what is not there: the same 404, or the same 400 where a query or body \
-         names it.\n\n## Fields\n\nWho writes a field of a resource needs the right to make or change it, or to book. An \
-         account's new e-mail address counts\nonce a link mailed there has been followed. Customised attributes are read \
-         and written by professionals, and by\neverybody else where `user_visible` is set.\n",
+        "\nObjects outside a caller's extent are treated as if they did not exist: the same 404, or the same 400 if a query or\n\
+         body names them.\n\n## Fields\n\nTo write a field, a caller also needs the right to make or change the resource, or to book. A new \
+         e-mail address\nof an account takes effect when the link mailed there has been followed. Professionals read and write all\n\
+         customised attributes, other callers those with `user_visible`.\n",
     );
-    fields(&mut text, &GROUP);
-    fields(&mut text, &CALENDAR);
-    fields(&mut text, &CALENDARSET);
-    fields(&mut text, &INTERVENTION);
-    fields(&mut text, &INTERVENTIONSET);
-    fields(&mut text, &CUSTOMFIELD);
-    fields(&mut text, &FICHE);
-    fields(&mut text, &VEVENT);
-    fields(&mut text, &PROFESSIONAL);
+    print_fields(&mut text, &GROUP);
+    print_fields(&mut text, &CALENDAR);
+    print_fields(&mut text, &CALENDARSET);
+    print_fields(&mut text, &INTERVENTION);
+    print_fields(&mut text, &INTERVENTIONSET);
+    print_fields(&mut text, &CUSTOMFIELD);
+    print_fields(&mut text, &FICHE);
+    print_fields(&mut text, &VEVENT);
+    print_fields(&mut text, &PROFESSIONAL);
     text
 }
 
@@ -109,22 +125,22 @@ fn word(extent: Extent) -> &'static str {
     }
 }
 
-fn fields<R: 'static>(text: &mut String, table: &Table<R>) {
+fn print_fields<R: 'static>(text: &mut String, table: &Table<R>) {
     write!(text, "\n### {}\n\n", table.resource).expect("memory takes all");
-    let mut line = |what: &str, is: &dyn Fn(&Field<R>) -> bool| {
-        let names: Vec<String> = table
-            .fields
-            .iter()
-            .filter(|field| is(field))
-            .map(|field| format!("`{}`", field.name))
-            .collect();
+    let mut line = |label: &str, is_listed: &dyn Fn(&Field<R>) -> bool| {
+        let mut names: Vec<String> = Vec::new();
+        for field in &table.fields {
+            if is_listed(field) {
+                names.push(format!("`{}`", field.name));
+            }
+        }
         if !names.is_empty() {
-            writeln!(text, "- {what}: {}", names.join(", ")).expect("memory takes all");
+            writeln!(text, "- {label}: {}", names.join(", ")).expect("memory takes all");
         }
     };
-    let everybody = |audience: Audience| audience <= Audience::Account;
-    line("read by everybody who may", &|field| everybody(field.readers));
-    line("read by professionals alone", &|field| field.readers == Audience::Pro);
-    line("written by everybody who may", &|field| field.writers.is_some_and(everybody));
-    line("written by professionals alone", &|field| field.writers == Some(Audience::Pro));
+    let is_for_all = |audience: Audience| audience <= Audience::Account;
+    line("read by all callers with the right", &|field| is_for_all(field.readers));
+    line("read by professionals only", &|field| field.readers == Audience::Pro);
+    line("written by all callers with the right", &|field| field.writers.is_some_and(is_for_all));
+    line("written by professionals only", &|field| field.writers == Some(Audience::Pro));
 }

@@ -1,4 +1,4 @@
-//! POST accounts and accounts/confirm: how clients get an account, and another password. Reference 3.
+//! Endpoints of clients' accounts: requesting a mailed link, and following it. Reference 3.5.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,155 +6,244 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{LinkAction, PendingRdv};
+use crate::domain::identity::account_link::{AccountLink, Aim, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
+use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Done;
 use crate::http::auth::sliding_window::source;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{Call, Outcome, make, ok, wrapped};
-use crate::http::route_table::Server;
+use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::request::{ApiRequest, create_once, wrapped_object};
+use crate::http::response::{HandlerResult, ok_response};
+use crate::http::server::Server;
 use crate::password::{self, Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
 
-/// Links of accounts that one source may ask for in so many seconds, whatever they are for.
-pub(crate) const ASKED_MAX: (usize, i64) = (200, 3_600);
-/// Characters of a password at most.
-pub(crate) const PASSWORD_MAX: usize = 1_000;
+/// Maximum length of a password, in characters.
+pub(crate) const PASSWORD_CHARS_MAX: usize = 1_000;
 
-/// Has a group decide a command that no path's group was asked for.
-async fn write(call: &Call, state: &GroupState, command: Command) -> Result<Done, ApiError> {
-    let answer = call.server.engine.write(state.catalogue.group.id, command).await;
-    answer.map_err(|rejection| {
-        ApiError::of_rejection(rejection, state.catalogue.zone(), Audience::Application)
-    })
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "AskLink",
+        summary: "Mail a link to create an account or to set a new password",
+        tag: "accounts",
+        method: EndpointMethod::Post,
+        paths: &[EndpointPath::current("/api/v1/accounts")],
+        right: Some(Right::new(Resource::Account, Verb::Make, ANY_KEY)),
+        query: &[],
+        body: BodySchema::Address,
+        answer: AnswerSchema::LinkAsked,
+        handler: handler!(AtLarge, ask_link),
+    },
+    Endpoint {
+        operation_id: "FollowLink",
+        summary: "Follow a mailed link; the only endpoint that sets a password",
+        tag: "accounts",
+        method: EndpointMethod::Post,
+        paths: &[EndpointPath::current("/api/v1/accounts/confirm")],
+        right: Some(Right::new(Resource::Account, Verb::Change, ANY_KEY)),
+        query: &[],
+        body: BodySchema::Token,
+        answer: AnswerSchema::LinkFollowed,
+        handler: handler!(AtLarge, follow_link),
+    },
+];
+
+/// Returns the state of a group that the key covers.
+fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Arc<GroupState>> {
+    let group = group?;
+    if !request.identity.key_covers(group) {
+        return None;
+    }
+    request.server.engine.published().group_state(group)
 }
 
-/// The state of a group that the key covers.
-fn covered(call: &Call, group: Option<GroupId>) -> Option<Arc<GroupState>> {
-    let group = group.filter(|group| call.identity.key_covers(*group))?;
-    call.server.engine.published().group_state(group)
-}
-
-/// Counts a link that somebody asks for.
+/// Counts a requested link for the client address.
 ///
 /// # Errors
-/// 429 where their source has asked for as many as it may.
+/// 429 if the address has requested the maximum number of links.
 pub(crate) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), ApiError> {
     let source = source(from);
     if let Some(seconds) = server.links_asked.wait(&source, now) {
-        return Err(ApiError::too_many("links were asked for from this address", seconds));
+        return Err(ApiError::too_many("links were requested from this address", seconds));
     }
     server.links_asked.add(source, now);
     Ok(())
 }
 
-/// POST /api/v1/accounts: mails a link to the address where one is due, and says the same to whoever asks, once for every
-/// Idempotency-Key.
-pub(crate) async fn ask(call: Call) -> Outcome {
-    let object = wrapped(&call.body, "account")?;
-    let text = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
-    let mut faults = Vec::new();
-    let email = match text("email") {
+/// The body of a request for a link.
+struct LinkInput {
+    email: Email,
+    state: Arc<GroupState>,
+    pending_rdv: Option<PendingRdv>,
+}
+
+/// Reads the body of a request for a link.
+///
+/// # Errors
+/// All faults of the fields.
+fn read_link_input(
+    request: &ApiRequest,
+    object: &Map<String, Value>,
+) -> Result<LinkInput, Vec<Fault>> {
+    let given = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
+    let email = match given("email") {
         None => Err(Fault::new("email", "is required")),
-        Some(given) => value::text(given)
-            .and_then(|given| Email::new(given.trim_matches(' ')))
-            .map_err(|illegal| Fault::new("email", illegal.0)),
+        Some(text) => match value::text(text) {
+            Ok(text) => match Email::new(text.trim_matches(' ')) {
+                Ok(email) => Ok(email),
+                Err(illegal) => Err(Fault::new("email", illegal.0)),
+            },
+            Err(illegal) => Err(Fault::new("email", illegal.0)),
+        },
     };
-    let state = match text("group_id") {
-        None => covered(&call, call.identity.home())
-            .ok_or_else(|| Fault::new("group_id", "is required")),
-        Some(given) => {
-            let group = value::id(given).ok().flatten().and_then(GroupId::new);
-            covered(&call, group).ok_or_else(|| {
-                Fault::new("group_id", "must be the id of a group that the key covers")
-            })
+    let state = match given("group_id") {
+        None => match find_covered_group(request, request.identity.home()) {
+            Some(state) => Ok(state),
+            None => Err(Fault::new("group_id", "is required")),
+        },
+        Some(id) => {
+            let group = value::id(id).ok().flatten().and_then(GroupId::new);
+            match find_covered_group(request, group) {
+                Some(state) => Ok(state),
+                None => {
+                    Err(Fault::new("group_id", "must be the id of a group that the key covers"))
+                }
+            }
         }
     };
     let pending_rdv = match object.get("pendingRdv") {
         None | Some(Value::Null) => Ok(None),
-        Some(given) => PendingRdv::new(&given.to_string())
-            .map(Some)
-            .map_err(|illegal| Fault::new("pendingRdv", format!("its JSON {}", illegal.0))),
+        Some(json) => match PendingRdv::new(&json.to_string()) {
+            Ok(pending_rdv) => Ok(Some(pending_rdv)),
+            Err(illegal) => Err(Fault::new("pendingRdv", format!("its JSON {}", illegal.0))),
+        },
     };
-    let email = email.map_err(|fault| faults.push(fault));
-    let state = state.map_err(|fault| faults.push(fault));
-    let pending_rdv = pending_rdv.map_err(|fault| faults.push(fault));
-    let (Ok(email), Ok(state), Ok(pending_rdv)) = (email, state, pending_rdv) else {
-        return Err(faults.into());
-    };
-    let once = call.once(&state)?;
-    if let Some(answer) = once.and_then(|key| key.answered_before(&state, call.now)) {
-        return answer;
+    match (email, state, pending_rdv) {
+        (Ok(email), Ok(state), Ok(pending_rdv)) => Ok(LinkInput { email, state, pending_rdv }),
+        (email, state, pending_rdv) => {
+            let mut faults = Vec::new();
+            faults.extend(email.err());
+            faults.extend(state.err());
+            faults.extend(pending_rdv.err());
+            Err(faults)
+        }
     }
-    count_link(&call.server, call.from, call.now)?;
-    let answered = json!({"account": {"email": email.as_str(), "group_id": state.catalogue.group.id.number()}});
-    let request = LinkRequest::Account { pending_rdv };
-    let command = Command::RequestLink(Box::new(RequestLink { email, request }));
-    let render = move |_: &Done| answered.to_string().into_bytes();
-    make(&call.server, &state, command, once, Audience::Application, render).await
 }
 
-/// POST /api/v1/accounts/confirm: what the link of a token is for is done; the only place where an account's password is
-/// set. It comes plain or as its SHA-1, 40 hexadecimal digits. A link that gives an account another address needs none. A
-/// token works once by itself; no Idempotency-Key is looked at, since nothing of a password may be kept with it.
-pub(crate) async fn confirm(call: Call) -> Outcome {
-    let token = call.body.get("token").and_then(Value::as_str).unwrap_or_default().trim();
+/// POST /api/v1/accounts: mails a link to the address if one is due. The response is the same in
+/// all cases, so it does not reveal whether the address has an account.
+async fn ask_link(request: ApiRequest) -> HandlerResult {
+    let object = wrapped_object(&request.body, "account")?;
+    let LinkInput { email, state, pending_rdv } = read_link_input(&request, object)?;
+    let key = request.idempotency_key(&state)?;
+    if let Some(key) = key
+        && let Some(answer) = key.find_answer(&state, request.now)
+    {
+        return answer;
+    }
+    count_link(&request.server, request.from, request.now)?;
+    let group_id = state.catalogue.group.id.number();
+    let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});
+    let wish = LinkWish::Account { pending_rdv };
+    let command = Command::AskLink(Box::new(AskLink { email, wish }));
+    let render = move |_: &Done| answer.to_string().into_bytes();
+    create_once(&request.server, &state, command, key, Audience::Application, render).await
+}
+
+/// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets
+/// its password, given plain or as its SHA-1 in hexadecimal digits. A link for a new e-mail address
+/// needs no password. A token works once, so no Idempotency-Key is recorded.
+async fn follow_link(request: ApiRequest) -> HandlerResult {
+    let token = match request.body.get("token") {
+        Some(Value::String(token)) => token.trim(),
+        Some(_) | None => "",
+    };
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
-    let state = covered(&call, group_of(token)).ok_or_else(no_such_link)?;
-    let link = Arc::clone(state.links.find(&hash, call.now).ok_or_else(no_such_link)?);
-    let password_hash = match link.action {
-        LinkAction::Account { .. } => {
-            let sha1 = sha1_of(&call.body)?;
-            let hashed = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            Some(call.server.authenticator.password_pool.run(call.from, hashed).await?)
+    let state = find_covered_group(&request, group_in_token(token)).ok_or_else(no_such_link)?;
+    let link = Arc::clone(state.links.find(&hash, request.now).ok_or_else(no_such_link)?);
+    let password_hash = match link.aim {
+        Aim::Account { .. } => {
+            let sha1 = read_password_sha1(&request.body)?;
+            let hash_password =
+                move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
+            let pool = &request.server.authenticator.verifying;
+            Some(pool.run(request.from, hash_password).await?)
         }
-        LinkAction::Email { .. } => None,
+        Aim::Email { .. } => None,
     };
-    let done =
-        write(&call, &state, Command::FollowLink(Box::new(FollowLink { hash, password_hash })))
-            .await?;
-    let (was, pending_rdv) = match &link.action {
-        LinkAction::Account { pending_rdv } => (None, pending_rdv.as_ref()),
-        LinkAction::Email { account, .. } => (Some(account), None),
+    let group = &state.catalogue.group;
+    let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
+    let done = match request.server.engine.write(group.id, command).await {
+        Ok(done) => done,
+        Err(rejection) => {
+            let zone = state.catalogue.zone();
+            return Err(ApiError::from_rejection(rejection, zone, Audience::Application));
+        }
     };
-    let accounts = &done.group_state.accounts;
-    let account = accounts
-        .get(&link.email.folded())
-        .or_else(|| accounts.get(was?))
-        .ok_or_else(ApiError::no_result)?;
-    let pending: Value =
-        pending_rdv.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or_default();
-    let account = json!({
+    let account = render_account(&link, &done.group_state)?;
+    let pending_rdv = account["pendingRdv"].clone();
+    Ok(ok_response(&json!({ "account": account, "pendingRdv": pending_rdv })))
+}
+
+/// Renders the account of a followed link.
+///
+/// # Errors
+/// 404 if the account has been removed since.
+fn render_account(link: &AccountLink, state: &GroupState) -> Result<Value, ApiError> {
+    let mut account = state.accounts.get(&link.email.folded());
+    let mut pending = Value::Null;
+    match &link.aim {
+        Aim::Account { pending_rdv } => {
+            if let Some(text) = pending_rdv {
+                pending = serde_json::from_str(text.as_str()).unwrap_or_default();
+            }
+        }
+        // An account whose address could not be changed is still found by the old one.
+        Aim::Email { account: email_before, .. } => {
+            account = account.or_else(|| state.accounts.get(email_before));
+        }
+    }
+    let account = account.ok_or_else(ApiError::no_result)?;
+    Ok(json!({
         "email": account.email.as_str(),
         "group_id": state.catalogue.group.id.number(),
         "fiche_id": account.fiche_id.number(),
-        "pendingRdv": &pending,
-    });
-    Ok(ok(&json!({ "account": account, "pendingRdv": pending })))
+        "pendingRdv": pending,
+    }))
 }
 
-/// The group whose link a token is of: it stands before the first `-`.
-pub(crate) fn group_of(token: &str) -> Option<GroupId> {
-    token.split_once('-')?.0.parse().ok().and_then(GroupId::new)
+/// Returns the group of a token: its id stands before the first `-`.
+pub(crate) fn group_in_token(token: &str) -> Option<GroupId> {
+    let (group, _) = token.split_once('-')?;
+    GroupId::new(group.parse().ok()?)
 }
 
-/// The SHA-1 of the password that a body gives.
-fn sha1_of(body: &Map<String, Value>) -> Result<String, Fault> {
-    let fault = |rule: String| Fault::new("password", rule);
-    let given = match body.get("password") {
-        Some(Value::String(given)) if !given.is_empty() => given,
-        Some(_) | None => return Err(fault("is required: a text".to_owned())),
+/// Returns the SHA-1 of the password in a body, in hexadecimal digits.
+///
+/// # Errors
+/// A missing or too long password.
+fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
+    let Some(Value::String(given)) = body.get("password") else {
+        return Err(Fault::new("password", "is required: a text"));
     };
-    if given.chars().count() > PASSWORD_MAX {
-        return Err(fault(format!("must have at most {PASSWORD_MAX} characters")));
+    if given.is_empty() {
+        return Err(Fault::new("password", "is required: a text"));
+    }
+    if given.chars().count() > PASSWORD_CHARS_MAX {
+        let rule = format!("must have at most {PASSWORD_CHARS_MAX} characters");
+        return Err(Fault::new("password", rule));
     }
     let is_sha1 = given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
     Ok(if is_sha1 { given.to_ascii_lowercase() } else { password::sha1_hex(given) })

@@ -1,11 +1,11 @@
-//! Booking, listing, reading and cancelling appointments. Reference 13.8, 6.
+//! Endpoints of appointments. Reference 13.8, 6.
 
 use std::sync::Arc;
 
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::check_booking_permission;
+use crate::domain::booking::book::permit_booking;
 use crate::domain::identity::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
@@ -13,139 +13,246 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
-use crate::engine::Committed;
+use crate::engine::Done;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
-use crate::http::resources::pagination::page;
-use crate::wire::appointment::{claims, parse, render, table_of};
+use crate::http::legacy_paths::LegacyRecord;
+use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
+use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::resources::pagination::list_response;
+use crate::http::response::{HandlerResult, ok_response};
+use crate::wire::appointment::{BookingClaims, parse, render, table_of};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::flag;
 use crate::wire::vevent::VEVENT;
 
-/// POST /api/v1/groups/:group_id/appointments.
-pub(crate) async fn book(call: GroupCall) -> Outcome {
-    let object = wrapped(&call.body, "appointment");
-    let (from_web, names_fiche) = object.as_ref().map_or((true, false), |object| claims(object));
-    check_booking_permission(&call.state.catalogue, call.caller(), from_web, names_fiche)
-        .map_err(|refusal| ApiError::of_refusals(&[refusal], call.zone(), call.audience()))?;
-    let booking = parse(object?, &call.scope(), call.caller())?;
-    let (audience, now, sent) = (call.audience(), call.now, booking.sent);
-    let made = move |done: &Committed| {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/appointments");
+const ALL_LEGACY: EndpointPath =
+    EndpointPath::legacy("/api/v1/appointments", LegacyRecord::Appointment);
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/appointments/{id}");
+const ONE_LEGACY: EndpointPath =
+    EndpointPath::legacy("/api/v1/appointments/{id}", LegacyRecord::Appointment);
+
+const SECRET: QueryParameter = QueryParameter::new(
+    "key",
+    QueryKind::Text,
+    "the secret of the appointment, for callers other than professionals of the group",
+);
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "BookAppointment",
+        summary: "Book an appointment",
+        tag: "appointments",
+        method: EndpointMethod::Post,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)),
+        query: &[],
+        body: BodySchema::Booking,
+        answer: AnswerSchema::Booked,
+        handler: handler!(InGroup, book),
+    },
+    Endpoint {
+        operation_id: "ListAppointments",
+        summary: "List upcoming appointments",
+        tag: "appointments",
+        method: EndpointMethod::Get,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Appointment, Verb::List, OWN_ACCOUNT)),
+        query: &[QueryParameter::new(
+            "include_past",
+            QueryKind::Flag,
+            "also list past appointments",
+        )],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "ShowAppointment",
+        summary: "Get an appointment",
+        tag: "appointments",
+        method: EndpointMethod::Get,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Appointment, Verb::Show, OWN_OR_SECRET)),
+        query: &[SECRET],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, show),
+    },
+    Endpoint {
+        operation_id: "CancelAppointment",
+        summary: "Cancel an appointment",
+        tag: "appointments",
+        method: EndpointMethod::Delete,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Appointment, Verb::Delete, OWN_OR_SECRET)),
+        query: &[SECRET],
+        body: BodySchema::Sendmail,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, cancel),
+    },
+];
+
+/// POST /api/v1/groups/{group_id}/appointments.
+async fn book(request: GroupRequest) -> HandlerResult {
+    let (audience, now) = (request.audience(), request.now);
+    let object = wrapped_object(&request.body, "appointment");
+    let claims = BookingClaims::read(object.as_ref().ok().copied());
+    // Missing rights are reported before wrong parameters.
+    let permission = match permit_booking(
+        &request.state.catalogue,
+        request.caller(),
+        claims.from_web(),
+        claims.names_fiche,
+    ) {
+        Ok(permission) => permission,
+        Err(refusal) => return Err(ApiError::from_refusals(&[refusal], request.zone(), audience)),
+    };
+    let booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    let sent = booking.sent;
+    let render_booked = move |done: &Done| {
         let scope = Scope::of(&done.group_state);
-        let rows = done.appointments.iter().filter_map(|id| done.group_state.rows.get(id));
-        let records: Vec<Value> =
-            rows.map(|row| render(row, &scope, audience, now, &sent).into()).collect();
+        let mut records: Vec<Value> = Vec::new();
+        for id in &done.appointments {
+            if let Some(vevent) = done.group_state.rows.get(id) {
+                records.push(render(vevent, &scope, audience, now, &sent).into());
+            }
+        }
         Map::from_iter([("records".to_owned(), records.into())])
     };
-    let permit = match call.caller() {
+    // With a key alone, refusals could reveal who is a client, so they are counted and limited.
+    let turn = match request.caller() {
         Caller::Application => {
             let email = booking.command.client.email.as_ref().map(Email::folded);
-            Some(call.server.guesses.admit(email, call.from, now).await?)
+            Some(request.server.guesses.turn(email, request.from, now).await?)
         }
         Caller::Account(_) | Caller::Pro(_) => None,
     };
-    let outcome = call.make(Command::BookAppointment(Box::new(booking.command)), made).await;
-    if let (Some(permit), Err(failure)) = (&permit, &outcome)
-        && failure.tells_of_a_client()
+    let command = Command::BookAppointment(Box::new(booking.command));
+    let result = request.create(command, render_booked).await;
+    if let (Some(turn), Err(error)) = (&turn, &result)
+        && error.reveals_client()
     {
-        permit.count_refusal(now);
+        turn.told(now);
     }
-    outcome
+    result
 }
 
-/// GET /api/v1/groups/:group_id/appointments: live ones that end after now; with `include_past` all live ones. An
-/// account's own.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    // An event's text is its client's names, which the own client sees in the fiche.
-    let query =
-        Query::parse(&call.params, table_of(call.audience()), &call.scope(), call.audience())?;
-    let query = query.searching(&call.params, &VEVENT, Audience::Pro)?;
-    let include_past = flag(&call.params, "include_past", false)?;
-    let (now, audience) = (call.now, call.audience());
-    let render =
-        move |row: &Vevent, scope: &Scope<'_>| render(row, scope, audience, now, &Map::new());
+/// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
+/// or all uncancelled ones with `include_past`. An account sees only its own.
+async fn list(request: GroupRequest) -> HandlerResult {
+    let (params, audience, now) = (&request.params, request.audience(), request.now);
+    let query = Query::parse(params, table_of(audience), &request.scope(), audience)?;
+    // The text of an appointment is its client's names, which the client may search.
+    let query = query.searching(params, &VEVENT, Audience::Pro)?;
+    let include_past = flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
-    match call.caller() {
+    let render =
+        move |vevent: &Vevent, scope: &Scope<'_>| render(vevent, scope, audience, now, &Map::new());
+    match request.caller() {
         Caller::Account(account) => {
-            let rows = account.own().map(|fiche| call.state.appointments_of(fiche).len()).sum();
-            page(&call, rows, query, own(Arc::clone(account), after), |_, _| true, render).await
+            let mut rows = 0;
+            for fiche in account.own() {
+                rows += request.state.appointments_of(fiche).len();
+            }
+            let own = find_own(Arc::clone(account), after);
+            list_response(&request, rows, query, own, |_, _| true, render).await
         }
         Caller::Application | Caller::Pro(_) => {
-            page(&call, call.state.rows.len(), query, live(after), |_, _| true, render).await
+            let rows = request.state.rows.len();
+            list_response(&request, rows, query, find_all(after), |_, _| true, render).await
         }
     }
 }
 
-/// Finds the live appointments that end after a moment, without looking at any other.
-fn live(after: Instant) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
+/// Returns a search for all uncancelled appointments that end after a moment. It looks at no other.
+fn find_all(after: Instant) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
     move |state| {
-        let ids = state
-            .calendars
-            .values()
-            .flat_map(|view| view.taken.ending_after(after))
-            .map(|taken| taken.id);
-        ids.map(|id| &**state.rows.get(&id).expect("whoever takes time has a row")).collect()
+        let mut vevents: Vec<&Vevent> = Vec::new();
+        for view in state.calendars.values() {
+            for taken in view.taken.ending_after(after) {
+                vevents.push(state.rows.get(&taken.id).expect("taken time has a vevent"));
+            }
+        }
+        vevents
     }
 }
 
-/// The same of an account's own.
-fn own(
+/// Returns a search for an account's own uncancelled appointments that end after a moment.
+fn find_own(
     account: Arc<Account>,
     after: Instant,
 ) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
     move |state| {
-        let live = account.own().flat_map(|fiche| state.appointments_of(fiche));
-        let ids = live.filter(|taken| taken.interval.end > after).map(|taken| taken.id);
-        ids.map(|id| &**state.rows.get(&id).expect("whoever takes time has a row")).collect()
+        let mut vevents: Vec<&Vevent> = Vec::new();
+        for fiche in account.own() {
+            for taken in state.appointments_of(fiche) {
+                if taken.interval.end > after {
+                    vevents.push(state.rows.get(&taken.id).expect("taken time has a vevent"));
+                }
+            }
+        }
+        vevents
     }
 }
 
-/// GET /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's secret.
-pub(crate) fn show(call: &GroupCall) -> Outcome {
-    let id = call.id(VeventId::new)?;
-    let row = call.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let appointment = row.appointment().ok_or_else(ApiError::no_result)?;
-    let knows_secret =
-        || call.params.one("key").is_some_and(|secret| appointment.key.matches(secret));
-    if is_own(call.caller(), row) || knows_secret() {
-        Ok(shown(row, &call.scope(), call))
-    } else {
-        Err(ApiError::no_result())
+/// GET /api/v1/groups/{group_id}/appointments/{id}, by a professional, by the client's account, or
+/// with the appointment's secret.
+async fn show(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let appointment = vevent.appointment().ok_or_else(ApiError::no_result)?;
+    let may_see = is_own(request.caller(), vevent)
+        || match request.params.one("key") {
+            Some(secret) => appointment.key.matches(secret),
+            None => false,
+        };
+    if !may_see {
+        return Err(ApiError::no_result());
     }
+    Ok(appointment_response(vevent, &request.scope(), &request))
 }
 
-/// DELETE /api/v1/groups/:group_id/appointments/:id, by a professional, its client's account or by the appointment's
-/// secret.
-pub(crate) async fn cancel(call: GroupCall) -> Outcome {
-    let id = call.id(VeventId::new)?;
-    let owned = call.state.rows.get(&id).is_some_and(|row| is_own(call.caller(), row));
-    let right = match call.caller() {
+/// DELETE /api/v1/groups/{group_id}/appointments/{id}, by a professional, by the client's account,
+/// or with the appointment's secret.
+async fn cancel(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    let is_own = match request.state.rows.get(&id) {
+        Some(vevent) => is_own(request.caller(), vevent),
+        None => false,
+    };
+    let right = match request.caller() {
         Caller::Pro(_) => CancelRight::Pro,
-        Caller::Account(account) if owned => CancelRight::Account(Arc::clone(account)),
+        Caller::Account(account) if is_own => CancelRight::Account(Arc::clone(account)),
         Caller::Account(_) | Caller::Application => {
-            CancelRight::Secret(call.params.one("key").unwrap_or_default().to_owned())
+            CancelRight::Secret(request.params.one("key").unwrap_or_default().to_owned())
         }
     };
     let command = Command::CancelAppointment(CancelAppointment { id, right });
-    let done = call.write(call.unless_quiet(command, "appointment")).await?;
-    let row = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(shown(row, &Scope::of(&done.group_state), &call))
+    let done = request.write(request.quiet_if_asked(command, "appointment")).await?;
+    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    Ok(appointment_response(vevent, &Scope::of(&done.group_state), &request))
 }
 
-/// Whether a row is the caller's without any secret.
-fn is_own(caller: &Caller, row: &Vevent) -> bool {
-    match caller {
-        Caller::Pro(_) => true,
-        Caller::Account(account) => {
-            row.appointment().is_some_and(|appointment| account.owns(appointment.fiche_id))
-        }
-        Caller::Application => false,
+/// Whether the caller may see an appointment without its secret.
+fn is_own(caller: &Caller, vevent: &Vevent) -> bool {
+    match (caller, vevent.appointment()) {
+        (Caller::Pro(_), _) => true,
+        (Caller::Account(account), Some(appointment)) => account.owns(appointment.fiche_id),
+        (Caller::Account(_), None) | (Caller::Application, _) => false,
     }
 }
 
-/// The appointment; to an account that knows only its secret, as to anybody who does.
-fn shown(row: &Vevent, scope: &Scope<'_>, call: &GroupCall) -> Response {
-    let audience = if is_own(call.caller(), row) { call.audience() } else { Audience::Application };
-    ok(&Value::Object(render(row, scope, audience, call.now, &Map::new())))
+/// Returns a 200 response with an appointment. An account that knows only the secret sees what an
+/// application sees.
+fn appointment_response(vevent: &Vevent, scope: &Scope<'_>, request: &GroupRequest) -> Response {
+    let audience =
+        if is_own(request.caller(), vevent) { request.audience() } else { Audience::Application };
+    ok_response(&Value::Object(render(vevent, scope, audience, request.now, &Map::new())))
 }

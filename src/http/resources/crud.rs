@@ -1,140 +1,155 @@
-//! What all records have in common: one is shown, made and changed the same way, whatever it is. Reference 1.
+//! Listing, showing, creating, changing and deleting records, the same for each record type.
+//! Reference 13.
 
+use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::records::editable_record::EditableRecord;
-use crate::domain::records::record_change::deletion;
+use crate::domain::records::record_change::{Record, deletion};
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::engine::Committed;
+use crate::engine::Done;
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
-use crate::http::resources::pagination::{Listed, page};
+use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::resources::pagination::{ListedRecord, list_response};
+use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;
 
-/// A record as a resource of the API.
-pub(crate) trait Resource: EditableRecord + Listed {
-    /// Its fields.
+/// A record type of the API.
+pub(crate) trait CrudRecord: Record + ListedRecord {
+    /// The fields.
     fn table() -> &'static Table<Self>;
 
-    /// Its fields as an audience is shown them.
+    /// The fields that an audience sees.
     fn table_for(_audience: Audience) -> &'static Table<Self> {
         Self::table()
     }
 
-    /// The command that puts one.
+    /// The change that writes a record.
     fn change(put: Put<Self>) -> RecordChange;
 
-    /// Whether one exists for an audience: to an application, what the module shows.
-    fn shown(_row: &Self, _root: &GroupState, _audience: Audience) -> bool {
+    /// Whether an audience sees the record. An application sees what the module shows.
+    fn is_visible(_record: &Self, _state: &GroupState, _audience: Audience) -> bool {
         true
     }
 
-    /// Whether lists leave it out, unless a condition names `deleted`: clients that ask about deletion are told of it, all
-    /// others see what there is to work with.
-    fn left_out(_row: &Self) -> bool {
+    /// Whether lists leave the record out, unless a condition names the field `deleted`.
+    fn is_left_out(_record: &Self) -> bool {
         false
     }
 
-    /// The object as an audience is shown it.
-    fn render(row: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-        Self::table_for(audience).render(row, scope, audience)
+    /// The object that an audience sees.
+    fn render(record: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
+        Self::table_for(audience).render(record, scope, audience)
     }
 }
 
-/// The row of the path.
+/// Returns the record of the path, with its id.
 ///
 /// # Errors
-/// 404 where the group has none of that id.
-fn row<R: Resource>(call: &GroupCall) -> Result<(R::Id, &R), ApiError> {
-    let id = call.id(R::id)?;
-    Ok((id, R::find(&call.state, id).ok_or_else(ApiError::no_result)?))
+/// 404 if the group has no record with that id.
+fn find_record<R: CrudRecord>(request: &GroupRequest) -> Result<(R::Id, &R), ApiError> {
+    let id = request.id(R::id)?;
+    match R::find(&request.state, id) {
+        Some(record) => Ok((id, record)),
+        None => Err(ApiError::no_result()),
+    }
 }
 
-/// GET of one.
-pub(crate) fn show<R: Resource>(call: &GroupCall) -> Outcome {
-    let (_, row) = row::<R>(call)?;
-    if !R::shown(row, &call.state, call.audience()) {
+/// GET of one record.
+pub(crate) async fn show<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
+    let (_, record) = find_record::<R>(&request)?;
+    if !R::is_visible(record, &request.state, request.audience()) {
         return Err(ApiError::no_result());
     }
-    Ok(answer(row, &call.state, call.audience()))
+    Ok(record_response(record, &request.state, request.audience()))
 }
 
-/// GET of all that are `wanted` and shown to the caller, found among so many `rows`.
-pub(crate) async fn list<R: Resource>(
-    call: &GroupCall,
+/// GET of the visible records that `wanted` accepts. `rows` is the number of records that the
+/// search looks at.
+pub(crate) async fn list<R: CrudRecord>(
+    request: &GroupRequest,
     rows: usize,
     all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
-) -> Outcome {
-    let audience = call.audience();
-    let query = Query::parse(&call.params, R::table_for(audience), &call.scope(), audience)?;
-    let deleted_too = query.filters_by_field("deleted");
-    let wanted = move |row: &R, state: &GroupState| {
-        R::shown(row, state, audience) && (deleted_too || !R::left_out(row)) && wanted(row, state)
+) -> HandlerResult {
+    let audience = request.audience();
+    let query = Query::parse(&request.params, R::table_for(audience), &request.scope(), audience)?;
+    let with_deleted = query.names("deleted");
+    let wanted = move |record: &R, state: &GroupState| {
+        R::is_visible(record, state, audience)
+            && (with_deleted || !R::is_left_out(record))
+            && wanted(record, state)
     };
-    let render = move |row: &R, scope: &Scope<'_>| R::render(row, scope, audience);
-    page(call, rows, query, all, wanted, render).await
+    let render = move |record: &R, scope: &Scope<'_>| R::render(record, scope, audience);
+    list_response(request, rows, query, all, wanted, render).await
 }
 
-/// POST of one.
-pub(crate) async fn make<R: Resource>(call: GroupCall) -> Outcome {
-    let mut object = wrapped(&call.body, R::table().resource)?.clone();
-    // An order that is given as nothing is the one after the last.
+/// POST of a new record.
+pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
+    let mut object = wrapped_object(&request.body, R::table().resource)?.clone();
+    // An empty `sort` counts as absent: the record then comes after the last.
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
-    let fields = R::table().parse_new(&object, &call.scope(), call.audience())?;
-    let audience = call.audience();
-    let made = move |done: &Committed| {
-        let row = R::id(done.object).and_then(|id| R::find(&done.group_state, id));
-        R::render(
-            row.expect("what was made is there"),
-            &Scope::for_group(&done.group_state),
-            audience,
-        )
+    let fields = R::table().parse_new(&object, &request.scope(), request.audience())?;
+    let audience = request.audience();
+    let render = move |done: &Done| {
+        let id = R::id(done.object).expect("the engine returns the id of the new record");
+        let record = R::find(&done.group_state, id).expect("the new record exists");
+        R::render(record, &Scope::of(&done.group_state), audience)
     };
-    call.make(Command::ChangeRecord(R::change(Put { id: None, fields })), made).await
+    request.create(Command::ChangeRecord(R::change(Put { id: None, fields })), render).await
 }
 
-/// PUT of one: what is not given stays.
-pub(crate) async fn change<R: Resource>(call: GroupCall) -> Outcome {
-    let (id, _) = row::<R>(&call)?;
-    let object = wrapped(&call.body, R::table().resource)?;
-    let fields = R::table().parse(object, &call.scope(), call.audience())?;
-    put::<R>(&call, id, fields).await
+/// PUT of a record. Fields that are not given stay.
+pub(crate) async fn change<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
+    let (id, _) = find_record::<R>(&request)?;
+    let object = wrapped_object(&request.body, R::table().resource)?;
+    let fields = R::table().parse(object, &request.scope(), request.audience())?;
+    write_record::<R>(&request, id, fields).await
 }
 
-/// DELETE of one that stays, deleted.
-pub(crate) async fn delete<R: Resource>(call: GroupCall, mark: fn(&mut R)) -> Outcome {
-    let (id, _) = row::<R>(&call)?;
-    put::<R>(&call, id, deletion(mark)).await
+/// DELETE of a record that remains, marked as deleted.
+pub(crate) async fn mark_deleted<R: CrudRecord>(
+    request: GroupRequest,
+    mark: fn(&mut R),
+) -> HandlerResult {
+    let (id, _) = find_record::<R>(&request)?;
+    write_record::<R>(&request, id, deletion(mark)).await
 }
 
-/// DELETE of one that is no more; answered as it was.
-pub(crate) async fn remove<R: Resource>(
-    call: GroupCall,
-    change: fn(R::Id) -> RecordChange,
-) -> Outcome {
-    let (id, _) = row::<R>(&call)?;
-    let done = call.write(Command::ChangeRecord(change(id))).await?;
-    let row = R::find(&done.before, id).ok_or_else(ApiError::no_result)?;
-    Ok(answer(row, &done.before, call.audience()))
+/// DELETE of a record that does not remain. The response shows it as it was.
+pub(crate) async fn remove<R: CrudRecord>(
+    request: GroupRequest,
+    removal: fn(R::Id) -> RecordChange,
+) -> HandlerResult {
+    let (id, _) = find_record::<R>(&request)?;
+    let done = request.write(Command::ChangeRecord(removal(id))).await?;
+    match R::find(&done.before, id) {
+        Some(record) => Ok(record_response(record, &done.before, request.audience())),
+        None => Err(ApiError::no_result()),
+    }
 }
 
-async fn put<R: Resource>(call: &GroupCall, id: R::Id, fields: Patch<R>) -> Outcome {
-    let done = call.write(Command::ChangeRecord(R::change(Put { id: Some(id), fields }))).await?;
-    let row = R::id(done.object)
-        .and_then(|id| R::find(&done.group_state, id))
-        .ok_or_else(ApiError::no_result)?;
-    Ok(answer(row, &done.group_state, call.audience()))
+async fn write_record<R: CrudRecord>(
+    request: &GroupRequest,
+    id: R::Id,
+    fields: Patch<R>,
+) -> HandlerResult {
+    let change = R::change(Put { id: Some(id), fields });
+    let done = request.write(Command::ChangeRecord(change)).await?;
+    let id = R::id(done.object).ok_or_else(ApiError::no_result)?;
+    match R::find(&done.group_state, id) {
+        Some(record) => Ok(record_response(record, &done.group_state, request.audience())),
+        None => Err(ApiError::no_result()),
+    }
 }
 
-/// The bare object.
-pub(crate) fn answer<R: Resource>(
-    row: &R,
+/// Returns a 200 response with the record that an audience sees.
+pub(crate) fn record_response<R: CrudRecord>(
+    record: &R,
     state: &GroupState,
     audience: Audience,
-) -> axum::response::Response {
-    ok(&R::render(row, &Scope::for_group(state), audience).into())
+) -> Response {
+    ok_response(&R::render(record, &Scope::of(state), audience).into())
 }

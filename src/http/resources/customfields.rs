@@ -1,14 +1,90 @@
-//! Definitions of customised attributes. Reference 13.9, 9.
+//! Endpoints of customfields, the definitions of customised attributes. Reference 13.9, 9.
 
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::pipeline::{GroupCall, Outcome};
-use crate::http::resources::crud::{self, Resource};
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
+use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::request::GroupRequest;
+use crate::http::resources::crud::{self, CrudRecord};
+use crate::http::response::HandlerResult;
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::Table;
 
-impl Resource for Customfield {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields");
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields/{id}");
+
+const fn right(verb: Verb) -> Option<Right> {
+    Some(Right::new(Resource::Customfield, verb, PROS_ONLY))
+}
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListCustomfields",
+        summary: "List customfields",
+        tag: "customfields",
+        method: EndpointMethod::Get,
+        paths: &[ALL],
+        right: right(Verb::List),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "MakeCustomfield",
+        summary: "Create a customfield",
+        tag: "customfields",
+        method: EndpointMethod::Post,
+        paths: &[ALL],
+        right: right(Verb::Make),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, crud::create::<Customfield>),
+    },
+    Endpoint {
+        operation_id: "ShowCustomfield",
+        summary: "Get a customfield",
+        tag: "customfields",
+        method: EndpointMethod::Get,
+        paths: &[ONE],
+        right: right(Verb::Show),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::show::<Customfield>),
+    },
+    Endpoint {
+        operation_id: "ChangeCustomfield",
+        summary: "Update a customfield",
+        tag: "customfields",
+        method: EndpointMethod::Put,
+        paths: &[ONE],
+        right: right(Verb::Change),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::change::<Customfield>),
+    },
+    Endpoint {
+        operation_id: "DeleteCustomfield",
+        summary: "Mark a customfield as deleted",
+        tag: "customfields",
+        method: EndpointMethod::Delete,
+        paths: &[ONE],
+        right: right(Verb::Delete),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, delete),
+    },
+];
+
+impl CrudRecord for Customfield {
     fn table() -> &'static Table<Self> {
         &CUSTOMFIELD
     }
@@ -17,16 +93,22 @@ impl Resource for Customfield {
         RecordChange::Customfield(put)
     }
 
-    fn left_out(field: &Self) -> bool {
+    fn is_left_out(field: &Self) -> bool {
         field.deleted
     }
 }
 
-/// GET /api/v1/groups/:group_id/customfields.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    crud::list(&call, call.state.catalogue.customfields.len(), all_definitions, |_, _| true).await
+/// GET /api/v1/groups/{group_id}/customfields.
+async fn list(request: GroupRequest) -> HandlerResult {
+    let rows = request.state.catalogue.customfields.len();
+    crud::list(&request, rows, all_customfields, |_, _| true).await
 }
 
-fn all_definitions(state: &GroupState) -> Vec<&Customfield> {
+/// DELETE /api/v1/groups/{group_id}/customfields/{id}.
+async fn delete(request: GroupRequest) -> HandlerResult {
+    crud::mark_deleted::<Customfield>(request, |field| field.deleted = true).await
+}
+
+fn all_customfields(state: &GroupState) -> Vec<&Customfield> {
     state.catalogue.customfields.values().map(AsRef::as_ref).collect()
 }

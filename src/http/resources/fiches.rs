@@ -1,4 +1,4 @@
-//! Clients. Reference 13.6, 3, 6.
+//! Endpoints of fiches, the records of clients. Reference 13.6.
 
 use std::sync::Arc;
 
@@ -6,17 +6,80 @@ use crate::domain::identity::account::Account;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
+use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, wrapped};
+use crate::http::legacy_paths::LegacyRecord;
+use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Right, Verb};
+use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
-use crate::http::resources::crud::{self, Resource};
+use crate::http::resources::crud::{self, CrudRecord};
+use crate::http::response::HandlerResult;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
 
-impl Resource for Fiche {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches");
+const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches", LegacyRecord::Fiche);
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}");
+const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", LegacyRecord::Fiche);
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListFiches",
+        summary: "List fiches, with deleted ones",
+        tag: "fiches",
+        method: EndpointMethod::Get,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Fiche, Verb::List, OWN_ACCOUNT)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "MakeFiche",
+        summary: "Create a fiche",
+        tag: "fiches",
+        method: EndpointMethod::Post,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Fiche, Verb::Make, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, crud::create::<Fiche>),
+    },
+    Endpoint {
+        operation_id: "ShowFiche",
+        summary: "Get a fiche",
+        tag: "fiches",
+        method: EndpointMethod::Get,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Fiche, Verb::Show, OWN_ACCOUNT)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, show),
+    },
+    Endpoint {
+        operation_id: "ChangeFiche",
+        summary: "Update a fiche",
+        tag: "fiches",
+        method: EndpointMethod::Put,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Fiche, Verb::Change, OWN_ACCOUNT)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, change),
+    },
+];
+
+impl CrudRecord for Fiche {
     fn table() -> &'static Table<Self> {
         &FICHE
     }
@@ -26,65 +89,67 @@ impl Resource for Fiche {
     }
 }
 
-/// GET /api/v1/groups/:group_id/fiches: deleted ones included, since clients synchronise by them. An account's own.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    match call.caller() {
+/// GET /api/v1/groups/{group_id}/fiches: an account's own fiches, or all of the group. Deleted ones
+/// are included, since clients of the API synchronise by this list.
+async fn list(request: GroupRequest) -> HandlerResult {
+    match request.caller() {
         Caller::Account(account) => {
-            crud::list(&call, 1, own_fiches(Arc::clone(account)), |_, _| true).await
+            let own = own_fiches(Arc::clone(account));
+            crud::list(&request, 1, own, |_, _| true).await
         }
         Caller::Application | Caller::Pro(_) => {
-            crud::list(&call, call.state.fiches.len(), all_fiches, |_, _| true).await
+            let rows = request.state.fiches.len();
+            crud::list(&request, rows, all_fiches, |_, _| true).await
         }
     }
 }
 
-/// GET /api/v1/groups/:group_id/fiches/:id.
-pub(crate) fn show(call: &GroupCall) -> Outcome {
-    must_be_the_callers(call)?;
-    crud::show::<Fiche>(call)
+/// GET /api/v1/groups/{group_id}/fiches/{id}.
+async fn show(request: GroupRequest) -> HandlerResult {
+    check_ownership(&request)?;
+    crud::show::<Fiche>(request).await
 }
 
-/// PUT /api/v1/groups/:group_id/fiches/:id. An account changes what is the client's to say; another address of its own
-/// is first mailed a link. Reference 3.
-pub(crate) async fn change(mut call: GroupCall) -> Outcome {
-    must_be_the_callers(&call)?;
-    let Caller::Account(account) = call.caller() else {
-        return crud::change::<Fiche>(call).await;
+/// PUT /api/v1/groups/{group_id}/fiches/{id}. If an account gives another e-mail address, a link is
+/// mailed there, and the change takes effect when it is followed. Reference 3.5.
+async fn change(mut request: GroupRequest) -> HandlerResult {
+    check_ownership(&request)?;
+    let Caller::Account(account) = request.caller() else {
+        return crud::change::<Fiche>(request).await;
     };
-    let asked_by = account.email.folded();
-    let id = call.id(FicheId::new)?;
-    let before = call.state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
-    let mut object = wrapped(&call.body, FICHE.resource)?.clone();
-    let mut whole = Fiche::clone(before);
-    FICHE.parse(&object, &call.scope(), call.audience())?.apply_to(&mut whole);
-    let folded = |fiche: &Fiche| fiche.email.as_ref().map(Email::folded);
-    let is_another = folded(before) != folded(&whole);
-    // Another address takes effect only once somebody has followed a link mailed there.
+    let account_email = account.email.folded();
+    let id = request.id(FicheId::new)?;
+    let before = request.state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
+    let mut object = wrapped_object(&request.body, FICHE.resource)?.clone();
+    let mut changed = Fiche::clone(before);
+    FICHE.parse(&object, &request.scope(), request.audience())?.apply_to(&mut changed);
+    let email_before = before.email.as_ref().map(Email::folded);
+    let is_same = email_before == changed.email.as_ref().map(Email::folded);
+    // The new address takes effect only when the link mailed there has been followed.
     object.shift_remove("email");
-    let email = match whole.email {
-        Some(email) if is_another => email,
-        None if is_another => {
-            return Err(
-                Fault::new("email", "an account keeps an e-mail address: give another").into()
-            );
-        }
-        Some(_) | None => {
-            call.body.insert(FICHE.resource.to_owned(), object.into());
-            return crud::change::<Fiche>(call).await;
-        }
+    if is_same {
+        request.body.insert(FICHE.resource.to_owned(), object.into());
+        return crud::change::<Fiche>(request).await;
+    }
+    let Some(email) = changed.email else {
+        let rule = "cannot be removed from an account: give another address";
+        return Err(Fault::new("email", rule).into());
     };
-    let fields = FICHE.parse(&object, &call.scope(), call.audience())?;
-    accounts::count_link(&call.server, call.from, call.now)?;
-    let request = LinkRequest::Email { account: asked_by, put: Put { id: Some(id), fields } };
-    let done = call.write(Command::RequestLink(Box::new(RequestLink { email, request }))).await?;
-    let row = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(crud::answer::<Fiche>(row, &done.group_state, call.audience()))
+    let fields = FICHE.parse(&object, &request.scope(), request.audience())?;
+    accounts::count_link(&request.server, request.from, request.now)?;
+    let wish = LinkWish::Email { account: account_email, put: Put { id: Some(id), fields } };
+    let done = request.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
+    let fiche = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
+    Ok(crud::record_response::<Fiche>(fiche, &done.group_state, request.audience()))
 }
 
-/// What is not an account's own is not there for it.
-fn must_be_the_callers(call: &GroupCall) -> Result<(), ApiError> {
-    let id = call.id(FicheId::new)?;
-    match call.caller() {
+/// Checks that an account asks about its own fiche. Professionals may see all fiches.
+///
+/// # Errors
+/// 404, the same as for a fiche that does not exist.
+fn check_ownership(request: &GroupRequest) -> Result<(), ApiError> {
+    let id = request.id(FicheId::new)?;
+    match request.caller() {
         Caller::Account(account) if !account.owns(id) => Err(ApiError::no_result()),
         Caller::Account(_) | Caller::Application | Caller::Pro(_) => Ok(()),
     }
@@ -92,7 +157,13 @@ fn must_be_the_callers(call: &GroupCall) -> Result<(), ApiError> {
 
 fn own_fiches(account: Arc<Account>) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Fiche> + Send {
     move |state: &GroupState| {
-        account.own().filter_map(|id| state.fiches.get(&id)).map(AsRef::as_ref).collect()
+        let mut fiches: Vec<&Fiche> = Vec::new();
+        for id in account.own() {
+            if let Some(fiche) = state.fiches.get(&id) {
+                fiches.push(fiche);
+            }
+        }
+        fiches
     }
 }
 

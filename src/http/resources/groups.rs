@@ -1,4 +1,4 @@
-//! Groups. Reference 13.1, 3.
+//! Endpoints of groups. Reference 13.1.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,68 +6,114 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::records::catalogue::Catalogue;
-use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{Call, GroupCall, Outcome, ok, wrapped};
-use crate::http::resources::pagination::{Found, found_by, write};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
+use crate::http::resources::pagination::{PageAnswer, compute_page, write_object};
+use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::field::Scope;
 use crate::wire::group::GROUP;
 use crate::wire::list::Query;
 
-/// GET /api/v1/groups: the professional's own, or those named on the key.
-pub(crate) async fn list(call: Call) -> Outcome {
-    let Some(groups) = call.identity.groups() else {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups");
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}");
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListGroups",
+        summary: "List the caller's groups",
+        tag: "groups",
+        method: EndpointMethod::Get,
+        paths: &[ALL],
+        right: Some(Right::new(Resource::Group, Verb::List, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(AtLarge, list),
+    },
+    Endpoint {
+        operation_id: "ShowGroup",
+        summary: "Get a group",
+        tag: "groups",
+        method: EndpointMethod::Get,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Group, Verb::Show, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, show),
+    },
+    Endpoint {
+        operation_id: "ChangeGroup",
+        summary: "Update a group",
+        tag: "groups",
+        method: EndpointMethod::Put,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Group, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, change),
+    },
+];
+
+/// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
+async fn list(request: ApiRequest) -> HandlerResult {
+    let Some(groups) = request.identity.groups() else {
         return Err(ApiError::unauthorized(
-            "this key covers every group, and only professionals may list theirs: send their credentials",
+            "this key covers all groups, and only professionals may list theirs: send their credentials",
         ));
     };
-    let audience = call.identity.audience();
-    let published = call.server.engine.published();
-    // Fields of groups refer to nothing, so that any scope serves to read the query and to order. Datetimes of conditions
-    // are read on the clocks of the first group.
-    let nowhere = || Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone())));
-    let first =
-        groups.iter().find_map(|group| published.group_state(*group)).unwrap_or_else(nowhere);
-    let query = Query::parse(&call.params, &GROUP, &Scope::for_group(&first), audience)?;
-    let server = Arc::clone(&call.server);
-    found_by(&call.server, groups.len().saturating_mul(query.cost_per_record()), move || {
+    let audience = request.identity.audience();
+    let published = request.server.engine.published();
+    // Fields of a group refer to no other record, so any scope serves to read and order them.
+    // Datetimes in conditions are read in the time zone of the first group.
+    let first = match groups.iter().find_map(|group| published.group_state(*group)) {
+        Some(state) => state,
+        None => Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone()))),
+    };
+    let query = Query::parse(&request.params, &GROUP, &Scope::of(&first), audience)?;
+    let server = Arc::clone(&request.server);
+    compute_page(&request.server, groups.len().saturating_mul(query.cost()), move || {
         let published = server.engine.published();
-        let own = |group: GroupId| Some((group.number(), published.group_state(group)?));
-        let states: BTreeMap<u64, Arc<GroupState>> = groups.into_iter().filter_map(own).collect();
-        let page = query.select_page(
-            states.values().map(|state| &state.catalogue.group).collect(),
-            &Scope::for_group(&first),
-        );
-        let numbers: Vec<u64> = page.records.iter().map(|group| query.record_id(group)).collect();
-        Found::of(query.envelope_head(numbers.len(), page.total), numbers, move |number, bytes| {
+        let mut states: BTreeMap<u64, Arc<GroupState>> = BTreeMap::new();
+        for group in groups {
+            if let Some(state) = published.group_state(group) {
+                states.insert(group.number(), state);
+            }
+        }
+        let records = states.values().map(|state| &state.catalogue.group).collect();
+        let page = query.page(records, &Scope::of(&first));
+        let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
+        let head = query.head(numbers.len(), page.total);
+        PageAnswer::new(head, numbers, move |number, bytes| {
             let state = &states[&number];
-            write(&GROUP.render(&state.catalogue.group, &Scope::for_group(state), audience), bytes);
+            let object = GROUP.render(&state.catalogue.group, &Scope::of(state), audience);
+            write_object(&object, bytes);
         })
     })
     .await
 }
 
-/// GET /api/v1/groups/:id.
-pub(crate) fn show(call: &GroupCall) -> Outcome {
-    Ok(ok(&Value::Object(GROUP.render(
-        &call.state.catalogue.group,
-        &call.scope(),
-        call.audience(),
-    ))))
+/// GET /api/v1/groups/{group_id}.
+async fn show(request: GroupRequest) -> HandlerResult {
+    let group = &request.state.catalogue.group;
+    let object = GROUP.render(group, &request.scope(), request.audience());
+    Ok(ok_response(&Value::Object(object)))
 }
 
-/// PUT /api/v1/groups/:id. The slug stays what the system made it.
-pub(crate) async fn change(call: GroupCall) -> Outcome {
-    let fields =
-        GROUP.parse(wrapped(&call.body, GROUP.resource)?, &call.scope(), call.audience())?;
-    let command = Command::ChangeRecord(RecordChange::Group(fields));
-    let done = call.write(command).await?;
+/// PUT /api/v1/groups/{group_id}. The field `urlname` cannot be changed.
+async fn change(request: GroupRequest) -> HandlerResult {
+    let object = wrapped_object(&request.body, GROUP.resource)?;
+    let fields = GROUP.parse(object, &request.scope(), request.audience())?;
+    let done = request.write(Command::ChangeRecord(RecordChange::Group(fields))).await?;
     let state = &done.group_state;
-    Ok(ok(&Value::Object(GROUP.render(
-        &state.catalogue.group,
-        &Scope::for_group(state),
-        call.audience(),
-    ))))
+    let object = GROUP.render(&state.catalogue.group, &Scope::of(state), request.audience());
+    Ok(ok_response(&Value::Object(object)))
 }

@@ -1,19 +1,102 @@
-//! Interventions. Reference 13.4, 3, 4.
+//! Endpoints of interventions. Reference 13.4.
 
 use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::pipeline::{GroupCall, Outcome};
-use crate::http::resources::calendars::all;
-use crate::http::resources::crud::Resource;
-use crate::http::resources::pagination::page;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::request::GroupRequest;
+use crate::http::resources::crud::{self, CrudRecord};
+use crate::http::resources::pagination::{all_or_faults, list_response};
+use crate::http::response::HandlerResult;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::intervention::INTERVENTION;
 use crate::wire::list::Query;
-use crate::wire::query::{parse_id, parse_ids};
+use crate::wire::query::{id, ids};
 
-impl Resource for Intervention {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions");
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions/{id}");
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListInterventions",
+        summary: "List interventions",
+        tag: "interventions",
+        method: EndpointMethod::Get,
+        paths: &[ALL],
+        right: Some(Right::new(Resource::Intervention, Verb::List, PUBLIC)),
+        query: &[
+            QueryParameter::new(
+                "interventionset_id",
+                QueryKind::Id,
+                "only interventions of this interventionset",
+            ),
+            QueryParameter::new(
+                "calendar_ids[]",
+                QueryKind::Ids,
+                "only interventions that any of these calendars offers",
+            ),
+        ],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "ShowIntervention",
+        summary: "Get an intervention",
+        tag: "interventions",
+        method: EndpointMethod::Get,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Intervention, Verb::Show, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::show::<Intervention>),
+    },
+    Endpoint {
+        operation_id: "MakeIntervention",
+        summary: "Create an intervention",
+        tag: "interventions",
+        method: EndpointMethod::Post,
+        paths: &[ALL],
+        right: Some(Right::new(Resource::Intervention, Verb::Make, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, crud::create::<Intervention>),
+    },
+    Endpoint {
+        operation_id: "ChangeIntervention",
+        summary: "Update an intervention",
+        tag: "interventions",
+        method: EndpointMethod::Put,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Intervention, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::change::<Intervention>),
+    },
+    Endpoint {
+        operation_id: "DeleteIntervention",
+        summary: "Mark an intervention as deleted",
+        tag: "interventions",
+        method: EndpointMethod::Delete,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Intervention, Verb::Delete, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, delete),
+    },
+];
+
+impl CrudRecord for Intervention {
     fn table() -> &'static Table<Self> {
         &INTERVENTION
     }
@@ -22,45 +105,58 @@ impl Resource for Intervention {
         RecordChange::Intervention(put)
     }
 
-    fn left_out(intervention: &Self) -> bool {
-        intervention.deleted
+    fn is_visible(intervention: &Self, state: &GroupState, audience: Audience) -> bool {
+        audience >= Audience::Pro || state.catalogue.intervention_hidden(intervention.id).is_none()
     }
 
-    fn shown(intervention: &Self, state: &GroupState, audience: Audience) -> bool {
-        audience >= Audience::Pro || state.catalogue.intervention_hidden(intervention.id).is_none()
+    fn is_left_out(intervention: &Self) -> bool {
+        intervention.deleted
     }
 }
 
-/// GET /api/v1/groups/:group_id/interventions: those of the set `interventionset_id`, offered on any of
-/// `calendar_ids[]`.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    let (audience, now) = (call.audience(), call.now);
-    let catalogue = &call.state.catalogue;
-    let known = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
-    let set = parse_id(&call.params, "interventionset_id", InterventionsetId::new, known);
-    let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
-    let calendars = parse_ids(&call.params, "calendar_ids", CalendarId::new, known);
-    let query = Query::parse(&call.params, &INTERVENTION, &call.scope(), audience);
-    let (set, calendars, query) = all(set, calendars, query)?;
+/// GET /api/v1/groups/{group_id}/interventions: the interventions of the set `interventionset_id`
+/// that any of `calendar_ids[]` offers.
+async fn list(request: GroupRequest) -> HandlerResult {
+    let (audience, now) = (request.audience(), request.now);
+    let catalogue = &request.state.catalogue;
+    let exists = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
+    let set = id(&request.params, "interventionset_id", InterventionsetId::new, exists);
+    let exists = |id: CalendarId| catalogue.calendars.contains_key(&id);
+    let calendars = ids(&request.params, "calendar_ids", CalendarId::new, exists);
+    let query = Query::parse(&request.params, &INTERVENTION, &request.scope(), audience);
+    let (set, calendars, query) = all_or_faults(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
-    let deleted_too = query.filters_by_field("deleted");
+    let with_deleted = query.names("deleted");
     let wanted = move |intervention: &Intervention, state: &GroupState| {
-        let offered_on = |id: &CalendarId| {
-            let seen = audience >= Audience::Pro
+        if !Intervention::is_visible(intervention, state, audience)
+            || (intervention.deleted && !with_deleted)
+            || (set.is_some() && intervention.interventionset_id != set)
+        {
+            return false;
+        }
+        if calendars.is_empty() {
+            return true;
+        }
+        for id in &calendars {
+            let is_visible = audience >= Audience::Pro
                 || (!state.catalogue.group.inactive
                     && state.catalogue.calendar_hidden(*id).is_none());
-            let view = state.calendars.get(id).expect("every calendar has a view");
-            seen && view.rules.offers(state.catalogue.zone(), intervention.id, now)
-        };
-        Intervention::shown(intervention, state, audience)
-            && (deleted_too || !Intervention::left_out(intervention))
-            && set.is_none_or(|set| intervention.interventionset_id == Some(set))
-            && (calendars.is_empty() || calendars.iter().any(offered_on))
+            let view = state.calendars.get(id).expect("each calendar has a view");
+            if is_visible && view.rules.offers(state.catalogue.zone(), intervention.id, now) {
+                return true;
+            }
+        }
+        false
     };
     let render = move |intervention: &Intervention, scope: &Scope<'_>| {
         INTERVENTION.render(intervention, scope, audience)
     };
-    page(&call, rows, query, all_interventions, wanted, render).await
+    list_response(&request, rows, query, all_interventions, wanted, render).await
+}
+
+/// DELETE /api/v1/groups/{group_id}/interventions/{id}.
+async fn delete(request: GroupRequest) -> HandlerResult {
+    crud::mark_deleted::<Intervention>(request, |intervention| intervention.deleted = true).await
 }
 
 pub(crate) fn all_interventions(state: &GroupState) -> Vec<&Intervention> {

@@ -1,5 +1,6 @@
-//! What the links in mails lead to: a page with a button, and what the button does. Mail scanners open links, so opening one
-//! does nothing. Reference 7.
+//! The HTML pages of links in mails, and the actions of their buttons. Reference 7.4.
+//!
+//! Mail scanners open links, so that GET changes nothing.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, LinkAction};
+use crate::domain::identity::account_link::{AccountLink, Aim};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{
@@ -26,220 +27,238 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
+use crate::http::request::ClientAddress;
 use crate::http::resources::accounts;
-use crate::http::route_table::{Server, Source};
+use crate::http::server::Server;
 use crate::notify::links::{Holder, Link, Subscriber, parse};
 use crate::notify::page;
 use crate::notify::{Page, when};
 use crate::password::{self, Memory};
 
-/// Bytes of a form at most.
+/// The path of all links in mails.
+pub(crate) const PATH: &str = "/m/{token}";
+/// Maximum size of a form, in bytes.
 const FORM_BYTES_MAX: usize = 16 * 1_024;
 
-/// The last segment of the path, where it is a text.
+/// The last segment of the path; an error if it is not UTF-8.
 type Token = Result<Path<String>, PathRejection>;
 
-/// What a segment of bytes that are no text leads to is what any other leads to that is no link: nothing.
-fn link_of(token: &Token) -> Option<Link> {
-    token.as_ref().ok().and_then(|Path(token)| parse(token))
-}
-
-/// GET /m/:token.
-pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
-    match link_of(&token) {
-        Some(Link::Cancel(holder)) => of_holder(&server, &holder, |state, row, appointment| {
-            if row.deleted {
-                Page::Cancelled
-            } else {
-                ask_cancel(state, row, appointment, server.engine.clock().now())
-            }
-        }),
-        Some(Link::Unsubscribe(subscriber)) => match subscribing(&server, &subscriber) {
-            Some(state) => {
-                let group = state.catalogue.group.name.as_str().to_owned();
-                answer(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
-            }
-            None => gone(&server, Some(subscriber.group)),
-        },
-        Some(Link::Account(token)) => match found(&server, &token) {
-            Some((state, _, link)) => answer(StatusCode::OK, &ask_account(&link), &state),
-            None => gone(&server, accounts::group_of(&token)),
-        },
-        None => gone(&server, None),
+/// Parses the link of a token. A malformed token is no link.
+fn parse_link(token: &Token) -> Option<Link> {
+    match token {
+        Ok(Path(token)) => parse(token),
+        Err(_) => None,
     }
 }
 
-/// POST /m/:token, by the button, or by a mail program for whom the client wants no more such mails.
+/// GET /m/{token}.
+pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
+    match parse_link(&token) {
+        Some(Link::Cancel(holder)) => {
+            appointment_page(&server, &holder, |state, vevent, appointment| {
+                if vevent.deleted {
+                    Page::Cancelled
+                } else {
+                    cancel_page(state, vevent, appointment, server.engine.clock().now())
+                }
+            })
+        }
+        Some(Link::Unsubscribe(subscriber)) => match find_subscriber(&server, &subscriber) {
+            Some(state) => {
+                let group = state.catalogue.group.name.as_str().to_owned();
+                page_response(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
+            }
+            None => gone_response(&server, Some(subscriber.group)),
+        },
+        Some(Link::Account(token)) => match find_account_link(&server, &token) {
+            Some((state, _, link)) => page_response(StatusCode::OK, &account_page(&link), &state),
+            None => gone_response(&server, accounts::group_in_token(&token)),
+        },
+        None => gone_response(&server, None),
+    }
+}
+
+/// POST /m/{token}, by the button, or by the mail program of a client who unsubscribes.
 pub(crate) async fn act(
     State(server): State<Arc<Server>>,
-    Extension(Source(from)): Extension<Source>,
+    Extension(ClientAddress(from)): Extension<ClientAddress>,
     token: Token,
     body: Body,
 ) -> Response {
-    match link_of(&token) {
+    match parse_link(&token) {
         Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
         Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(Link::Account(token)) => follow(&server, from, &token, body).await,
-        None => gone(&server, None),
+        Some(Link::Account(token)) => follow_account_link(&server, from, &token, body).await,
+        None => gone_response(&server, None),
     }
 }
 
-/// The page of an appointment whose secret the link holds.
-fn of_holder(
+/// Returns the page of the appointment whose secret the link holds.
+fn appointment_page(
     server: &Server,
     holder: &Holder,
     page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
 ) -> Response {
     let Some(state) = server.engine.published().group_state(holder.group) else {
-        return gone(server, None);
+        return gone_response(server, None);
     };
-    let row = state.rows.get(&holder.appointment);
-    let Some((row, appointment)) = row.and_then(|row| Some((row, row.appointment()?))) else {
-        return gone(server, Some(holder.group));
-    };
-    if !appointment.key.matches(&holder.key) {
-        return gone(server, Some(holder.group));
+    if let Some(vevent) = state.rows.get(&holder.appointment)
+        && let Some(appointment) = vevent.appointment()
+        && appointment.key.matches(&holder.key)
+    {
+        return page_response(StatusCode::OK, &page_of(&state, vevent, appointment), &state);
     }
-    answer(StatusCode::OK, &page_of(&state, row, appointment), &state)
+    gone_response(server, Some(holder.group))
 }
 
-fn ask_cancel(state: &GroupState, row: &Vevent, appointment: &Appointment, now: Instant) -> Page {
+fn cancel_page(
+    state: &GroupState,
+    vevent: &Vevent,
+    appointment: &Appointment,
+    now: Instant,
+) -> Page {
     let calendar =
-        state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+        state.catalogue.calendars.get(&vevent.calendar_id).expect("each vevent has a calendar");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
     if until < now {
-        return too_late(state, until);
+        return too_late_page(state, until);
     }
     let group = &state.catalogue.group;
     Page::AskCancel {
-        when: local(state, appointment.start),
+        when: format_local(state, appointment.start),
         preposition: group.preposition.as_str().to_owned(),
         group: group.name.as_str().to_owned(),
     }
 }
 
-fn too_late(state: &GroupState, until: Instant) -> Page {
+fn too_late_page(state: &GroupState, until: Instant) -> Page {
     Page::TooLateToCancel {
-        until: local(state, until),
+        until: format_local(state, until),
         phone: state.catalogue.group.phone.as_str().to_owned(),
     }
 }
 
-fn local(state: &GroupState, moment: Instant) -> String {
+fn format_local(state: &GroupState, moment: Instant) -> String {
     when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
 }
 
 async fn cancel(server: &Server, holder: &Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
-    let answered = server.engine.write(holder.group, command).await;
+    let result = server.engine.write(holder.group, command).await;
     let Some(state) = server.engine.published().group_state(holder.group) else {
-        return gone(server, None);
+        return gone_response(server, None);
     };
-    match answered {
-        Ok(_) => answer(StatusCode::OK, &Page::Cancelled, &state),
+    match result {
+        Ok(_) => page_response(StatusCode::OK, &Page::Cancelled, &state),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
-                answer(StatusCode::BAD_REQUEST, &too_late(&state, *until), &state)
+                page_response(StatusCode::BAD_REQUEST, &too_late_page(&state, *until), &state)
             }
-            Some(_) | None => gone(server, Some(holder.group)),
+            Some(_) | None => gone_response(server, Some(holder.group)),
         },
-        Err(rejection) => busy(&rejection, &state),
+        Err(rejection) => busy_response(&rejection, &state),
     }
 }
 
-/// The group of a client who was mailed the link; `None` where nobody was.
-fn subscribing(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
+/// Returns the state of the group whose client got the link; `None` for a forged link.
+fn find_subscriber(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
     let state = server.engine.published().group_state(subscriber.group)?;
     let client = state.fiches.get(&subscriber.client)?;
-    subscriber.is(client, server.carriers.seal.as_ref()?).then_some(state)
+    if subscriber.is(client, server.carriers.seal.as_ref()?) { Some(state) } else { None }
 }
 
 async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
-    let Some(state) = subscribing(server, subscriber) else {
-        return gone(server, Some(subscriber.group));
+    let Some(state) = find_subscriber(server, subscriber) else {
+        return gone_response(server, Some(subscriber.group));
     };
     let mut fields = Patch::default();
     fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
-        Ok(_) => answer(StatusCode::OK, &Page::Unsubscribed, &state),
-        Err(Rejection::Refused(_)) => gone(server, Some(subscriber.group)),
-        Err(rejection) => busy(&rejection, &state),
+        Ok(_) => page_response(StatusCode::OK, &Page::Unsubscribed, &state),
+        Err(Rejection::Refused(_)) => gone_response(server, Some(subscriber.group)),
+        Err(rejection) => busy_response(&rejection, &state),
     }
 }
 
-/// The account link of a token, with the group it is of and the hash it is known by.
-fn found(server: &Server, token: &str) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
-    let state = server.engine.published().group_state(accounts::group_of(token)?)?;
+/// Returns the account link of a token, with the state of its group and the hash of the token.
+fn find_account_link(
+    server: &Server,
+    token: &str,
+) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
+    let state = server.engine.published().group_state(accounts::group_in_token(token)?)?;
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let link = Arc::clone(state.links.find(&hash, server.engine.clock().now())?);
     Some((state, hash, link))
 }
 
-fn ask_account(link: &AccountLink) -> Page {
-    match link.action {
-        LinkAction::Account { .. } => Page::AskPassword,
-        LinkAction::Email { .. } => Page::AskEmail,
+fn account_page(link: &AccountLink) -> Page {
+    match link.aim {
+        Aim::Account { .. } => Page::AskPassword,
+        Aim::Email { .. } => Page::AskEmail,
     }
 }
 
-/// Does what the link of an account is for, with the password of the form where it needs one.
-async fn follow(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
-    let Some((state, hash, link)) = found(server, token) else {
-        return gone(server, accounts::group_of(token));
+/// Follows the link of an account, with the password of the form if the link sets one.
+async fn follow_account_link(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
+    let Some((state, hash, link)) = find_account_link(server, token) else {
+        return gone_response(server, accounts::group_in_token(token));
     };
-    let (password_hash, done) = match link.action {
-        LinkAction::Account { .. } => {
-            let Some(password) = password_in(body).await else {
-                return answer(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
+    let (password_hash, done) = match link.aim {
+        Aim::Account { .. } => {
+            let Some(password) = read_password(body).await else {
+                return page_response(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
             let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            let hashed = server.authenticator.password_pool.run(from, hash).await;
+            let hashed = server.authenticator.verifying.run(from, hash).await;
             let Ok(hashed) = hashed else {
-                return answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
+                return page_response(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
             };
             (Some(hashed), Page::AccountDone)
         }
-        LinkAction::Email { .. } => (None, Page::EmailDone),
+        Aim::Email { .. } => (None, Page::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
-        Ok(_) => answer(StatusCode::OK, &done, &state),
-        Err(Rejection::Refused(_)) => gone(server, accounts::group_of(token)),
-        Err(rejection) => busy(&rejection, &state),
+        Ok(_) => page_response(StatusCode::OK, &done, &state),
+        Err(Rejection::Refused(_)) => gone_response(server, accounts::group_in_token(token)),
+        Err(rejection) => busy_response(&rejection, &state),
     }
 }
 
-/// The password that a form gives; `None` where it gives none that will do.
-async fn password_in(body: Body) -> Option<String> {
+/// Returns the password of a form; `None` without one, or if it is too long.
+async fn read_password(body: Body) -> Option<String> {
     let bytes = axum::body::to_bytes(body, FORM_BYTES_MAX).await.ok()?;
-    let password =
-        form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?.1.into_owned();
+    let (_, password) = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?;
     let characters = password.chars().count();
-    (0 < characters && characters <= accounts::PASSWORD_MAX).then_some(password)
-}
-
-fn busy(rejection: &Rejection, state: &GroupState) -> Response {
-    tracing::warn!(?rejection, "a link could not be followed");
-    answer(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
-}
-
-/// The page of a link that leads nowhere, in the language of the group that its token names, if there is such a group.
-fn gone(server: &Server, group: Option<GroupId>) -> Response {
-    match group.and_then(|group| server.engine.published().group_state(group)) {
-        Some(state) => answer(StatusCode::NOT_FOUND, &Page::Gone, &state),
-        None => html(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
+    if 0 < characters && characters <= accounts::PASSWORD_CHARS_MAX {
+        Some(password.into_owned())
+    } else {
+        None
     }
 }
 
-fn answer(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
-    html(status, page(shown, state.catalogue.group.country.as_str()))
+fn busy_response(rejection: &Rejection, state: &GroupState) -> Response {
+    tracing::warn!(?rejection, "a mailed link could not be followed");
+    page_response(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
 }
 
-/// A page that loads nothing, is kept nowhere, and tells nobody where it was read.
-fn html(status: StatusCode, page: String) -> Response {
+/// Returns the 404 page of an unknown link, in the language of the group that its token names.
+fn gone_response(server: &Server, group: Option<GroupId>) -> Response {
+    match group.and_then(|group| server.engine.published().group_state(group)) {
+        Some(state) => page_response(StatusCode::NOT_FOUND, &Page::Gone, &state),
+        None => html_response(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
+    }
+}
+
+fn page_response(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
+    html_response(status, page(shown, state.catalogue.group.country.as_str()))
+}
+
+/// Returns an HTML response that loads nothing, is not cached, and sends no referrer.
+fn html_response(status: StatusCode, page: String) -> Response {
     const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
     let mut response = Response::new(Body::from(page));
     *response.status_mut() = status;

@@ -1,59 +1,107 @@
-//! The ledger of messages. Reference 7.
+//! Endpoints of messages: planned, sent, and unsent ones. Reference 7.2.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::message::Progress;
+use crate::domain::messaging::outbox::Progress;
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, ok};
-use crate::http::resources::pagination::{Found, write};
-use crate::notify::Gateways;
+use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::request::GroupRequest;
+use crate::http::resources::pagination::{PageAnswer, write_object};
+use crate::http::response::{HandlerResult, ok_response};
+use crate::notify::Carriers;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::message::{Entry, Ledger, MESSAGE};
 
-/// GET /api/v1/groups/:group_id/messages: what will go out within a week, what went, and why something did not. What
-/// nobody carries is to be read here.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    let query = Query::parse(&call.params, &MESSAGE, &call.scope(), call.audience())?;
-    let (state, now, audience) = (Arc::clone(&call.state), call.now, call.audience());
-    let gateways = Arc::clone(&call.server.gateways);
-    let find = move || {
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages");
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages/{id}");
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListMessages",
+        summary: "List planned, sent and unsent messages",
+        tag: "messages",
+        method: EndpointMethod::Get,
+        paths: &[ALL],
+        right: Some(Right::new(Resource::Message, Verb::List, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "ShowMessage",
+        summary: "Get a message",
+        tag: "messages",
+        method: EndpointMethod::Get,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Message, Verb::Show, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, show),
+    },
+];
+
+/// GET /api/v1/groups/{group_id}/messages: messages due within a week, sent messages, and unsent
+/// messages with the reason. Messages without a carrier can be read here.
+async fn list(request: GroupRequest) -> HandlerResult {
+    let audience = request.audience();
+    let query = Query::parse(&request.params, &MESSAGE, &request.scope(), audience)?;
+    let (state, now) = (Arc::clone(&request.state), request.now);
+    let carriers = Arc::clone(&request.server.carriers);
+    let compute = move || {
         let ledger = Ledger::of(state, now);
         let entries = ledger.entries();
         let page = query.page(entries.iter().collect(), &Scope::of(ledger.group_state()));
         let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
-        Found::of(query.head(places.len(), page.total), places, move |place, bytes| {
-            let entry = ledger.entry(place).expect("the list is of this very ledger");
-            write(&line(&entry, ledger.group_state(), audience, &gateways), bytes);
+        let head = query.head(places.len(), page.total);
+        PageAnswer::new(head, places, move |place, bytes| {
+            let entry = ledger.entry(place).expect("the page is from this ledger");
+            let object = render_entry(&entry, ledger.group_state(), audience, &carriers);
+            write_object(&object, bytes);
         })
     };
-    Ok(call.server.computing.run(find).await?.answer(&call.server))
+    Ok(request.server.blocking_pool.run(compute).await?.into_response(&request.server))
 }
 
-/// GET /api/v1/groups/:group_id/messages/:id. A reminder that is planned has no id yet.
-pub(crate) fn show(call: &GroupCall) -> Outcome {
-    let id = call.id(MessageId::new)?;
-    let message = call.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
-    Ok(ok(&line(&Entry::of(message), &call.state, call.audience(), &call.server.gateways).into()))
+/// GET /api/v1/groups/{group_id}/messages/{id}. A planned reminder has no id yet.
+async fn show(request: GroupRequest) -> HandlerResult {
+    let id = request.id(MessageId::new)?;
+    let message = request.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
+    let entry = Entry::of(message);
+    let carriers = &request.server.carriers;
+    let object = render_entry(&entry, &request.state, request.audience(), carriers);
+    Ok(ok_response(&Value::Object(object)))
 }
 
-/// A line of a group's ledger as it is shown; with what the message says where nobody carries it.
+/// Renders an entry of a group's message list. If no carrier sends the message, the entry includes
+/// its subject and text.
 #[must_use]
-pub(crate) fn line(
+pub(crate) fn render_entry(
     entry: &Entry,
     state: &GroupState,
     audience: Audience,
-    gateways: &Gateways,
+    carriers: &Carriers,
 ) -> Map<String, Value> {
     let mut object = MESSAGE.render(entry, &Scope::of(state), audience);
-    let kept = entry.message().filter(|message| matches!(message.progress, Progress::Kept { .. }));
-    let reading = kept.and_then(|message| gateways.preview(state, message));
-    let (subject, text) = reading.map(|reading| (reading.subject, reading.text)).unzip();
-    object.insert("subject".into(), subject.into());
-    object.insert("text".into(), text.into());
+    let (mut subject, mut text) = (Value::Null, Value::Null);
+    if let Some(message) = entry.message()
+        && matches!(message.progress, Progress::Kept { .. })
+        && let Some(reading) = carriers.reading(state, message)
+    {
+        subject = reading.subject.into();
+        text = reading.text.into();
+    }
+    object.insert("subject".into(), subject);
+    object.insert("text".into(), text);
     object
 }

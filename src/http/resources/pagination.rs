@@ -1,5 +1,5 @@
-//! Lists of a group's objects. Those that take long to find are sought off the threads that serve connections, and long
-//! answers are made part by part while the client reads.
+//! Lists of records. Long searches run off the threads that serve connections, and long responses
+//! are rendered part by part while the client reads. Reference 1.4.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,39 +22,41 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
-use crate::http::blocking_pool::Turn;
+use crate::domain::state::refusal::Fault;
+use crate::http::blocking_pool::BlockingPermit;
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, json};
-use crate::http::route_table::Server;
+use crate::http::request::GroupRequest;
+use crate::http::response::{HandlerResult, json_response};
+use crate::http::server::Server;
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 
-/// Rows that are looked through where the request stands: some hundred microseconds.
-const ROWS_AT_ONCE: usize = 1_000;
-/// Records up to which an answer is made in one go, unless their texts are long.
-const RECORDS_AT_ONCE: usize = 50;
-/// Bytes after which a part of a longer answer ends: about a millisecond's work.
+/// Maximum cost of a search on a thread that serves connections: some hundred microseconds.
+const INLINE_COST_MAX: usize = 1_000;
+/// Maximum number of records in a response that is rendered at once, unless their texts are long.
+const INLINE_RECORDS_MAX: usize = 50;
+/// Size in bytes at which a part of a longer response ends: about a millisecond of work.
 const PART_BYTES: usize = 64 * 1_024;
-/// How long a part waits before it asks again for a turn, where too many are waiting for theirs.
-const BREATH: Duration = Duration::from_millis(10);
+/// Delay before a part retries to get a permit of a full pool.
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// What stands in a group's state under an id.
-pub(crate) trait Listed: Sized + Sync + 'static {
-    /// The object of that number.
-    fn of_number(state: &GroupState, number: u64) -> Option<&Self>;
+/// A record type that a group's state holds by id.
+pub(crate) trait ListedRecord: Sized + Sync + 'static {
+    /// Returns the record with that id.
+    fn find_by_number(state: &GroupState, number: u64) -> Option<&Self>;
 }
 
-macro_rules! listed {
-    ($($object:ty, $id:ty, |$state:ident| $map:expr;)*) => {$(
-        impl Listed for $object {
-            fn of_number($state: &GroupState, number: u64) -> Option<&Self> {
+macro_rules! listed_records {
+    ($($record:ty, $id:ty, |$state:ident| $map:expr;)*) => {$(
+        impl ListedRecord for $record {
+            fn find_by_number($state: &GroupState, number: u64) -> Option<&Self> {
                 $map.get(&<$id>::new(number)?).map(AsRef::as_ref)
             }
         }
     )*};
 }
 
-listed! {
+listed_records! {
     Calendar, CalendarId, |state| state.catalogue.calendars;
     Calendarset, CalendarsetId, |state| state.catalogue.calendarsets;
     Intervention, InterventionId, |state| state.catalogue.interventions;
@@ -64,110 +66,130 @@ listed! {
     Vevent, VeventId, |state| state.rows;
 }
 
-/// The page of a list that a query asks for, of the records that are `wanted`, each shown by `render`. Finding all of
-/// them costs about as much as looking at so many `rows`.
+/// Returns all three values, or all faults of the failed ones.
+pub(crate) fn all_or_faults<A, B, C>(
+    a: Result<A, Fault>,
+    b: Result<B, Fault>,
+    c: Result<C, Vec<Fault>>,
+) -> Result<(A, B, C), Vec<Fault>> {
+    match (a, b, c) {
+        (Ok(a), Ok(b), Ok(c)) => Ok((a, b, c)),
+        (a, b, c) => {
+            let mut faults: Vec<Fault> = Vec::new();
+            faults.extend(a.err());
+            faults.extend(b.err());
+            faults.extend(c.err().into_iter().flatten());
+            Err(faults)
+        }
+    }
+}
+
+/// Returns the page of a list that a query asks for, of the records that `wanted` accepts. `rows`
+/// is the number of records that the search looks at.
 ///
 /// # Errors
-/// 503 when too many long lists are waiting.
-pub(crate) async fn page<R: Listed>(
-    call: &GroupCall,
+/// 503 if too many long lists are waiting.
+pub(crate) async fn list_response<R: ListedRecord>(
+    request: &GroupRequest,
     rows: usize,
     query: Query<'static, R>,
     all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
-) -> Outcome {
-    let (state, now) = (Arc::clone(&call.state), call.now);
-    found_by(&call.server, rows.saturating_mul(query.cost_per_record()), move || {
+) -> HandlerResult {
+    let (state, now) = (Arc::clone(&request.state), request.now);
+    compute_page(&request.server, rows.saturating_mul(query.cost()), move || {
         let mut records = all(&state);
         records.retain(|record| wanted(record, &state));
-        let page = query.select_page(records, &Scope::for_group(&state).at_moment(now));
-        let numbers: Vec<u64> = page.records.iter().map(|record| query.record_id(record)).collect();
-        let head = query.envelope_head(numbers.len(), page.total);
-        Found::of(head, numbers, move |number, bytes| {
-            let record = R::of_number(&state, number).expect("the list is of this very state");
-            write(&render(record, &Scope::for_group(&state).at_moment(now)), bytes);
+        let page = query.page(records, &Scope::of(&state).at(now));
+        let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
+        let head = query.head(numbers.len(), page.total);
+        PageAnswer::new(head, numbers, move |number, bytes| {
+            let record = R::find_by_number(&state, number).expect("the page is from this state");
+            write_object(&render(record, &Scope::of(&state).at(now)), bytes);
         })
     })
     .await
 }
 
-/// The answer of a list that `find` finds, which costs about as much as looking at so many rows.
+/// Returns the page that `compute` finds. `cost` is about the number of records it looks at.
 ///
 /// # Errors
-/// 503 when too many long lists are waiting.
-pub(crate) async fn found_by<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+/// 503 if too many long lists are waiting.
+pub(crate) async fn compute_page<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
     server: &Arc<Server>,
     cost: usize,
-    find: impl FnOnce() -> Found<W> + Send + 'static,
-) -> Outcome {
-    let found = if cost <= ROWS_AT_ONCE { find() } else { server.computing.run(find).await? };
-    Ok(found.answer(server))
+    compute: impl FnOnce() -> PageAnswer<W> + Send + 'static,
+) -> HandlerResult {
+    let page =
+        if cost <= INLINE_COST_MAX { compute() } else { server.blocking_pool.run(compute).await? };
+    Ok(page.into_response(server))
 }
 
-/// Appends an object to an answer.
-pub(crate) fn write(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
-    serde_json::to_writer(bytes, object).expect("an object is written to memory");
+/// Appends an object to the bytes of a response.
+pub(crate) fn write_object(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
+    serde_json::to_writer(bytes, object).expect("writing to memory cannot fail");
 }
 
-/// A page that was found.
-pub(crate) enum Found<W> {
-    /// Its whole answer.
+/// A page of a list, rendered or still to be rendered.
+pub(crate) enum PageAnswer<W> {
+    /// The whole body.
     Short(Vec<u8>),
-    /// What its answer is made of.
-    Long(Rest<W>),
+    /// The records still to be rendered.
+    Long(UnrenderedPage<W>),
 }
 
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Found<W> {
-    /// A page whose answer begins with `head`, of the records of these numbers, each of which `write` appends. `write` holds
-    /// the one state that all of the answer is made from, however long the client reads.
-    pub(crate) fn of(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
-        let short = numbers.len() <= RECORDS_AT_ONCE;
-        let rest = Rest { numbers: numbers.into_iter(), write, pending: head, first: true };
-        if !short {
-            return Self::Long(rest);
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PageAnswer<W> {
+    /// A page whose body begins with `head`, followed by the records with these numbers, which
+    /// `write` appends. `write` owns the one state that the whole body is made from, for as long as
+    /// the client reads.
+    pub(crate) fn new(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
+        let is_short = numbers.len() <= INLINE_RECORDS_MAX;
+        let page =
+            UnrenderedPage { numbers: numbers.into_iter(), write, pending: head, is_first: true };
+        if !is_short {
+            return Self::Long(page);
         }
-        match rest.part() {
+        match page.render_part() {
             (bytes, None) => Self::Short(bytes),
-            // Few records, of long texts.
-            (bytes, Some(rest)) => Self::Long(Rest { pending: bytes, ..rest }),
+            // Few records with long texts.
+            (bytes, Some(rest)) => Self::Long(UnrenderedPage { pending: bytes, ..rest }),
         }
     }
 
-    /// The answer, or what makes it part by part.
-    pub(crate) fn answer(self, server: &Arc<Server>) -> Response {
+    /// Returns the response, whose body may be rendered part by part.
+    pub(crate) fn into_response(self, server: &Arc<Server>) -> Response {
         match self {
-            Self::Short(bytes) => json(StatusCode::OK, bytes),
+            Self::Short(bytes) => json_response(StatusCode::OK, bytes),
             Self::Long(rest) => {
-                let mut response = json(StatusCode::OK, Vec::new());
-                *response.body_mut() = Body::new(Parts::of(rest, Arc::clone(server)));
-                response
+                let body = PartedBody::new(rest, Arc::clone(server));
+                json_response(StatusCode::OK, Body::new(body))
             }
         }
     }
 }
 
-/// What is left of an answer to make.
-pub(crate) struct Rest<W> {
-    /// The records that are left, in order.
+/// The part of a page that is not rendered yet.
+pub(crate) struct UnrenderedPage<W> {
+    /// The numbers of the remaining records, in order.
     numbers: std::vec::IntoIter<u64>,
     write: W,
-    /// What stands before the next record and is not sent yet.
+    /// Rendered bytes before the next record that are not sent yet.
     pending: Vec<u8>,
-    /// Whether no record was written yet.
-    first: bool,
+    /// Whether no record has been rendered yet.
+    is_first: bool,
 }
 
-impl<W: Fn(u64, &mut Vec<u8>)> Rest<W> {
-    /// The next part of the answer; `None` of what is left after the last.
-    fn part(mut self) -> (Vec<u8>, Option<Self>) {
+impl<W: Fn(u64, &mut Vec<u8>)> UnrenderedPage<W> {
+    /// Renders the next part of the body, and returns it with the rest; `None` after the last part.
+    fn render_part(mut self) -> (Vec<u8>, Option<Self>) {
         let mut bytes = std::mem::take(&mut self.pending);
         while bytes.len() < PART_BYTES {
             let Some(number) = self.numbers.next() else {
                 bytes.extend_from_slice(b"]}");
                 return (bytes, None);
             };
-            if !std::mem::take(&mut self.first) {
+            if !std::mem::take(&mut self.is_first) {
                 bytes.push(b',');
             }
             (self.write)(number, &mut bytes);
@@ -176,40 +198,40 @@ impl<W: Fn(u64, &mut Vec<u8>)> Rest<W> {
     }
 }
 
-type Computed<W> = Result<(Vec<u8>, Option<Rest<W>>), ApiError>;
-type Computing<W> = Pin<Box<dyn Future<Output = Computed<W>> + Send>>;
+type RenderedPart<W> = Result<(Vec<u8>, Option<UnrenderedPage<W>>), ApiError>;
+type PartFuture<W> = Pin<Box<dyn Future<Output = RenderedPart<W>> + Send>>;
 
-/// A body that is made part by part, each once the client has taken the one before.
-struct Parts<W> {
+/// A body that is rendered part by part, each after the client has taken the one before.
+struct PartedBody<W> {
     server: Arc<Server>,
-    /// The part to come; none after the last.
-    next: Option<Computing<W>>,
+    /// The next part; `None` after the last.
+    next: Option<PartFuture<W>>,
 }
 
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> Parts<W> {
-    fn of(rest: Rest<W>, server: Arc<Server>) -> Self {
-        Self { next: Some(Box::pin(compute(Arc::clone(&server), rest))), server }
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PartedBody<W> {
+    fn new(rest: UnrenderedPage<W>, server: Arc<Server>) -> Self {
+        Self { next: Some(Box::pin(render_off_thread(Arc::clone(&server), rest))), server }
     }
 }
 
-async fn compute<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+async fn render_off_thread<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
     server: Arc<Server>,
-    rest: Rest<W>,
-) -> Computed<W> {
-    turn(&server).await.run(move || rest.part()).await
+    rest: UnrenderedPage<W>,
+) -> RenderedPart<W> {
+    acquire_patiently(&server).await.run(move || rest.render_part()).await
 }
 
-/// A turn to compute. Whoever was promised a list has it: it waits where a new request would be sent away.
-async fn turn(server: &Server) -> Turn {
+/// Waits for a permit. A response that has begun waits even if the pool rejects new requests.
+async fn acquire_patiently(server: &Server) -> BlockingPermit {
     loop {
-        if let Ok(turn) = server.computing.turn().await {
-            return turn;
+        if let Ok(permit) = server.blocking_pool.acquire().await {
+            return permit;
         }
-        tokio::time::sleep(BREATH).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for Parts<W> {
+impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for PartedBody<W> {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -218,14 +240,15 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for Parts<W> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
         let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let computed = ready!(next.as_mut().poll(context));
+        let rendered = ready!(next.as_mut().poll(context));
         self.next = None;
-        // The connection breaks, so that nobody takes half a list for the whole.
-        let Ok((bytes, rest)) = computed else {
-            return Poll::Ready(Some(Err(std::io::Error::other("a bug of ours"))));
+        // The error breaks the connection, so that no client takes half a list for the whole.
+        let Ok((bytes, rest)) = rendered else {
+            return Poll::Ready(Some(Err(std::io::Error::other("a part could not be rendered"))));
         };
-        let server = Arc::clone(&self.server);
-        self.next = rest.map(|rest| Box::pin(compute(server, rest)) as _);
+        if let Some(rest) = rest {
+            self.next = Some(Box::pin(render_off_thread(Arc::clone(&self.server), rest)));
+        }
         Poll::Ready(Some(Ok(Frame::data(bytes.into()))))
     }
 

@@ -1,152 +1,230 @@
-//! POST sessions/login and sessions/logout. Reference 3.3, 3.
+//! Endpoints of sessions: login and logout. Reference 13.10, 3.3.
 
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
+use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::GroupId;
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
-use crate::http::body::{Form, Incoming};
+use crate::http::body::Form;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{Outcome, json as answer, ok};
-use crate::http::route_table::Server;
+use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::request::SessionRequest;
+use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 use crate::wire::pro::PROFESSIONAL;
 
-/// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`, `account[password]` and
-/// `account[group_id]`, in the query, a form or a JSON object; the form may carry the apikey too. Where both are given,
-/// the professional's count. Whatever session the request's cookie named ends with a success; so where it names one that
-/// stands, under whichever key, a foreign page is refused.
-pub(crate) async fn login(server: &Server, asked: AuthRequest<'_>, body: Incoming<'_>) -> Outcome {
+/// The parameters of a login, in the query or in the body.
+const LOGIN_PARAMETERS: &[QueryParameter] = &[
+    QueryParameter::new("pro[email]", QueryKind::Text, "e-mail address of a professional"),
+    QueryParameter::new(
+        "pro[password]",
+        QueryKind::Text,
+        "SHA-1 of the password, in hexadecimal digits",
+    ),
+    QueryParameter::new("account[email]", QueryKind::Text, "e-mail address of an account"),
+    QueryParameter::new(
+        "account[password]",
+        QueryKind::Text,
+        "SHA-1 of the password, in hexadecimal digits",
+    ),
+    QueryParameter::new(
+        "account[group_id]",
+        QueryKind::Text,
+        "group of the account; by default the only group that has one of this address",
+    ),
+];
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "LogIn",
+        summary: "Begin a session of a professional or of a client's account",
+        tag: "sessions",
+        method: EndpointMethod::Post,
+        paths: &[EndpointPath::current("/api/v1/sessions/login")],
+        right: Some(Right::new(Resource::Session, Verb::Make, ANY_KEY)),
+        query: LOGIN_PARAMETERS,
+        body: BodySchema::Login,
+        answer: AnswerSchema::LoggedIn,
+        handler: handler!(Session, log_in),
+    },
+    Endpoint {
+        operation_id: "LogOut",
+        summary: "End the session of the cookie",
+        tag: "sessions",
+        method: EndpointMethod::Post,
+        paths: &[EndpointPath::current("/api/v1/sessions/logout")],
+        right: Some(Right::new(Resource::Session, Verb::Delete, ANY_KEY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::LoggedOut,
+        handler: handler!(Session, log_out),
+    },
+];
+
+/// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`,
+/// `account[password]` and `account[group_id]`, in the query, a form or a JSON object.
+///
+/// A form may also give the apikey. If both persons are given, the professional's credentials
+/// count. A successful login ends the session of the request's cookie. So a foreign page is refused
+/// if the cookie names a valid session, under whichever key.
+async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
+    let SessionRequest { server, auth, body } = request;
     let authenticator = &server.authenticator;
-    let session = authenticator.session(&asked);
-    let in_query = asked.params.one("apikey");
-    if in_query.is_some() {
-        asked.key(in_query, None)?;
+    let session = authenticator.session(&auth);
+    let key_in_query = auth.params.one("apikey");
+    if key_in_query.is_some() {
+        auth.key(key_in_query, None)?;
     }
-    let form = match (body.form().await, in_query, &session) {
-        (Ok(form), _, _) => form,
-        (Err(failure), Some(_), _) | (Err(failure), _, Some(_)) => return Err(failure),
-        // Without a key nothing else is worth telling.
-        (Err(_), None, None) => Form::default(),
+    let form = match body.read_form().await {
+        Ok(form) => form,
+        Err(error) if key_in_query.is_some() || session.is_some() => return Err(error),
+        // Without a key, the missing key is reported instead of the malformed body.
+        Err(_) => Form::default(),
     };
-    let given = in_query.or_else(|| form.params.one("apikey").filter(|_| !form.is_json));
-    let apikey = asked.key(given, session.as_ref())?;
+    let key_in_form = if form.is_json { None } else { form.params.one("apikey") };
+    let apikey = auth.key(key_in_query.or(key_in_form), session.as_ref())?;
     if session.is_some() {
-        authenticator.refuse_foreign(&asked)?;
+        authenticator.refuse_foreign(&auth)?;
     }
-    // What a body may hold is not held on to while the credential waits for its turn.
-    let (role, claim) =
-        claim(authenticator, &asked.params.clone().followed_by(form.params), &asked, apikey)?;
-    let Some(person) = authenticator.verify(claim, &asked).await? else {
-        return Ok(failed(role));
+    // The parsed body is dropped here, before the credential waits to be verified.
+    let params = auth.params.clone().followed_by(form.params);
+    let (role, attempt) = read_attempt(authenticator, &params, &auth, apikey)?;
+    drop(params);
+    let Some(person) = authenticator.verified(attempt, &auth).await? else {
+        return Ok(login_failed_response(role));
     };
-    let sessions = &authenticator.sessions;
-    let cookie =
-        sessions.open(apikey, &person, asked.published, asked.directory.as_ref(), asked.now);
-    let Some(cookie) = cookie else { return Ok(failed(role)) };
+    let states = (auth.published, auth.directory.as_ref());
+    let Some(cookie) = authenticator.sessions.open(apikey, &person, states, auth.now) else {
+        return Ok(login_failed_response(role));
+    };
     if session.is_some() {
         authenticator.sessions.end(session.as_ref());
     }
-    let mut response = ok(&json!({ role: described(&person, &asked), "error": null }));
+    let mut response = ok_response(&json!({ role: render_person(&person, &auth), "error": null }));
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }
 
-/// POST /api/v1/sessions/logout: ends the session of the cookie, if there is one, and takes the cookie from the browser:
-/// where it names a session that stands, under whichever key, a foreign page is refused.
-pub(crate) async fn logout(server: &Server, asked: AuthRequest<'_>) -> Outcome {
-    let identity = server.authenticator.identify(&asked).await?;
-    let session = server.authenticator.session(&asked);
-    if session.is_some() {
-        server.authenticator.refuse_foreign(&asked)?;
+/// POST /api/v1/sessions/logout: ends the session of the cookie, if it is valid, and removes the
+/// cookie from the browser. A foreign page is refused if the cookie names a valid session, under
+/// whichever key.
+async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
+    let SessionRequest { server, auth, .. } = request;
+    let identity = server.authenticator.identify(&auth).await?;
+    let mut session = server.authenticator.session(&auth);
+    if let Some(found) = &session {
+        server.authenticator.refuse_foreign(&auth)?;
+        // Under another key a session counts for nothing.
+        if found.apikey != identity.apikey {
+            session = None;
+        }
     }
-    // A session counts for nothing under another key.
-    let session = session.filter(|session| session.apikey == identity.apikey);
-    let mut response = ok(&json!({ "error": null }));
-    response.headers_mut().insert(SET_COOKIE, server.authenticator.sessions.end(session.as_ref()));
+    let mut response = ok_response(&json!({ "error": null }));
+    let cookie = server.authenticator.sessions.end(session.as_ref());
+    response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }
 
-/// Who somebody claims to be, and the name of that role.
+/// Returns the login attempt of the parameters, and the name of its role.
 ///
 /// # Errors
-/// 403 for parameters that claim nothing.
-fn claim(
+/// 403 if the parameters hold no credentials.
+fn read_attempt(
     authenticator: &Authenticator,
     params: &Params,
-    asked: &AuthRequest<'_>,
+    auth: &AuthRequest<'_>,
     apikey: [u8; 32],
 ) -> Result<(&'static str, LoginAttempt), ApiError> {
-    let given = |role: &str| {
-        let [email, password] =
-            ["email", "password"].map(|name| params.one(&format!("{role}[{name}]")));
-        (email.is_some() || password.is_some())
-            .then(|| Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
-    };
-    if let Some(credential) = given("pro") {
-        let candidates = asked.pro_of(&credential.email).into_iter().collect();
-        let cache_key = authenticator.login_cache_key(&credential, [b"pro", b"", b""]);
-        return Ok(("pro", LoginAttempt { cache_key, credential, candidates, tries: 1 }));
+    if let Some(credential) = read_credential(params, "pro") {
+        let candidates = auth.pro_of(&credential.email).into_iter().collect();
+        let memo = credential.memo(authenticator, [b"pro", b"", b""]);
+        return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
     }
-    let Some(credential) = given("account") else {
+    let Some(credential) = read_credential(params, "account") else {
         return Err(ApiError::unauthorized(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };
     let group = params.one("account[group_id]");
-    let scope: [&[u8]; 3] = [b"account", &apikey, group.unwrap_or_default().as_bytes()];
-    let cache_key = authenticator.login_cache_key(&credential, scope);
+    let memo =
+        credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
-            group.and_then(|group| asked.account_of(group, &credential.email, apikey))
+            group.and_then(|group| auth.account_of(group, &credential.email, apikey))
         }
-        None => asked.only_account(&credential.email, apikey),
+        None => auth.only_account(&credential.email, apikey),
     };
-    Ok((
-        "account",
-        LoginAttempt { cache_key, credential, candidates: account.into_iter().collect(), tries: 1 },
-    ))
+    let candidates = account.into_iter().collect();
+    Ok(("account", LoginAttempt { memo, credential, candidates, tries: 1 }))
 }
 
-/// 401, in the shape of a login's answer.
-fn failed(role: &str) -> Response {
+/// Returns the credential of a role, if its e-mail address or its password is given.
+fn read_credential(params: &Params, role: &str) -> Option<Credential> {
+    let email = params.one(&format!("{role}[email]"));
+    let password = params.one(&format!("{role}[password]"));
+    if email.is_none() && password.is_none() {
+        return None;
+    }
+    Some(Credential::new(email.unwrap_or_default(), password.unwrap_or_default()))
+}
+
+/// Returns a 401 response in the shape of a login's response.
+fn login_failed_response(role: &str) -> Response {
     let entry = login_failed();
     let status =
         StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
-    answer(status, json!({ role: null, "error": entry.json() }).to_string().into_bytes())
+    json_response(status, json!({ role: null, "error": entry.json() }).to_string())
 }
 
-/// What a login answers of a person.
-fn described(person: &Person, asked: &AuthRequest<'_>) -> Value {
-    let described = match person {
-        Person::Pro(id) => asked.directory.pros.get(id).map(|pro| professional(pro, asked)),
-        Person::Account(group, account) => asked.published.group_state(*group).and_then(|state| {
-            let scope = Scope::of(&state);
-            let fiche = state.fiches.get(&account.fiche_id)?;
-            let mut object = FICHE.render(fiche, &scope, Audience::Account);
-            object.retain(|name, _| {
-                ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
-            });
-            object.insert("email".into(), account.email.as_str().into());
-            object.insert("group_id".into(), group.number().into());
-            object.insert("fiche_id".into(), account.fiche_id.number().into());
-            Some(object)
-        }),
+/// Renders a person in the response of a login.
+fn render_person(person: &Person, auth: &AuthRequest<'_>) -> Value {
+    let object = match person {
+        Person::Pro(id) => match auth.directory.pros.get(id) {
+            Some(pro) => render_pro(pro, auth),
+            None => Map::new(),
+        },
+        Person::Account(group, account) => {
+            render_account(*group, account, auth).unwrap_or_default()
+        }
     };
-    Value::Object(described.unwrap_or_default())
+    Value::Object(object)
 }
 
-/// A professional, with times on the clocks of the main group.
-fn professional(pro: &Pro, asked: &AuthRequest<'_>) -> Map<String, Value> {
-    let mut object = match asked.published.group_state(pro.main) {
+/// Renders an account, with some fields of its fiche.
+fn render_account(
+    group: GroupId,
+    account: &Account,
+    auth: &AuthRequest<'_>,
+) -> Option<Map<String, Value>> {
+    let state = auth.published.group_state(group)?;
+    let fiche = state.fiches.get(&account.fiche_id)?;
+    let mut object = FICHE.render(fiche, &Scope::of(&state), Audience::Account);
+    object.retain(|name, _| {
+        ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
+    });
+    object.insert("email".into(), account.email.as_str().into());
+    object.insert("group_id".into(), group.number().into());
+    object.insert("fiche_id".into(), account.fiche_id.number().into());
+    Some(object)
+}
+
+/// Renders a professional, with times in the time zone of the main group.
+fn render_pro(pro: &Pro, auth: &AuthRequest<'_>) -> Map<String, Value> {
+    let mut object = match auth.published.group_state(pro.main) {
         Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
         None => Map::new(),
     };

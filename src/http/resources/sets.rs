@@ -1,4 +1,5 @@
-//! Categories of calendars and of interventions, and what a category of calendars offers. Reference 13.3, 13.5, 3, 4.
+//! Endpoints of calendarsets and interventionsets, and of the interventions that a calendarset
+//! offers. Reference 13.3, 13.5.
 
 use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::ids::CalendarsetId;
@@ -6,123 +7,317 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome};
-use crate::http::resources::crud::{self, Resource};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::request::GroupRequest;
+use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::resources::interventions::all_interventions;
-use crate::wire::calendar::{CALENDARSET, SHOWN_CALENDARSET};
+use crate::http::response::HandlerResult;
+use crate::wire::calendar::{CALENDARSET as CALENDARSET_FIELDS, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Table};
-use crate::wire::intervention::INTERVENTIONSET;
+use crate::wire::intervention::INTERVENTIONSET as INTERVENTIONSET_FIELDS;
 
-impl Resource for Calendarset {
+const CALENDARSETS: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/calendarsets");
+const CALENDARSET: EndpointPath =
+    EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}");
+const INTERVENTIONSETS: EndpointPath =
+    EndpointPath::current("/api/v1/groups/{group_id}/interventionsets");
+const INTERVENTIONSET: EndpointPath =
+    EndpointPath::current("/api/v1/groups/{group_id}/interventionsets/{id}");
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListCalendarsets",
+        summary: "List calendarsets",
+        tag: "calendarsets",
+        method: EndpointMethod::Get,
+        paths: &[CALENDARSETS],
+        right: Some(Right::new(Resource::Calendarset, Verb::List, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list_calendarsets),
+    },
+    Endpoint {
+        operation_id: "MakeCalendarset",
+        summary: "Create a calendarset",
+        tag: "calendarsets",
+        method: EndpointMethod::Post,
+        paths: &[CALENDARSETS],
+        right: Some(Right::new(Resource::Calendarset, Verb::Make, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, crud::create::<Calendarset>),
+    },
+    Endpoint {
+        operation_id: "ShowCalendarset",
+        summary: "Get a calendarset",
+        tag: "calendarsets",
+        method: EndpointMethod::Get,
+        paths: &[CALENDARSET],
+        right: Some(Right::new(Resource::Calendarset, Verb::Show, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::show::<Calendarset>),
+    },
+    Endpoint {
+        operation_id: "ChangeCalendarset",
+        summary: "Update a calendarset",
+        tag: "calendarsets",
+        method: EndpointMethod::Put,
+        paths: &[CALENDARSET],
+        right: Some(Right::new(Resource::Calendarset, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::change::<Calendarset>),
+    },
+    Endpoint {
+        operation_id: "RemoveCalendarset",
+        summary: "Remove a calendarset; its calendars remain",
+        tag: "calendarsets",
+        method: EndpointMethod::Delete,
+        paths: &[CALENDARSET],
+        right: Some(Right::new(Resource::Calendarset, Verb::Delete, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, remove_calendarset),
+    },
+    Endpoint {
+        operation_id: "ListInterventionsOfSet",
+        summary: "List the interventions that the calendars of a calendarset offer",
+        tag: "calendarsets",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current(
+            "/api/v1/groups/{group_id}/calendarsets/{id}/interventions",
+        )],
+        right: Some(Right::new(Resource::Intervention, Verb::List, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list_offered_interventions),
+    },
+    Endpoint {
+        operation_id: "ListInterventionsetsOfSet",
+        summary: "List the interventionsets that the calendars of a calendarset offer",
+        tag: "calendarsets",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current(
+            "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets",
+        )],
+        right: Some(Right::new(Resource::Interventionset, Verb::List, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list_offered_interventionsets),
+    },
+    Endpoint {
+        operation_id: "ListInterventionsets",
+        summary: "List interventionsets",
+        tag: "interventionsets",
+        method: EndpointMethod::Get,
+        paths: &[INTERVENTIONSETS],
+        right: Some(Right::new(Resource::Interventionset, Verb::List, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list_interventionsets),
+    },
+    Endpoint {
+        operation_id: "MakeInterventionset",
+        summary: "Create an interventionset",
+        tag: "interventionsets",
+        method: EndpointMethod::Post,
+        paths: &[INTERVENTIONSETS],
+        right: Some(Right::new(Resource::Interventionset, Verb::Make, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, crud::create::<Interventionset>),
+    },
+    Endpoint {
+        operation_id: "ShowInterventionset",
+        summary: "Get an interventionset",
+        tag: "interventionsets",
+        method: EndpointMethod::Get,
+        paths: &[INTERVENTIONSET],
+        right: Some(Right::new(Resource::Interventionset, Verb::Show, PUBLIC)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::show::<Interventionset>),
+    },
+    Endpoint {
+        operation_id: "ChangeInterventionset",
+        summary: "Update an interventionset",
+        tag: "interventionsets",
+        method: EndpointMethod::Put,
+        paths: &[INTERVENTIONSET],
+        right: Some(Right::new(Resource::Interventionset, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, crud::change::<Interventionset>),
+    },
+    Endpoint {
+        operation_id: "RemoveInterventionset",
+        summary: "Remove an interventionset; its interventions remain",
+        tag: "interventionsets",
+        method: EndpointMethod::Delete,
+        paths: &[INTERVENTIONSET],
+        right: Some(Right::new(Resource::Interventionset, Verb::Delete, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, remove_interventionset),
+    },
+];
+
+impl CrudRecord for Calendarset {
     fn table() -> &'static Table<Self> {
-        &CALENDARSET
+        &CALENDARSET_FIELDS
     }
 
     fn table_for(audience: Audience) -> &'static Table<Self> {
-        if audience >= Audience::Pro { &CALENDARSET } else { &SHOWN_CALENDARSET }
+        if audience >= Audience::Pro { &CALENDARSET_FIELDS } else { &SHOWN_CALENDARSET }
     }
 
     fn change(put: Put<Self>) -> RecordChange {
         RecordChange::Calendarset(put)
     }
 
-    fn shown(set: &Self, _: &GroupState, audience: Audience) -> bool {
+    fn is_visible(set: &Self, _: &GroupState, audience: Audience) -> bool {
         audience >= Audience::Pro || !set.hidden
     }
 }
 
-impl Resource for Interventionset {
+impl CrudRecord for Interventionset {
     fn table() -> &'static Table<Self> {
-        &INTERVENTIONSET
+        &INTERVENTIONSET_FIELDS
     }
 
     fn change(put: Put<Self>) -> RecordChange {
         RecordChange::Interventionset(put)
     }
 
-    fn shown(set: &Self, _: &GroupState, audience: Audience) -> bool {
+    fn is_visible(set: &Self, _: &GroupState, audience: Audience) -> bool {
         audience >= Audience::Pro || !set.publicname.is_blank()
     }
 }
 
-/// GET /api/v1/groups/:group_id/calendarsets.
-pub(crate) async fn list_of_calendars(call: GroupCall) -> Outcome {
-    crud::list(&call, call.state.catalogue.calendarsets.len(), all_of_calendars, |_, _| true).await
+/// GET /api/v1/groups/{group_id}/calendarsets.
+async fn list_calendarsets(request: GroupRequest) -> HandlerResult {
+    let rows = request.state.catalogue.calendarsets.len();
+    crud::list(&request, rows, all_calendarsets, |_, _| true).await
 }
 
-/// GET /api/v1/groups/:group_id/interventionsets.
-pub(crate) async fn list_of_interventions(call: GroupCall) -> Outcome {
-    crud::list(&call, call.state.catalogue.interventionsets.len(), all_of_interventions, |_, _| {
-        true
-    })
-    .await
+/// GET /api/v1/groups/{group_id}/interventionsets.
+async fn list_interventionsets(request: GroupRequest) -> HandlerResult {
+    let rows = request.state.catalogue.interventionsets.len();
+    crud::list(&request, rows, all_interventionsets, |_, _| true).await
 }
 
-/// GET /api/v1/groups/:group_id/calendarsets/:id/interventions: those offered on any live calendar of the set.
-pub(crate) async fn interventions(call: GroupCall) -> Outcome {
-    let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
+/// GET /api/v1/groups/{group_id}/calendarsets/{id}/interventions: the interventions that any
+/// undeleted calendar of the set offers.
+async fn list_offered_interventions(request: GroupRequest) -> HandlerResult {
+    let set = find_visible_calendarset(&request)?;
+    let (now, audience) = (request.now, request.audience());
     let wanted = move |intervention: &Intervention, state: &GroupState| {
-        offers(state, set, intervention, now, audience)
+        is_offered(state, set, intervention, now, audience)
     };
-    crud::list(&call, looked_at(&call), all_interventions, wanted).await
+    crud::list(&request, pairs_max(&request), all_interventions, wanted).await
 }
 
-/// GET /api/v1/groups/:group_id/calendarsets/:id/interventionsets: those of which some intervention is offered on any
-/// live calendar of the set.
-pub(crate) async fn interventionsets(call: GroupCall) -> Outcome {
-    let (set, now, audience) = (shown_set(&call)?, call.now, call.audience());
-    let wanted = move |category: &Interventionset, state: &GroupState| {
-        let mut members = state.catalogue.interventions.values();
-        members.any(|row| {
-            row.interventionset_id == Some(category.id) && offers(state, set, row, now, audience)
-        })
+/// GET /api/v1/groups/{group_id}/calendarsets/{id}/interventionsets: the interventionsets with an
+/// intervention that any undeleted calendar of the set offers.
+async fn list_offered_interventionsets(request: GroupRequest) -> HandlerResult {
+    let set = find_visible_calendarset(&request)?;
+    let (now, audience) = (request.now, request.audience());
+    let wanted = move |interventionset: &Interventionset, state: &GroupState| {
+        for intervention in state.catalogue.interventions.values() {
+            if intervention.interventionset_id == Some(interventionset.id)
+                && is_offered(state, set, intervention, now, audience)
+            {
+                return true;
+            }
+        }
+        false
     };
-    crud::list(&call, looked_at(&call), all_of_interventions, wanted).await
+    crud::list(&request, pairs_max(&request), all_interventionsets, wanted).await
 }
 
-fn all_of_calendars(state: &GroupState) -> Vec<&Calendarset> {
+/// DELETE /api/v1/groups/{group_id}/calendarsets/{id}.
+async fn remove_calendarset(request: GroupRequest) -> HandlerResult {
+    crud::remove::<Calendarset>(request, RecordChange::RemoveCalendarset).await
+}
+
+/// DELETE /api/v1/groups/{group_id}/interventionsets/{id}.
+async fn remove_interventionset(request: GroupRequest) -> HandlerResult {
+    crud::remove::<Interventionset>(request, RecordChange::RemoveInterventionset).await
+}
+
+fn all_calendarsets(state: &GroupState) -> Vec<&Calendarset> {
     state.catalogue.calendarsets.values().map(AsRef::as_ref).collect()
 }
 
-fn all_of_interventions(state: &GroupState) -> Vec<&Interventionset> {
+fn all_interventionsets(state: &GroupState) -> Vec<&Interventionset> {
     state.catalogue.interventionsets.values().map(AsRef::as_ref).collect()
 }
 
-/// The category of the path, if the caller sees it.
-fn shown_set(call: &GroupCall) -> Result<CalendarsetId, ApiError> {
-    let id = call.id(CalendarsetId::new)?;
-    let set = call.state.catalogue.calendarsets.get(&id).ok_or_else(ApiError::no_result)?;
-    if Calendarset::shown(set, &call.state, call.audience()) {
+/// Returns the id of the calendarset in the path.
+///
+/// # Errors
+/// 404 if the caller sees no such set.
+fn find_visible_calendarset(request: &GroupRequest) -> Result<CalendarsetId, ApiError> {
+    let id = request.id(CalendarsetId::new)?;
+    let set = request.state.catalogue.calendarsets.get(&id).ok_or_else(ApiError::no_result)?;
+    if Calendarset::is_visible(set, &request.state, request.audience()) {
         Ok(id)
     } else {
         Err(ApiError::no_result())
     }
 }
 
-/// How many pairs of an intervention and a calendar there are at most.
-fn looked_at(call: &GroupCall) -> usize {
-    call.state.catalogue.interventions.len() * (1 + call.state.catalogue.calendars.len())
+/// Upper bound on the pairs of intervention and calendar that a search for offers looks at.
+fn pairs_max(request: &GroupRequest) -> usize {
+    let catalogue = &request.state.catalogue;
+    catalogue.interventions.len() * (1 + catalogue.calendars.len())
 }
 
-/// Whether an intervention is offered on some live calendar of a set, as far as the audience sees both.
-fn offers(
+/// Whether any undeleted calendar of a set offers an intervention, and the audience sees both.
+fn is_offered(
     state: &GroupState,
     set: CalendarsetId,
-    row: &Intervention,
+    intervention: &Intervention,
     now: Instant,
     audience: Audience,
 ) -> bool {
     let catalogue = &state.catalogue;
-    let mut members = catalogue.calendars.values().filter(|calendar| {
-        let seen = audience >= Audience::Pro || catalogue.calendar_hidden(calendar.id).is_none();
-        calendar.calendarset_id == Some(set) && !calendar.deleted && seen
-    });
-    !row.deleted
-        && (audience >= Audience::Pro || !catalogue.group.inactive)
-        && Intervention::shown(row, state, audience)
-        && members.any(|calendar| {
-            let view = state.calendars.get(&calendar.id).expect("every calendar has a view");
-            view.rules.offers(catalogue.zone(), row.id, now)
-        })
+    let is_pro = audience >= Audience::Pro;
+    if intervention.deleted
+        || (catalogue.group.inactive && !is_pro)
+        || !Intervention::is_visible(intervention, state, audience)
+    {
+        return false;
+    }
+    for calendar in catalogue.calendars.values() {
+        if calendar.calendarset_id != Some(set) || calendar.deleted {
+            continue;
+        }
+        if !is_pro && catalogue.calendar_hidden(calendar.id).is_some() {
+            continue;
+        }
+        let view = state.calendars.get(&calendar.id).expect("each calendar has a view");
+        if view.rules.offers(catalogue.zone(), intervention.id, now) {
+            return true;
+        }
+    }
+    false
 }

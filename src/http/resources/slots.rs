@@ -1,122 +1,207 @@
-//! GET availabletimeslots. Reference 4.
+//! The endpoint of free slots. Reference 4.7, 4.8.
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use crate::domain::booking::bookable::{bookable, lead_times};
-use crate::domain::booking::slot_request::SlotRequest;
+use crate::domain::booking::bookable::{Obstacle, bookable, lead_times};
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, json, ok};
+use crate::http::permissions::{Resource, Right, SHOWN_OR_ALLOWED, Verb};
+use crate::http::request::GroupRequest;
+use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
-use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
+use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
 
-/// Grid points up to which a search is answered where it stands: well under a millisecond.
-const POINTS_AT_ONCE: i64 = 20_000;
-/// Calendars up to which a start is explained where it stands.
-const EXPLAINED_AT_ONCE: usize = 20;
-/// Seconds that are searched in one go, so that what is found is bounded.
-const STRETCH: i64 = 31 * DAY;
+/// Maximum number of grid points of a search on a thread that serves connections: well under a
+/// millisecond.
+const INLINE_POINTS_MAX: i64 = 20_000;
+/// Maximum number of calendars of an explanation on a thread that serves connections.
+const INLINE_CALENDARS_MAX: usize = 20;
+/// Length in seconds of one step of a search. It bounds the memory of a search.
+const STEP_SECONDS: i64 = 31 * DAY;
 
-/// GET /api/v1/groups/:group_id/availabletimeslots.
-pub(crate) async fn search(call: GroupCall) -> Outcome {
-    may_search(&call)?;
-    let search = SlotSearch::parse(&call.params, &call.state, call.caller(), call.now)?;
-    let GroupCall { server, state, now, .. } = &call;
-    match search.goal {
-        SearchGoal::All | SearchGoal::First => {
-            let bytes = if points(&search, state, *now) <= POINTS_AT_ONCE {
-                find(&search, state, *now)
-            } else {
-                let (state, now) = (Arc::clone(state), *now);
-                server.computing.run(move || find(&search, &state, now)).await?
-            };
-            Ok(json(StatusCode::OK, bytes))
-        }
-        SearchGoal::Explanation(start) => {
-            let audience = call.audience();
-            let to_web = !matches!(call.caller(), Caller::Pro(_));
-            let value = if search.calendars.len() <= EXPLAINED_AT_ONCE {
-                let verdicts = verdicts(&search, state, start, *now, to_web);
-                render_explanation(start, &verdicts, &call.scope(), audience)
-            } else {
-                let (state, now) = (Arc::clone(state), *now);
-                let explain = move || {
-                    let verdicts = verdicts(&search, &state, start, now, to_web);
-                    render_explanation(start, &verdicts, &Scope::for_group(&state), audience)
-                };
-                server.computing.run(explain).await?
-            };
-            Ok(ok(&value))
-        }
+const CALENDARS_MIN: QueryKind = QueryKind::Integer { min: 1, max: 1_000 };
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
+    operation_id: "SearchSlots",
+    summary: "Find free slots",
+    tag: "availabletimeslots",
+    method: EndpointMethod::Get,
+    paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
+    right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
+    query: &[
+        QueryParameter::new(
+            "intervention_ids[]",
+            QueryKind::RequiredIds,
+            "the interventions, in order, each right after the one before",
+        ),
+        QueryParameter::new(
+            "calendar_id",
+            QueryKind::IdOrZero,
+            "only this calendar; 0 for any calendar",
+        ),
+        QueryParameter::new("calendar_ids[]", QueryKind::Ids, "only these calendars"),
+        QueryParameter::new(
+            "calendarset_ids[]",
+            QueryKind::Ids,
+            "only calendars of these calendarsets",
+        ),
+        QueryParameter::new(
+            "start",
+            QueryKind::DateTime,
+            "the start of the search; by default now",
+        ),
+        QueryParameter::new(
+            "end",
+            QueryKind::DateTime,
+            "the end of the search, at most 366 days after its start; excludes nDays",
+        ),
+        QueryParameter::new(
+            "nDays",
+            QueryKind::Integer { min: 1, max: 366 },
+            "the number of local days to search; by default 7, unless end is given",
+        ),
+        QueryParameter::new(
+            "cal_qty",
+            CALENDARS_MIN,
+            "the minimum number of free calendars of a slot",
+        ),
+        QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
+        QueryParameter::new(
+            "first",
+            QueryKind::Flag,
+            "only the first free slot, searched up to maxrdv_period",
+        ),
+        QueryParameter::new(
+            "from_web",
+            QueryKind::Flag,
+            "0, for professionals: ignore the rules of the module",
+        ),
+        QueryParameter::new(
+            "explain",
+            QueryKind::DateTime,
+            "instead of slots: all rules that refuse this start",
+        ),
+    ],
+    body: BodySchema::None,
+    answer: AnswerSchema::Slots,
+    handler: handler!(InGroup, search),
+}];
+
+/// GET /api/v1/groups/{group_id}/availabletimeslots.
+async fn search(request: GroupRequest) -> HandlerResult {
+    check_search_right(&request)?;
+    let search = SlotSearch::parse(&request.params, &request.state, request.caller(), request.now)?;
+    match search.wanted {
+        Wanted::All | Wanted::First => find(request, search).await,
+        Wanted::Explanation(start) => explain(request, search, start).await,
     }
 }
 
-/// A key alone sees slots only where the group shows them to everybody, an account always; only professionals look past
-/// the module.
-fn may_search(call: &GroupCall) -> Result<(), ApiError> {
-    match call.caller() {
-        Caller::Pro(_) => drop(parse_from_web(&call.params)?),
-        Caller::Application if !call.state.catalogue.group.open_data => {
+/// Checks that the caller may search. A key alone may search only if the group allows it, an
+/// account always. Only professionals may ignore the rules of the module.
+fn check_search_right(request: &GroupRequest) -> Result<(), ApiError> {
+    let from_web = from_web(&request.params);
+    match request.caller() {
+        Caller::Pro(_) => {}
+        Caller::Application if !request.state.catalogue.group.open_data => {
             return Err(ApiError::unauthorized(
-                "this group shows its free times to logged-in clients only",
+                "this group shows its free slots to accounts only: log in",
             ));
         }
-        Caller::Application | Caller::Account(_) if parse_from_web(&call.params) == Ok(false) => {
-            return Err(ApiError::unauthorized("from_web=0 is for professionals of the group"));
+        Caller::Application | Caller::Account(_) => {
+            if from_web == Ok(false) {
+                return Err(ApiError::unauthorized("from_web=0 is for professionals of the group"));
+            }
         }
-        Caller::Application | Caller::Account(_) => drop(parse_from_web(&call.params)?),
     }
+    from_web?;
     Ok(())
 }
 
-/// At most how many points of grids a search looks at.
-fn points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
-    let of = |id: &CalendarId| {
-        let calendar = state.catalogue.calendars.get(id)?;
-        let (_, latest) = lead_times(&state.catalogue, *id, now)?;
-        let end = if search.mode.follows_module_rules() {
-            search.window.end.min(latest)
-        } else {
-            search.window.end
-        };
-        Some(
-            end.seconds_since(search.window.start).max(0)
-                / (calendar.generate_interval.number() * MINUTE),
-        )
+async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
+    let now = request.now;
+    let bytes = if count_points(&search, &request.state, now) <= INLINE_POINTS_MAX {
+        find_slots(&search, &request.state, now)
+    } else {
+        let state = Arc::clone(&request.state);
+        request.server.blocking_pool.run(move || find_slots(&search, &state, now)).await?
     };
-    search.calendars.iter().filter_map(of).sum()
+    Ok(json_response(StatusCode::OK, bytes))
 }
 
-/// The answer of a search: the starts of all calendars merged, stretch by stretch.
-fn find(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
+async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> HandlerResult {
+    let (now, audience) = (request.now, request.audience());
+    let is_pro = matches!(request.caller(), Caller::Pro(_));
+    let value = if search.calendars.len() <= INLINE_CALENDARS_MAX {
+        let verdicts = judge_calendars(&search, &request.state, start, now, is_pro);
+        explanation(start, &verdicts, &request.scope(), audience)
+    } else {
+        let state = Arc::clone(&request.state);
+        let compute = move || {
+            let verdicts = judge_calendars(&search, &state, start, now, is_pro);
+            explanation(start, &verdicts, &Scope::of(&state), audience)
+        };
+        request.server.blocking_pool.run(compute).await?
+    };
+    Ok(ok_response(&value))
+}
+
+/// Returns an upper bound on the grid points that a search looks at.
+fn count_points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
+    let mut points = 0;
+    for id in &search.calendars {
+        let Some(calendar) = state.catalogue.calendars.get(id) else { continue };
+        let Some((_, latest)) = lead_times(&state.catalogue, *id, now) else { continue };
+        let mut end = search.window.end;
+        if search.channel.follows_module_rules() {
+            end = end.min(latest);
+        }
+        let seconds = end.seconds_since(search.window.start).max(0);
+        points += seconds / (calendar.generate_interval.number() * MINUTE);
+    }
+    points
+}
+
+/// Returns the JSON of a search: the starts of all calendars merged, ascending.
+fn find_slots(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
     let catalogue = &state.catalogue;
     let mut answer = SlotsAnswer::new(search, catalogue.group.id, catalogue.zone());
     let mut starts: Vec<Instant> = Vec::new();
     let mut found: Vec<(Instant, usize)> = Vec::new();
     let mut from = search.window.start;
     while from < search.window.end {
-        let stretch =
-            Interval { start: from, end: from.plus_seconds(STRETCH).min(search.window.end) };
-        from = stretch.end;
+        let step_end = from.plus_seconds(STEP_SECONDS).min(search.window.end);
+        let step = Interval { start: from, end: step_end };
+        from = step_end;
         found.clear();
         for (place, id) in search.calendars.iter().enumerate() {
-            let view = state.calendars.get(id).expect("every calendar has a view");
+            let view = state.calendars.get(id).expect("each calendar has a view");
             starts.clear();
-            free_starts(catalogue, view, &search.chain, stretch, now, search.mode, &mut starts);
-            found.extend(starts.iter().map(|start| (*start, place)));
+            free_starts(catalogue, view, &search.chain, step, now, search.channel, &mut starts);
+            for start in &starts {
+                found.push((*start, place));
+            }
         }
-        // Each calendar's starts ascend already: the sort finds the runs and merges them.
+        // The starts of each calendar already ascend, so this sort only merges sorted runs.
         found.sort();
-        for slot in found.chunk_by(|a, b| a.0 == b.0).filter(|slot| slot.len() >= search.at_least) {
-            answer.append_slot(slot[0].0, slot.iter().map(|(_, place)| *place));
-            if search.goal == SearchGoal::First {
+        for slot in found.chunk_by(|a, b| a.0 == b.0) {
+            if slot.len() < search.at_least {
+                continue;
+            }
+            answer.slot(slot[0].0, slot.iter().map(|(_, place)| *place));
+            if search.wanted == Wanted::First {
                 return answer.finish();
             }
         }
@@ -124,23 +209,24 @@ fn find(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> {
     answer.finish()
 }
 
-/// What each calendar of a search says to one start. Callers of the module are not told of calendars that the module does not
-/// show, unless it named them.
-fn verdicts(
+/// Returns for each calendar of a search whether it takes a start, or the obstacles. Callers other
+/// than professionals do not see hidden calendars, unless the search names calendars.
+fn judge_calendars(
     search: &SlotSearch,
     state: &GroupState,
     start: Instant,
     now: Instant,
-    to_web: bool,
-) -> Vec<(CalendarId, Result<(), Vec<crate::domain::booking::obstacle::Obstacle>>)> {
+    is_pro: bool,
+) -> Vec<(CalendarId, Result<(), Vec<Obstacle>>)> {
     let catalogue = &state.catalogue;
-    let hidden = |id: &&CalendarId| {
-        to_web && !search.names_calendars() && catalogue.calendar_hidden(**id).is_some()
-    };
-    let request = SlotRequest { chain: search.chain.clone(), start, mode: search.mode };
-    let verdict = |id: &CalendarId| {
-        let view = state.calendars.get(id).expect("every calendar has a view");
-        (*id, bookable(catalogue, view, &request, now))
-    };
-    search.calendars.iter().filter(|id| !hidden(id)).map(verdict).collect()
+    let shows_hidden = is_pro || search.names_calendars();
+    let mut verdicts = Vec::new();
+    for id in &search.calendars {
+        if !shows_hidden && catalogue.calendar_hidden(*id).is_some() {
+            continue;
+        }
+        let view = state.calendars.get(id).expect("each calendar has a view");
+        verdicts.push((*id, bookable(catalogue, view, &search.chain, start, now, search.channel)));
+    }
+    verdicts
 }

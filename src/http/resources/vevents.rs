@@ -1,4 +1,4 @@
-//! Events of calendars. Reference 13.7, 1.
+//! Endpoints of vevents, the events of calendars. Reference 13.7.
 
 use serde_json::{Map, Value};
 
@@ -7,115 +7,220 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
-use crate::engine::Committed;
+use crate::engine::Done;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
 use crate::http::error::ApiError;
-use crate::http::pipeline::{GroupCall, Outcome, ok, wrapped};
-use crate::http::resources::pagination::page;
+use crate::http::legacy_paths::LegacyRecord;
+use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::resources::pagination::list_response;
+use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::query::{parse_id, parse_moment};
-use crate::wire::vevent::{VEVENT, first_start, parse, revise};
+use crate::wire::query::{id, moment};
+use crate::wire::vevent::{VEVENT, parse, revise, start};
 
-/// GET /api/v1/groups/:group_id/vevents: those of `calendar_id`, of `fiche_id`, starting from `start_from` on and before
-/// `start_to`; deleted ones included.
-pub(crate) async fn list(call: GroupCall) -> Outcome {
-    let (audience, zone) = (call.audience(), call.zone());
+const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents");
+const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents", LegacyRecord::Vevent);
+const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents/{id}");
+const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents/{id}", LegacyRecord::Vevent);
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "ListVevents",
+        summary: "List vevents, with deleted ones",
+        tag: "vevents",
+        method: EndpointMethod::Get,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Vevent, Verb::List, PROS_ONLY)),
+        query: &[
+            QueryParameter::new("calendar_id", QueryKind::Id, "only vevents of this calendar"),
+            QueryParameter::new("fiche_id", QueryKind::Id, "only appointments of this fiche"),
+            QueryParameter::new(
+                "start_from",
+                QueryKind::DateTime,
+                "only vevents that start at or after this time",
+            ),
+            QueryParameter::new(
+                "start_to",
+                QueryKind::DateTime,
+                "only vevents that start before this time",
+            ),
+        ],
+        body: BodySchema::None,
+        answer: AnswerSchema::List,
+        handler: handler!(InGroup, list),
+    },
+    Endpoint {
+        operation_id: "ShowVevent",
+        summary: "Get a vevent",
+        tag: "vevents",
+        method: EndpointMethod::Get,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Vevent, Verb::Show, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, show),
+    },
+    Endpoint {
+        operation_id: "MakeVevent",
+        summary: "Create a vevent",
+        tag: "vevents",
+        method: EndpointMethod::Post,
+        paths: &[ALL, ALL_LEGACY],
+        right: Some(Right::new(Resource::Vevent, Verb::Make, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(InGroup, create),
+    },
+    Endpoint {
+        operation_id: "ChangeVevent",
+        summary: "Update a vevent",
+        tag: "vevents",
+        method: EndpointMethod::Put,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Vevent, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::ChangedFields,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, change),
+    },
+    Endpoint {
+        operation_id: "DeleteVevent",
+        summary: "Mark a vevent as deleted",
+        tag: "vevents",
+        method: EndpointMethod::Delete,
+        paths: &[ONE, ONE_LEGACY],
+        right: Some(Right::new(Resource::Vevent, Verb::Delete, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::Sendmail,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, delete),
+    },
+];
+
+/// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and `fiche_id` that start at
+/// or after `start_from` and before `start_to`. Deleted ones are included.
+async fn list(request: GroupRequest) -> HandlerResult {
+    let (audience, zone) = (request.audience(), request.zone());
+    let (params, state) = (&request.params, &request.state);
     let mut faults = Vec::new();
-    let mut keep = |fault: Fault| faults.push(fault);
-    let known = |id: CalendarId| call.state.catalogue.calendars.contains_key(&id);
-    let calendar = parse_id(&call.params, "calendar_id", CalendarId::new, known)
-        .map_err(&mut keep)
-        .unwrap_or_default();
-    let known = |id: FicheId| call.state.fiches.contains_key(&id);
-    let fiche = parse_id(&call.params, "fiche_id", FicheId::new, known)
-        .map_err(&mut keep)
-        .unwrap_or_default();
-    let from =
-        parse_moment(&call.params, "start_from", zone).map_err(&mut keep).unwrap_or_default();
-    let to = parse_moment(&call.params, "start_to", zone).map_err(&mut keep).unwrap_or_default();
-    let query = Query::parse(&call.params, &VEVENT, &call.scope(), audience);
-    let query = match (query, faults.is_empty()) {
-        (Ok(query), true) => query,
-        (query, _) => {
-            faults.extend(query.err().into_iter().flatten());
+    let exists = |id: CalendarId| state.catalogue.calendars.contains_key(&id);
+    let calendar = keep(&mut faults, id(params, "calendar_id", CalendarId::new, exists));
+    let exists = |id: FicheId| state.fiches.contains_key(&id);
+    let fiche = keep(&mut faults, id(params, "fiche_id", FicheId::new, exists));
+    let from = keep(&mut faults, moment(params, "start_from", zone));
+    let to = keep(&mut faults, moment(params, "start_to", zone));
+    let query = match Query::parse(params, &VEVENT, &request.scope(), audience) {
+        Ok(query) if faults.is_empty() => query,
+        Ok(_) => return Err(faults.into()),
+        Err(more) => {
+            faults.extend(more);
             return Err(faults.into());
         }
     };
-    let wanted = move |row: &Vevent, _: &GroupState| {
-        calendar.is_none_or(|id| row.calendar_id == id)
-            && fiche.is_none_or(|id| {
-                row.appointment().is_some_and(|appointment| appointment.fiche_id == id)
-            })
-            && from.is_none_or(|from| from <= first_start(row, zone))
-            && to.is_none_or(|to| first_start(row, zone) < to)
+    let wanted = move |vevent: &Vevent, _: &GroupState| {
+        if let Some(calendar) = calendar
+            && vevent.calendar_id != calendar
+        {
+            return false;
+        }
+        if let Some(fiche) = fiche
+            && vevent.appointment().is_none_or(|appointment| appointment.fiche_id != fiche)
+        {
+            return false;
+        }
+        from.is_none_or(|from| from <= start(vevent, zone))
+            && to.is_none_or(|to| start(vevent, zone) < to)
     };
-    let render = move |row: &Vevent, scope: &Scope<'_>| VEVENT.render(row, scope, audience);
-    page(&call, call.state.rows.len(), query, all_rows, wanted, render).await
+    let render = move |vevent: &Vevent, scope: &Scope<'_>| VEVENT.render(vevent, scope, audience);
+    list_response(&request, state.rows.len(), query, all_vevents, wanted, render).await
 }
 
-fn all_rows(state: &GroupState) -> Vec<&Vevent> {
+/// Returns the value of a parameter, or keeps its fault.
+fn keep<T>(faults: &mut Vec<Fault>, read: Result<Option<T>, Fault>) -> Option<T> {
+    match read {
+        Ok(value) => value,
+        Err(fault) => {
+            faults.push(fault);
+            None
+        }
+    }
+}
+
+fn all_vevents(state: &GroupState) -> Vec<&Vevent> {
     state.rows.values().map(AsRef::as_ref).collect()
 }
 
-/// GET /api/v1/groups/:group_id/vevents/:id.
-pub(crate) fn show(call: &GroupCall) -> Outcome {
-    let id = call.id(VeventId::new)?;
-    let row = call.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(ok(&Value::Object(VEVENT.render(row, &call.scope(), call.audience()))))
+/// GET /api/v1/groups/{group_id}/vevents/{id}.
+async fn show(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let object = VEVENT.render(vevent, &request.scope(), request.audience());
+    Ok(ok_response(&Value::Object(object)))
 }
 
-/// POST /api/v1/groups/:group_id/vevents: an event of any kind.
-pub(crate) async fn make(call: GroupCall) -> Outcome {
-    let object = fields(&call)?.clone();
+/// POST /api/v1/groups/{group_id}/vevents: a vevent of any type.
+async fn create(request: GroupRequest) -> HandlerResult {
+    let object = read_object(&request)?.clone();
     let draft = VeventDraft::new(move |state, _, draws, at| {
-        parse(&object, &Scope::for_group(state), Audience::Pro)
-            .map(|input| input.into_vevent(draws.id, draws.key, at, at))
+        let input = parse(&object, &Scope::of(state), Audience::Pro)?;
+        Ok(input.vevent(draws.id, draws.key, at, at))
     });
-    let audience = call.audience();
-    let made = move |done: &Committed| {
-        let row = VeventId::new(done.object).and_then(|id| done.group_state.rows.get(&id));
-        VEVENT.render(
-            row.expect("what was made is there"),
-            &Scope::for_group(&done.group_state),
-            audience,
-        )
+    let audience = request.audience();
+    let render = move |done: &Done| {
+        let id = VeventId::new(done.object).expect("the engine returns the id of the new vevent");
+        let vevent = done.group_state.rows.get(&id).expect("the new vevent exists");
+        VEVENT.render(vevent, &Scope::of(&done.group_state), audience)
     };
-    let answer = call.make(Command::PutVevent(PutVevent::Make(draft)), made).await;
-    answer.map_err(|failure| failure.calling("date", "start"))
+    let command = Command::PutVevent(PutVevent::Make(draft));
+    match request.create(command, render).await {
+        Ok(response) => Ok(response),
+        Err(error) => Err(error.with_renamed_field("date", "start")),
+    }
 }
 
-/// PUT /api/v1/groups/:group_id/vevents/:id: what is not given stays.
-pub(crate) async fn change(call: GroupCall) -> Outcome {
-    let id = call.id(VeventId::new)?;
-    let object = fields(&call)?.clone();
+/// PUT /api/v1/groups/{group_id}/vevents/{id}. Fields that are not given stay.
+async fn change(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    let object = read_object(&request)?.clone();
     let draft = VeventDraft::new(move |state, before, draws, _| {
-        let before = before.expect("a change is of an event that is there");
-        let input = revise(before, &object, &Scope::for_group(state))?;
-        Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
+        let before = before.expect("the engine finds the vevent of a change first");
+        let input = revise(before, &object, &Scope::of(state))?;
+        Ok(input.vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
-    put(&call, PutVevent::Change(id, draft)).await
+    write_vevent(&request, PutVevent::Change(id, draft)).await
 }
 
-/// DELETE /api/v1/groups/:group_id/vevents/:id: it stays in the list, deleted.
-pub(crate) async fn delete(call: GroupCall) -> Outcome {
-    let id = call.id(VeventId::new)?;
-    put(&call, PutVevent::Delete(id)).await
+/// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted.
+async fn delete(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    write_vevent(&request, PutVevent::Delete(id)).await
 }
 
-async fn put(call: &GroupCall, command: PutVevent) -> Outcome {
-    let command = call.unless_quiet(Command::PutVevent(command), VEVENT.resource);
-    let done = call.write(command).await.map_err(|failure| failure.calling("date", "start"))?;
-    let row = VeventId::new(done.object)
-        .and_then(|id| done.group_state.rows.get(&id))
-        .ok_or_else(ApiError::no_result)?;
-    Ok(ok(&VEVENT.render(row, &Scope::for_group(&done.group_state), call.audience()).into()))
+async fn write_vevent(request: &GroupRequest, command: PutVevent) -> HandlerResult {
+    let command = request.quiet_if_asked(Command::PutVevent(command), VEVENT.resource);
+    let done = match request.write(command).await {
+        Ok(done) => done,
+        Err(error) => return Err(error.with_renamed_field("date", "start")),
+    };
+    let id = VeventId::new(done.object).ok_or_else(ApiError::no_result)?;
+    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let object = VEVENT.render(vevent, &Scope::of(&done.group_state), request.audience());
+    Ok(ok_response(&Value::Object(object)))
 }
 
-/// The fields of an event, wrapped or bare. Reference 6.
-fn fields(call: &GroupCall) -> Result<&Map<String, Value>, ApiError> {
-    if call.body.contains_key(VEVENT.resource) {
-        wrapped(&call.body, VEVENT.resource)
+/// Returns the object of a vevent, which may be wrapped or be the body itself. Reference 12.7.
+fn read_object(request: &GroupRequest) -> Result<&Map<String, Value>, ApiError> {
+    if request.body.contains_key(VEVENT.resource) {
+        wrapped_object(&request.body, VEVENT.resource)
     } else {
-        Ok(&call.body)
+        Ok(&request.body)
     }
 }

@@ -1,0 +1,236 @@
+//! The requests that handlers receive, after all checks of the pipeline. Reference 2.3.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::{Caller, Command};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Fault;
+use crate::domain::time::Instant;
+use crate::domain::time::zone::Zone;
+use crate::engine::published::Published;
+use crate::engine::{Done, Once};
+use crate::http::auth::{AuthRequest, Identity};
+use crate::http::body::Incoming;
+use crate::http::error::ApiError;
+use crate::http::idempotency::IdempotencyKey;
+use crate::http::response::{HandlerResult, json_response};
+use crate::http::server::Server;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::params::Params;
+use crate::wire::value;
+
+/// The address that a request counts under, as a request extension.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
+
+/// Marks a request whose path ended with `.xml`, as a request extension.
+#[derive(Clone, Copy)]
+pub(crate) struct XmlRequested;
+
+/// A login or logout, whose handler checks the key and the credentials itself.
+pub(crate) struct SessionRequest<'r> {
+    pub(crate) server: &'r Server,
+    pub(crate) auth: AuthRequest<'r>,
+    pub(crate) body: Incoming<'r>,
+}
+
+/// A request of an identified caller, outside any group.
+pub(crate) struct ApiRequest {
+    pub(crate) server: Arc<Server>,
+    pub(crate) identity: Identity,
+    pub(crate) params: Params,
+    /// The client address.
+    pub(crate) from: IpAddr,
+    /// The moment of the request. The clock is not read again.
+    pub(crate) now: Instant,
+    /// The path pattern of the route.
+    pub(crate) path: &'static str,
+    pub(crate) headers: HeaderMap,
+    /// The JSON object of the body; empty if none is read.
+    pub(crate) body: Map<String, Value>,
+}
+
+impl ApiRequest {
+    /// Returns the idempotency key of a POST about a group, if the request has one.
+    ///
+    /// # Errors
+    /// A malformed key.
+    pub(crate) fn idempotency_key(
+        &self,
+        state: &GroupState,
+    ) -> Result<Option<IdempotencyKey>, Fault> {
+        IdempotencyKey::from_request(&self.headers, self.path, &self.identity, state, &self.body)
+    }
+}
+
+/// A request about one group that the caller sees.
+pub(crate) struct GroupRequest {
+    pub(crate) server: Arc<Server>,
+    pub(crate) identity: Identity,
+    pub(crate) params: Params,
+    /// The client address.
+    pub(crate) from: IpAddr,
+    /// The moment of the request. The clock is not read again.
+    pub(crate) now: Instant,
+    /// The state of the group. The whole response is made from this one state.
+    pub(crate) state: Arc<GroupState>,
+    /// The number that stands for `{id}` in the path; `None` without one, or if it is malformed.
+    pub(crate) path_id: Option<u64>,
+    /// The JSON object of the body; empty if none is read.
+    pub(crate) body: Map<String, Value>,
+    /// The idempotency key of a POST. A malformed key is reported late, since missing rights are
+    /// reported first.
+    pub(crate) idempotency_key: Result<Option<IdempotencyKey>, Fault>,
+}
+
+impl GroupRequest {
+    /// Returns the id in the path.
+    ///
+    /// # Errors
+    /// 404 if it is no id.
+    pub(crate) fn id<T>(&self, parse: impl FnOnce(u64) -> Option<T>) -> Result<T, ApiError> {
+        self.path_id.and_then(parse).ok_or_else(ApiError::no_result)
+    }
+
+    /// The caller.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.identity.caller
+    }
+
+    /// The audience of the caller, which decides the fields that responses show.
+    pub(crate) fn audience(&self) -> Audience {
+        self.identity.audience()
+    }
+
+    /// The time zone of the group.
+    pub(crate) fn zone(&self) -> Zone {
+        self.state.catalogue.zone()
+    }
+
+    /// The scope in which fields are read and shown.
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        Scope::of(&self.state).at(self.now)
+    }
+
+    /// Sends a command to the group and waits until its result is durable.
+    ///
+    /// # Errors
+    /// The engine's rejection, in words for the caller.
+    pub(crate) async fn write(&self, command: Command) -> Result<Done, ApiError> {
+        match self.server.engine.write(self.state.catalogue.group.id, command).await {
+            Ok(done) => Ok(done),
+            Err(rejection) => {
+                Err(ApiError::from_rejection(rejection, self.zone(), self.audience()))
+            }
+        }
+    }
+
+    /// Sends the command of a POST to the group, once for each idempotency key. Returns 201 with
+    /// the object that `render` makes.
+    ///
+    /// # Errors
+    /// A malformed key; the engine's rejection, in words for the caller.
+    pub(crate) async fn create(
+        &self,
+        command: Command,
+        render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
+    ) -> HandlerResult {
+        let key = self.idempotency_key.clone()?;
+        let render = move |done: &Done| Value::Object(render(done)).to_string().into_bytes();
+        create_once(&self.server, &self.state, command, key, self.audience(), render).await
+    }
+
+    /// Wraps a professional's command so that the client gets no message about it, if the body
+    /// gives `sendmail` as false. The field may stand beside or in the object of that resource.
+    /// Reference 7.3.
+    pub(crate) fn quiet_if_asked(&self, command: Command, resource: &str) -> Command {
+        let mut sendmail = self.body.get("sendmail");
+        if sendmail.is_none()
+            && let Some(Value::Object(object)) = self.body.get(resource)
+        {
+            sendmail = object.get("sendmail");
+        }
+        let is_quiet = match sendmail {
+            Some(given) => value::boolean(given) == Ok(false),
+            None => false,
+        };
+        if is_quiet && matches!(self.caller(), Caller::Pro(_)) {
+            Command::Quietly(Box::new(command))
+        } else {
+            command
+        }
+    }
+}
+
+/// Sends the command of a POST to a group, once for each idempotency key. Returns 201 with the
+/// bytes that `render` makes, or with those of the first response under the same key.
+///
+/// # Errors
+/// The engine's rejection, in words for the audience.
+pub(crate) async fn create_once(
+    server: &Server,
+    state: &GroupState,
+    command: Command,
+    key: Option<IdempotencyKey>,
+    audience: Audience,
+    render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
+) -> HandlerResult {
+    let render = Arc::new(render);
+    let once = key.map(|IdempotencyKey { scope, body }| {
+        let render = Arc::clone(&render) as _;
+        Once { scope, body, render }
+    });
+    match server.engine.write_once(state.catalogue.group.id, command, once).await {
+        Ok(done) => {
+            let bytes = match &done.answer {
+                Some(kept) => kept.to_vec(),
+                None => render(&done),
+            };
+            Ok(json_response(StatusCode::CREATED, bytes))
+        }
+        Err(rejection) => {
+            Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))
+        }
+    }
+}
+
+/// Returns the state of a group that the caller sees.
+///
+/// # Errors
+/// 404 for every other group; 503 for one in quarantine.
+pub(crate) fn find_visible_group(
+    group: Option<GroupId>,
+    identity: &Identity,
+    published: &Published,
+) -> Result<Arc<GroupState>, ApiError> {
+    let Some(group) = group else { return Err(ApiError::no_result()) };
+    if !identity.sees(group) {
+        return Err(ApiError::no_result());
+    }
+    let is_quarantined = published.aside().contains_key(&group);
+    match published.group_state(group) {
+        Some(state) => Ok(state),
+        None if is_quarantined => Err(ApiError::quarantined()),
+        None => Err(ApiError::no_result()),
+    }
+}
+
+/// Returns the object that a body holds under a resource's name.
+///
+/// # Errors
+/// A body without it.
+pub(crate) fn wrapped_object<'b>(
+    body: &'b Map<String, Value>,
+    resource: &str,
+) -> Result<&'b Map<String, Value>, ApiError> {
+    if let Some(Value::Object(object)) = body.get(resource) {
+        return Ok(object);
+    }
+    let rule = format!("the body must hold the fields in an object: {{\"{resource}\":{{…}}}}");
+    Err(Fault::new(resource, rule).into())
+}

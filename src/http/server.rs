@@ -1,0 +1,89 @@
+//! The state that all requests share. Reference 11.3.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use ipnet::IpNet;
+
+use crate::engine::Engine;
+use crate::http::auth::Authenticator;
+use crate::http::auth::enumeration_limit::EnumerationLimit;
+use crate::http::auth::sliding_window::SlidingWindow;
+use crate::http::blocking_pool::BlockingPool;
+use crate::http::connection::forwarded::TrustedProxies;
+use crate::http::metrics::HttpMetrics;
+use crate::notify::Carriers;
+
+/// Maximum number of account links that one client address may request within
+/// [`LINK_WINDOW_SECONDS`].
+const LINKS_PER_ADDRESS_MAX: usize = 200;
+/// Length of the window in which requested account links count.
+const LINK_WINDOW_SECONDS: i64 = 3_600;
+
+/// The state that all requests share.
+pub struct Server {
+    /// Decides writes and publishes group states.
+    pub(crate) engine: Engine,
+    /// Identifies callers.
+    pub(crate) authenticator: Authenticator,
+    /// Counts refusals that reveal something of a client.
+    pub(crate) guesses: EnumerationLimit,
+    /// Counts requested account links by client address.
+    pub(crate) links_asked: SlidingWindow<IpAddr>,
+    /// Runs long computations off the threads that serve connections.
+    pub(crate) blocking_pool: BlockingPool,
+    /// Renders the texts of messages for the message list.
+    pub(crate) carriers: Arc<Carriers>,
+    /// The proxies whose forwarding headers count.
+    pub(crate) proxies: TrustedProxies,
+    /// Counters and histograms of the HTTP API.
+    pub(crate) metrics: Arc<HttpMetrics>,
+    /// The serialised OpenAPI document; empty until the service is built.
+    pub(crate) openapi_document: Bytes,
+}
+
+impl Server {
+    /// A server over an engine, on a machine with `cores` processor cores.
+    #[must_use]
+    pub fn new(engine: Engine, cores: usize) -> Self {
+        Self {
+            engine,
+            authenticator: Authenticator::new(cores),
+            guesses: EnumerationLimit::default(),
+            links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
+            blocking_pool: BlockingPool::new(cores),
+            carriers: Arc::new(Carriers::nobody("")),
+            proxies: TrustedProxies::default(),
+            metrics: Arc::default(),
+            openapi_document: Bytes::new(),
+        }
+    }
+
+    /// Sets the carriers that render message texts, and the public address of the server.
+    #[must_use]
+    pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
+        self.authenticator.public_url.clone_from(&carriers.public_url);
+        self.carriers = carriers;
+        self
+    }
+
+    /// Sets the metrics that requests are counted in.
+    #[must_use]
+    pub fn metered(self, metrics: HttpMetrics) -> Self {
+        Self { metrics: Arc::new(metrics), ..self }
+    }
+
+    /// Sets the networks of trusted proxies, whose forwarding headers name the client address.
+    #[must_use]
+    pub fn behind(self, proxies: Vec<IpNet>) -> Self {
+        Self { proxies: TrustedProxies(proxies), ..self }
+    }
+
+    /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.
+    #[must_use]
+    pub fn behind_tls(mut self, behind_tls: bool) -> Self {
+        self.authenticator.sessions.behind_tls = behind_tls;
+        self
+    }
+}

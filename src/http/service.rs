@@ -1,0 +1,189 @@
+//! The service that answers requests: routing, panics, headers for web pages, metrics. Reference
+//! 1.1.
+
+use std::any::Any;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
+};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, on};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+
+use crate::http::auth::session::tokens_of;
+use crate::http::error::ApiError;
+use crate::http::metrics::HttpMetrics;
+use crate::http::request::{ClientAddress, XmlRequested};
+use crate::http::resources::mail_links;
+use crate::http::route_table::routes;
+use crate::http::server::Server;
+use crate::http::{openapi, pipeline};
+use crate::wire::errors::Problem;
+
+/// The service that answers requests.
+#[derive(Clone)]
+pub struct Routes {
+    router: TowerToHyperService<Router>,
+    server: Arc<Server>,
+    pub(crate) metrics: Arc<HttpMetrics>,
+}
+
+impl Routes {
+    /// Builds the service of a server, with its OpenAPI document.
+    #[must_use]
+    pub fn new(mut server: Server) -> Self {
+        server.openapi_document = openapi::document_bytes();
+        let server = Arc::new(server);
+        let metrics = Arc::clone(&server.metrics);
+        let mut router = Router::new();
+        for route in routes() {
+            let handler = move |State(server): State<Arc<Server>>,
+                                ids: Result<RawPathParams, _>,
+                                request: Request| {
+                pipeline::respond(server, route, ids.ok(), request)
+            };
+            router = router.route(route.path(), on(route.endpoint.method.filter(), handler));
+        }
+        // Links in mails lead to pages for people, not to endpoints of the API.
+        router = router.route(mail_links::PATH, get(mail_links::show).post(mail_links::act));
+        let router = router
+            .fallback(not_found)
+            .method_not_allowed_fallback(method_not_allowed)
+            .with_state(Arc::clone(&server));
+        Self { router: TowerToHyperService::new(router), server, metrics }
+    }
+
+    /// Answers a request. A panic of a handler becomes a 500, and affects no other request.
+    pub(crate) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let began = tokio::time::Instant::now();
+        let method = request.method().clone();
+        let headers = request.headers();
+        let client = self.server.proxies.source(peer.ip(), headers);
+        // A login's response is for the person who logs in, so no foreign page may read it.
+        let has_key_only = !headers.contains_key(AUTHORIZATION)
+            && tokens_of(headers).next().is_none()
+            && !request.uri().path().starts_with("/api/v1/sessions/");
+        let is_preflight =
+            method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let mut request = strip_suffix(request.map(Body::new));
+        request.extensions_mut().insert(ClientAddress(client));
+        let mut response = match CatchPanic(Box::pin(self.router.call(request))).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(impossible)) => match impossible {},
+            Err(_) => ApiError::internal().into_response(),
+        };
+        // No route takes OPTIONS, so 405 means that the path exists.
+        if is_preflight && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            response = preflight_response(&response);
+        }
+        if has_key_only {
+            // Pages of any address may read what an application gets with its key alone.
+            response
+                .headers_mut()
+                .insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        }
+        let elapsed = began.elapsed();
+        let micros = elapsed.as_micros();
+        self.metrics.record_response(&method, &response, elapsed);
+        tracing::debug!(
+            %peer, source = %client, %method, status = response.status().as_u16(), micros, "answered"
+        );
+        response
+    }
+}
+
+/// Returns the answer to a browser's preflight request, from the 405 that names the path's methods.
+/// Pages of other addresses may never send headers with credentials.
+fn preflight_response(refused: &Response) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    if let Some(methods) = refused.headers().get(ALLOW) {
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
+    }
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("content-type, idempotency-key"),
+    );
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}
+
+/// Removes the suffix `.json` or `.xml` from a request's path.
+fn strip_suffix(mut request: Request) -> Request {
+    let path = request.uri().path();
+    let (stem, is_xml) = if let Some(stem) = path.strip_suffix(".json") {
+        (stem, false)
+    } else if let Some(stem) = path.strip_suffix(".xml") {
+        (stem, true)
+    } else {
+        return request;
+    };
+    let target = match request.uri().query() {
+        Some(query) => format!("{stem}?{query}"),
+        None => stem.to_owned(),
+    };
+    // An empty stem is no target. The path then stays as it is, and no route has it.
+    let Ok(uri) = target.parse::<Uri>() else { return request };
+    *request.uri_mut() = uri;
+    if is_xml {
+        request.extensions_mut().insert(XmlRequested);
+    }
+    request
+}
+
+async fn not_found() -> ApiError {
+    ApiError::new(Problem::NoResult, "no such path: the page /docs lists all paths")
+}
+
+async fn method_not_allowed() -> ApiError {
+    ApiError::new(
+        Problem::MethodNotAllowed,
+        "the path does not take this method: the header Allow lists its methods",
+    )
+}
+
+/// A future that returns a panic as an error.
+struct CatchPanic<F>(Pin<Box<F>>);
+
+impl<F: Future> Future for CatchPanic<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suffix_is_removed_and_the_query_stays() {
+        let stripped = |uri: &str| {
+            let request = Request::builder().uri(uri).body(Body::empty()).expect("a request");
+            strip_suffix(request).uri().to_string()
+        };
+        assert_eq!(stripped("/api/v1/groups.json?apikey=a.json"), "/api/v1/groups?apikey=a.json");
+        assert_eq!(stripped("/api/v1/groups/4.xml"), "/api/v1/groups/4");
+        assert_eq!(stripped("/api/v1/groups?a=b.json"), "/api/v1/groups?a=b.json");
+    }
+}
