@@ -6,7 +6,8 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::booking::bookable::{BookingMode, Chain, Leg, bookable};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;

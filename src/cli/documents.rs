@@ -18,9 +18,9 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
 use crate::store::{Store, StoreError};
-use crate::transfer::Content;
+use crate::transfer::StoreContent;
 use crate::transfer::demo;
-use crate::transfer::import::{Import, Taken};
+use crate::transfer::import::{Import, UsedIds};
 use crate::transfer::merge;
 
 /// Seconds between two progress lines of an import.
@@ -40,18 +40,18 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
         .map_err(|reason| CommandError::File { path: file.to_owned(), reason })?;
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
-        let content = parse_document(document, Taken::default())?;
+        let content = parse_document(document, UsedIds::default())?;
         drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
-    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
-    refuse_quarantined_groups(&aside)?;
-    let existing = Content { directory, group_states };
+    let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
+    refuse_quarantined_groups(&quarantined)?;
+    let existing = StoreContent { directory, group_states };
     let content = if is_blank(&existing) {
-        parse_document(document, Taken::default())?
+        parse_document(document, UsedIds::default())?
     } else if merge {
-        let new = parse_document(document, Taken::of(&existing))?;
-        merge::merge(existing, new, document).map_err(CommandError::Document)?
+        let new = parse_document(document, UsedIds::from_content(&existing))?;
+        merge::merge_content(existing, new, document).map_err(CommandError::Document)?
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };
@@ -103,20 +103,20 @@ pub(crate) fn open_store(data: &Path, demo: bool) -> Result<Loaded, CommandError
     if Store::is_empty(data)? {
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
-    let Loaded { directory, group_states, aside, store } = recovery::load(data)?;
-    let existing = Content { directory, group_states };
-    if !demo || !is_blank(&existing) || !aside.is_empty() {
-        let Content { directory, group_states } = existing;
-        return Ok(Loaded { directory, group_states, aside, store });
+    let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
+    let existing = StoreContent { directory, group_states };
+    if !demo || !is_blank(&existing) || !quarantined.is_empty() {
+        let StoreContent { directory, group_states } = existing;
+        return Ok(Loaded { directory, group_states, quarantined, store });
     }
     let content =
-        demo::content(SystemClock.now(), &hash_password).map_err(CommandError::Document)?;
+        demo::demo_content(SystemClock.now(), &hash_password).map_err(CommandError::Document)?;
     drop(recovery::replace(store, &content.directory, &content.group_states)?);
     print_demo_logins();
     Ok(recovery::load(data)?)
 }
 
-fn is_blank(content: &Content) -> bool {
+fn is_blank(content: &StoreContent) -> bool {
     content.group_states.is_empty() && content.directory.is_blank()
 }
 
@@ -130,7 +130,7 @@ fn read_file_or_stdin(file: &Path) -> io::Result<Vec<u8>> {
     Ok(document)
 }
 
-fn parse_document(document: &[u8], taken: Taken) -> Result<Content, CommandError> {
+fn parse_document(document: &[u8], used_ids: UsedIds) -> Result<StoreContent, CommandError> {
     let began = SystemClock.now();
     // Imports of less than the interval print nothing.
     let mut last_line = began.plus_seconds(PROGRESS_SECONDS - 1);
@@ -145,10 +145,10 @@ fn parse_document(document: &[u8], taken: Taken) -> Result<Content, CommandError
         now: began,
         hash_password: &hash_password,
         draws: Randomness::from_os(),
-        taken,
+        used_ids,
         progress: &mut progress,
     };
-    import.read(document).map_err(CommandError::Document)
+    import.read_document(document).map_err(CommandError::Document)
 }
 
 /// Prints the keys and the logins of the demonstration.

@@ -77,6 +77,6 @@ pub(crate) fn is_refusal(error: &StoreError) -> bool {
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }
             | StoreError::Denied { .. }
-            | StoreError::OfAnother { .. }
+            | StoreError::ForeignOwner { .. }
     )
 }

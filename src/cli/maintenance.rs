@@ -7,7 +7,7 @@ use crate::cli::error::{CommandError, is_refusal};
 use crate::cli::operator::client::run_request;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::terminal::{print, print_error};
-use crate::engine::check::{self, Counts};
+use crate::engine::check::{self, GroupCheck};
 use crate::store::StoreError;
 
 /// Reads a whole store, verifies its checksums and invariants, and prints counts.
@@ -15,7 +15,7 @@ use crate::store::StoreError;
 /// # Errors
 /// The store cannot be read, or has faults, which the error lists.
 pub(crate) fn check(data: &Path) -> Result<(), CommandError> {
-    let checked = match check::check(data) {
+    let checked = match check::check_store(data) {
         Ok(checked) => checked,
         Err(error) if is_refusal(&error) || matches!(error, StoreError::Io { .. }) => {
             return Err(error.into());
@@ -34,15 +34,23 @@ pub(crate) fn check(data: &Path) -> Result<(), CommandError> {
          {apikeys} application keys, {pros} professionals\n",
         report.generation, report.snapshots, report.batches, report.records
     ));
-    for Counts { group, sequence, state, calendars, fiches, vevents, appointments, broken: _ } in
-        &checked.groups
+    for GroupCheck {
+        group,
+        sequence,
+        state,
+        calendars,
+        fiches,
+        vevents,
+        appointments,
+        broken: _,
+    } in &checked.groups
     {
         print(&format!(
             "group {group}: {calendars} calendars, {fiches} clients, {vevents} events, \
              {appointments} live appointments, state {state} after event {sequence}\n"
         ));
     }
-    let faults = checked.faults();
+    let faults = checked.problems();
     if faults.is_empty() {
         print("all is well\n");
         return Ok(());

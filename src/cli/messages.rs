@@ -1,4 +1,4 @@
-//! `slotbook messages` and `slotbook message-test`, and the carriers of messages. Reference 7.5.
+//! `slotbook messages` and `slotbook message-test`, and the gateways of messages. Reference 7.5.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -12,51 +12,51 @@ use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::MessageOptions;
 use crate::config::values::{SiteUrl, SmtpTls};
-use crate::domain::messaging::delivery::Outcome;
-use crate::engine::Sending;
+use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::engine::MessagingOptions;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
-use crate::notify::Carriers;
-use crate::notify::sms::Gateway;
-use crate::notify::smtp::{Secrecy, Server, Smtp};
+use crate::notify::Gateways;
+use crate::notify::sms::SmsGateway;
+use crate::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 
 /// Longest time that the scheduler sleeps before it reads the clock again.
 const SLEEP_MAX: Duration = Duration::from_secs(15);
 /// Maximum number of concurrent delivery attempts per channel.
 const CONCURRENT_ATTEMPTS_MAX: usize = 16;
 
-/// Returns the carriers that the options describe.
+/// Returns the gateways that the options describe.
 ///
 /// # Errors
 /// The options cannot work, or the file of a secret or certificate cannot be read.
-pub(crate) fn create_carriers(options: &MessageOptions) -> Result<Carriers, CommandError> {
+pub(crate) fn create_gateways(options: &MessageOptions) -> Result<Gateways, CommandError> {
     let timeout = Duration::from_secs(options.message_seconds_max);
-    let mut carriers = Carriers::nobody(options.links.public_url.as_str());
+    let mut gateways = Gateways::unconfigured(options.links.public_url.as_str());
     if !options.smtp_host.is_empty() {
         let server = smtp_server(options, timeout)?;
-        match Smtp::new(&server) {
-            Ok(smtp) => carriers.mail = Some(smtp),
+        match SmtpClient::new(&server) {
+            Ok(smtp) => gateways.mail = Some(smtp),
             Err(error) => return Err(CommandError::MessageOptions(error.to_string())),
         }
     }
     if !options.sms_url.is_empty() {
         let token = options.sms_token.reveal("--sms-token-file", &options.sms_token_file)?;
-        match Gateway::new(&options.sms_url, &token, timeout) {
-            Ok(gateway) => carriers.sms = Some(gateway),
+        match SmsGateway::new(&options.sms_url, &token, timeout) {
+            Ok(gateway) => gateways.sms = Some(gateway),
             Err(error) => return Err(CommandError::MessageOptions(error.to_string())),
         }
     }
-    Ok(carriers)
+    Ok(gateways)
 }
 
-fn smtp_server(options: &MessageOptions, timeout: Duration) -> Result<Server, CommandError> {
+fn smtp_server(options: &MessageOptions, timeout: Duration) -> Result<SmtpServer, CommandError> {
     let password =
         options.smtp_password.reveal("--smtp-password-file", &options.smtp_password_file)?;
-    let authorities = if options.smtp_ca_file.as_os_str().is_empty() {
+    let root_certificates = if options.smtp_ca_file.as_os_str().is_empty() {
         None
     } else {
         match std::fs::read(&options.smtp_ca_file) {
-            Ok(authorities) => Some(authorities),
+            Ok(certificates) => Some(certificates),
             Err(reason) => {
                 let path = options.smtp_ca_file.clone();
                 return Err(CommandError::File { path, reason });
@@ -68,15 +68,15 @@ fn smtp_server(options: &MessageOptions, timeout: Duration) -> Result<Server, Co
     } else {
         Some((options.smtp_user.clone(), password))
     };
-    Ok(Server {
+    Ok(SmtpServer {
         host: options.smtp_host.clone(),
         port: options.smtp_port,
-        secrecy: match options.smtp_tls {
-            SmtpTls::Starttls => Secrecy::Starttls,
-            SmtpTls::Tls => Secrecy::Tls,
-            SmtpTls::None => Secrecy::None,
+        tls_mode: match options.smtp_tls {
+            SmtpTls::Starttls => TlsMode::Starttls,
+            SmtpTls::Tls => TlsMode::Tls,
+            SmtpTls::None => TlsMode::None,
         },
-        authorities,
+        root_certificates,
         login,
         from: options.mail_from.clone(),
         timeout,
@@ -104,14 +104,14 @@ pub(crate) fn warn_of_local_names(options: &MessageOptions) {
 }
 
 /// Returns the settings of the message scheduler.
-pub(crate) fn sending_settings(daily_max: usize, carriers: Arc<Carriers>) -> Sending {
-    Sending {
-        carriers,
+pub(crate) fn sending_settings(daily_max: usize, gateways: Arc<Gateways>) -> MessagingOptions {
+    MessagingOptions {
+        gateways,
         daily_max,
-        draws: Randomness::from_os(),
+        randomness: Randomness::from_os(),
         transport: Transport::direct(),
-        doze: SLEEP_MAX,
-        lane: CONCURRENT_ATTEMPTS_MAX,
+        poll_interval_max: SLEEP_MAX,
+        concurrent_attempts_max: CONCURRENT_ATTEMPTS_MAX,
     }
 }
 
@@ -133,16 +133,16 @@ pub(crate) fn list(
 /// # Errors
 /// The options cannot work, or the message is not taken.
 pub(crate) fn send_test_message(options: &MessageOptions, to: &str) -> Result<(), CommandError> {
-    let carriers = create_carriers(options)?;
+    let gateways = create_gateways(options)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    match runtime.block_on(carriers.test(to, SystemClock.now())) {
-        Outcome::Taken => {
+    match runtime.block_on(gateways.send_test_message(to, SystemClock.now())) {
+        DeliveryOutcome::Taken => {
             print("the message was taken\n");
             Ok(())
         }
-        Outcome::Refused(reason) | Outcome::Deferred { reason, .. } => {
+        DeliveryOutcome::Refused(reason) | DeliveryOutcome::Deferred { reason, .. } => {
             Err(CommandError::MessageNotTaken(reason.as_str().to_owned()))
         }
-        Outcome::Unwanted(why) => Err(CommandError::MessageNotTaken(format!("{why:?}"))),
+        DeliveryOutcome::Unwanted(why) => Err(CommandError::MessageNotTaken(format!("{why:?}"))),
     }
 }

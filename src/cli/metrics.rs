@@ -11,7 +11,9 @@ use metrics_exporter_prometheus::{
 };
 use tokio::net::TcpListener;
 
-use crate::domain::messaging::outbox::{Channel, Kind};
+use crate::domain::messaging::channel::Channel;
+
+use crate::domain::messaging::message::MessageKind;
 use crate::engine::Engine;
 use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;
@@ -42,18 +44,18 @@ impl MetricsExporter {
     }
 
     /// Returns the meters of the engine.
-    pub(crate) fn engine_meters(&self) -> crate::engine::metrics::Meters {
+    pub(crate) fn engine_metrics(&self) -> crate::engine::metrics::EngineMetrics {
         match &self.0 {
-            Some((recorder, _)) => crate::engine::metrics::Meters::of(recorder),
-            None => crate::engine::metrics::Meters::default(),
+            Some((recorder, _)) => crate::engine::metrics::EngineMetrics::from_recorder(recorder),
+            None => crate::engine::metrics::EngineMetrics::default(),
         }
     }
 
     /// Returns the meters of the HTTP API.
-    pub(crate) fn http_meters(&self) -> crate::http::Meters {
+    pub(crate) fn http_metrics(&self) -> crate::http::HttpMetrics {
         match &self.0 {
-            Some((recorder, _)) => crate::http::Meters::of(recorder),
-            None => crate::http::Meters::default(),
+            Some((recorder, _)) => crate::http::HttpMetrics::from_recorder(recorder),
+            None => crate::http::HttpMetrics::default(),
         }
     }
 
@@ -110,7 +112,7 @@ struct GaugeSampler {
     snapshot_bytes: Gauge,
     journal_bytes: Gauge,
     quarantined_groups: Gauge,
-    planned_messages: Vec<(Kind, Gauge)>,
+    planned_messages: Vec<(MessageKind, Gauge)>,
     oldest_message_seconds: [(Channel, Gauge); 2],
     engine: Engine,
     /// The data directory.
@@ -145,7 +147,7 @@ impl GaugeSampler {
                 "slotbook_groups_set_aside",
                 "Groups that are not served because of a bug.",
             ),
-            planned_messages: Kind::ALL
+            planned_messages: MessageKind::ALL
                 .map(|kind| (kind, register_planned_messages(recorder, kind)))
                 .to_vec(),
             oldest_message_seconds: Channel::ALL
@@ -158,9 +160,13 @@ impl GaugeSampler {
 
     /// Samples every gauge, and returns all metrics in the text format of Prometheus.
     fn render(&self) -> String {
-        self.accepting.set(if self.engine.health().closed().is_none() { 1.0 } else { 0.0 });
+        self.accepting.set(if self.engine.health().writes_unavailable().is_none() {
+            1.0
+        } else {
+            0.0
+        });
         self.groups.set(to_f64(self.engine.published().groups().count() as u64));
-        let (whole, fullest) = self.engine.under_way();
+        let (whole, fullest) = self.engine.writes_in_flight();
         self.writes_under_way.set(to_f64(whole as u64));
         self.writes_of_fullest_group.set(to_f64(fullest as u64));
         if let Some(bytes) = read_resident_bytes() {
@@ -168,13 +174,13 @@ impl GaugeSampler {
         }
         self.snapshot_bytes.set(to_f64(count_bytes(&self.data, "snapshots-")));
         self.journal_bytes.set(to_f64(count_bytes(&self.data, "journal-")));
-        self.quarantined_groups.set(to_f64(self.engine.published().aside().len() as u64));
+        self.quarantined_groups.set(to_f64(self.engine.published().quarantined().len() as u64));
         self.sample_messages();
         self.handle.render()
     }
 
     fn sample_messages(&self) {
-        let (unsent, now) = (self.engine.unsent(PLANNED_SECONDS), self.engine.clock().now());
+        let (unsent, now) = (self.engine.outbox_stats(PLANNED_SECONDS), self.engine.clock().now());
         for (kind, gauge) in &self.planned_messages {
             gauge.set(to_f64(unsent.planned.get(kind).copied().unwrap_or(0)));
         }
@@ -188,7 +194,7 @@ impl GaugeSampler {
     }
 }
 
-fn register_planned_messages(recorder: &PrometheusRecorder, kind: Kind) -> Gauge {
+fn register_planned_messages(recorder: &PrometheusRecorder, kind: MessageKind) -> Gauge {
     let labels =
         vec![Label::new("channel", kind.channel().name()), Label::new("kind", kind.name())];
     register_gauge(

@@ -24,14 +24,14 @@ use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::engine::admission::Bounds;
+use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, EngineParts};
 use crate::http::{self, Routes, Server};
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::store::{Generations, Log};
 
 /// Longest time that a write may wait to be decided.
@@ -52,7 +52,7 @@ const RESERVED_FILES: usize = 128;
 pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     log_to_stderr(&options.log)?;
     // Checked before the store is read, which may take long.
-    let carriers = messages::create_carriers(&options.messages)?;
+    let gateways = messages::create_gateways(&options.messages)?;
     messages::warn_of_local_names(&options.messages);
     let runtime = Runtime::new()?;
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
@@ -65,7 +65,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     };
     let recovery_time = began.elapsed();
     log_recovery(&options.store.data, &loaded);
-    let started = StartedServer { listener, carriers, signals, recovery_time };
+    let started = StartedServer { listener, gateways, signals, recovery_time };
     let served = serve_store(options, &runtime, loaded, started);
     runtime.shutdown_background();
     served
@@ -121,7 +121,7 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
 /// State of a server that is ready to serve a store.
 struct StartedServer {
     listener: TcpListener,
-    carriers: Carriers,
+    gateways: Gateways,
     signals: StopSignals,
     /// Duration of reading the store.
     recovery_time: Duration,
@@ -133,55 +133,55 @@ fn serve_store(
     loaded: Loaded,
     mut started: StartedServer,
 ) -> Result<(), CommandError> {
-    let Loaded { mut directory, mut group_states, aside, store } = loaded;
+    let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     let mut log = store.into_log()?;
-    recovery::follow_zones(&mut log, &mut group_states, SystemClock.now())?;
-    let mut draws = Randomness::from_os();
-    recovery::seal(&mut log, &mut directory, || LinkSecret::new(draws.bytes()))?;
-    started.carriers.seal.clone_from(&directory.seal);
+    recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
+    let mut randomness = Randomness::from_os();
+    recovery::ensure_link_secret(&mut log, &mut directory, || LinkSecret::new(randomness.bytes()))?;
+    started.gateways.link_secret.clone_from(&directory.link_secret);
     let generations = log.generations()?;
-    let parts = Parts {
+    let parts = EngineParts {
         directory,
         group_states,
         clock: Arc::new(SystemClock),
-        draws,
+        randomness,
         transport: Transport::direct(),
-        bounds: Bounds::default(),
-        patience: DECISION_TIMEOUT,
+        admission_limits: AdmissionLimits::default(),
+        decision_timeout: DECISION_TIMEOUT,
     };
-    runtime.block_on(serve_until_signal(options, parts, aside, log, generations, started))
+    runtime.block_on(serve_until_signal(options, parts, quarantined, log, generations, started))
 }
 
 /// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
 /// connections and messages, the operator's socket, the engine, the journal.
 async fn serve_until_signal(
     options: &ServeOptions,
-    parts: Parts,
+    parts: EngineParts,
     quarantined: Vec<QuarantinedGroup>,
     log: impl Log + 'static,
     generations: Generations,
     started: StartedServer,
 ) -> Result<(), CommandError> {
-    let StartedServer { listener, carriers, mut signals, recovery_time } = started;
-    let (carriers, data) = (Arc::new(carriers), &options.store.data);
+    let StartedServer { listener, gateways, mut signals, recovery_time } = started;
+    let (gateways, data) = (Arc::new(gateways), &options.store.data);
     let metrics = MetricsExporter::new(bind_metrics_listener(options).await?);
     let (engine, journal) =
-        Engine::start_beside(quarantined, parts, log, metrics.engine_meters()).await;
+        Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
     let journal_ended = start_journal_writer(journal)?;
     let reserve_mib = options.disk.disk_reserve_mib;
     let reserve_bytes = reserve_mib << 20;
     let _disk_monitor =
         start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
-    let compactor = engine.compactor(generations, options.journal_mib << 20, reserve_bytes);
+    let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
     if options.keep_deleted_days > 0 {
         tokio::spawn(remove_deleted(engine.clone(), options.keep_deleted_days));
     }
     let disk = DiskReserve { data: data.clone(), reserve_mib };
-    let operator_socket = socket::listen(disk, engine.clone(), Arc::clone(&carriers))?;
-    let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&carriers));
+    let operator_socket = socket::listen(disk, engine.clone(), Arc::clone(&gateways))?;
+    let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&gateways));
     let messages = engine.send_messages(sending).await;
-    let routes = create_routes(options, &engine, carriers, &metrics);
+    let routes = create_routes(options, &engine, gateways, &metrics);
     metrics.serve(engine.clone(), data.clone(), recovery_time);
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop_messages, messages_stopped) = oneshot::channel();
@@ -219,16 +219,16 @@ async fn serve_until_signal(
 fn create_routes(
     options: &ServeOptions,
     engine: &Engine,
-    carriers: Arc<Carriers>,
+    gateways: Arc<Gateways>,
     metrics: &MetricsExporter,
 ) -> Routes {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let server = Server::new(engine.clone(), cores)
-        .with_carriers(carriers)
+        .with_gateways(gateways)
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone())
-        .metered(metrics.http_meters());
-    Routes::new(Arc::new(server))
+        .metered(metrics.http_metrics());
+    Routes::new(server)
 }
 
 /// Binds the address of an option.

@@ -59,16 +59,16 @@ pub(crate) fn start_disk_monitor(
     // Checked once before the first request. A failure here is left to the thread, where it is
     // fatal.
     if let Ok(free) = free_bytes(&data) {
-        health.has_room(free >= reserve_bytes);
+        health.set_disk_has_room(free >= reserve_bytes);
     }
     let (running, stop) = std::sync::mpsc::channel::<()>();
     std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
         while stop.recv_timeout(MONITOR_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            if let Some(fatal) = health.fatal() {
+            if let Some(fatal) = health.fatal_condition() {
                 end_process(&fatal);
             }
             match free_bytes(&data) {
-                Ok(free) => health.has_room(free >= reserve_bytes),
+                Ok(free) => health.set_disk_has_room(free >= reserve_bytes),
                 Err(error) => end_process(&error),
             }
         }

@@ -25,7 +25,7 @@ pub fn write_backup(
         progress(written, groups);
         let group_state = published.group_state(group).expect("a published group stays published");
         let position = group_position(&group_state);
-        write_group(generation.snapshot(Stream::Group(group), position), &group_state)?;
+        write_group(generation.begin_snapshot(Stream::Group(group), position), &group_state)?;
     }
     for group in published.quarantined().values() {
         let Some(last_state) = &group.last_state else {
@@ -35,17 +35,17 @@ pub fn write_backup(
             );
             return Err(StoreError::rejected(reason));
         };
-        let mut snapshot = generation.snapshot(Stream::Group(group.group), group.position());
-        state::write_group(last_state, |frame| snapshot.frame(frame))?;
+        let mut snapshot = generation.begin_snapshot(Stream::Group(group.group), group.position());
+        state::write_group(last_state, |frame| snapshot.write_frame(frame))?;
         for frame in group.pending_frames()? {
-            snapshot.frame(&frame)?;
+            snapshot.write_frame(&frame)?;
         }
         snapshot.finish()?;
     }
     // The directory comes last, so that it knows every block of ids that a written group may use.
     let directory = published.directory();
     let position = directory_position(&directory);
-    write_directory(generation.snapshot(Stream::Directory, position), &directory)?;
+    write_directory(generation.begin_snapshot(Stream::Directory, position), &directory)?;
     drop(generation.publish()?);
     Ok(())
 }

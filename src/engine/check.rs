@@ -8,13 +8,13 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
-use crate::store::{Report, StoreError, copy_to_read};
+use crate::store::{RecoveryReport, StoreError, copy_store};
 
 /// The findings of a check.
 #[derive(Debug)]
 pub struct StoreCheck {
     /// The report of the store's recovery.
-    pub report: Report,
+    pub report: RecoveryReport,
     /// Number of application keys, and of professionals.
     pub directory: (usize, usize),
     /// Every group that has a state, by id.
@@ -50,10 +50,10 @@ pub struct GroupCheck {
 /// # Errors
 /// Damage that prevents a start, a store in use, or no room for the copy.
 pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
-    let copy = copy_to_read(data)?;
+    let copy = copy_store(data)?;
     let loaded = match recovery::load(copy.path()) {
         Ok(loaded) => loaded,
-        Err(error) => return Err(error.of_original(copy.path(), data)),
+        Err(error) => return Err(error.with_original_path(copy.path(), data)),
     };
     let Loaded { directory, group_states, quarantined, store } = loaded;
     let mut groups = Vec::with_capacity(group_states.len());
@@ -83,7 +83,7 @@ fn check_group(group_state: &GroupState) -> GroupCheck {
         fiches: group_state.fiches.len(),
         vevents: group_state.rows.len(),
         appointments,
-        broken: invariants::broken(group_state),
+        broken: invariants::find_broken(group_state),
     }
 }
 

@@ -197,13 +197,13 @@ impl Compactor {
             // If the free space cannot be read, a full disk shows at the next write.
             Ok(_) | Err(_) => Ok(()),
         };
-        let mut compaction = self.generations.begin(turned)?;
+        let mut compaction = self.generations.begin_compaction(turned)?;
         let written =
             write_generation(&mut compaction, &self.published, self.copy_unchanged, &check_room);
         let stats = match written {
             Ok(stats) => stats,
             Err(error) => {
-                compaction.give_up()?;
+                compaction.discard()?;
                 return Err(error);
             }
         };
@@ -230,17 +230,17 @@ fn write_generation(
     let mut stats = CompactionStats::default();
     let directory = published.directory();
     let position = directory_position(&directory);
-    write_directory(compaction.snapshot(Stream::Directory, position), &directory)?;
+    write_directory(compaction.begin_snapshot(Stream::Directory, position), &directory)?;
     stats.written += 1;
     for group in published.groups() {
         check_room()?;
         let group_state = published.group_state(group).expect("a published group stays published");
         let stream = Stream::Group(group);
         let position = group_position(&group_state);
-        if copy_unchanged && compaction.copy(stream, position)? {
+        if copy_unchanged && compaction.copy_snapshot(stream, position)? {
             stats.copied += 1;
         } else {
-            write_group(compaction.snapshot(stream, position), &group_state)?;
+            write_group(compaction.begin_snapshot(stream, position), &group_state)?;
             stats.written += 1;
         }
     }
@@ -261,17 +261,17 @@ fn write_quarantined(
     let stream = Stream::Group(group.group);
     let position = group.position();
     let may_copy = copy_unchanged || group.last_state.is_none();
-    if may_copy && compaction.copy(stream, position)? {
+    if may_copy && compaction.copy_snapshot(stream, position)? {
         return Ok(());
     }
     let frames = group.pending_frames()?;
     let Some(last_state) = &group.last_state else {
-        return compaction.extend(stream, position, &frames);
+        return compaction.extend_snapshot(stream, position, &frames);
     };
-    let mut snapshot = compaction.snapshot(stream, position);
-    state::write_group(last_state, |frame| snapshot.frame(frame))?;
+    let mut snapshot = compaction.begin_snapshot(stream, position);
+    state::write_group(last_state, |frame| snapshot.write_frame(frame))?;
     for frame in &frames {
-        snapshot.frame(frame)?;
+        snapshot.write_frame(frame)?;
     }
     snapshot.finish()
 }

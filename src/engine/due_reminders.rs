@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use imbl::ordmap::DiffItem;
 
-use crate::domain::messaging::outbox::Channel;
-use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -21,11 +21,11 @@ pub(crate) async fn find_due_reminders(
     group_state: &Arc<GroupState>,
     now: Instant,
     until: Instant,
-) -> Result<Vec<Planned>, Panicked> {
+) -> Result<Vec<PlannedReminder>, Panicked> {
     let mut found = Vec::new();
     for view in group_state.calendars.values() {
         let scan = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            found.extend(planning::due_of(group_state, view, now, until));
+            found.extend(planning::calendar_reminders_due_before(group_state, view, now, until));
         }));
         if scan.is_err() {
             return Err(Panicked);
@@ -67,5 +67,5 @@ pub(crate) fn reminder_due(
     channel: Channel,
 ) -> Option<Instant> {
     let vevent = group_state.rows.get(&id)?;
-    planning::unclaimed(group_state, group_state.catalogue.zone(), vevent, channel)
+    planning::unclaimed_due_time(group_state, group_state.catalogue.zone(), vevent, channel)
 }

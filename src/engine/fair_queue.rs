@@ -54,11 +54,11 @@ impl FairQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::messaging::delivery::Item;
+    use crate::domain::messaging::delivery::DueItem;
     use crate::domain::records::ids::{GroupId, MessageId};
 
     fn item(id: u64) -> Matter {
-        (GroupId::new(1).expect("an id"), Item::Message(MessageId::new(id).expect("an id")))
+        (GroupId::new(1).expect("an id"), DueItem::Message(MessageId::new(id).expect("an id")))
     }
 
     fn start_all(queue: &mut FairQueue) -> Vec<Matter> {

@@ -28,7 +28,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::store::codec;
-use crate::store::{Record, Stream};
+use crate::store::{JournalRecord, Stream};
 
 /// The resources that a group's actor starts from.
 pub(crate) struct GroupParts {
@@ -227,7 +227,7 @@ impl GroupActorState {
                 ));
             }
         }
-        let record = Record::new(Stream::Group(self.id), 0, next.sequence, bytes);
+        let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.remove_used_ids();
         self.journal.append(JournalEntry {

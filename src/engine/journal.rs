@@ -18,7 +18,7 @@ use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
 use crate::engine::write::WriteResult;
-use crate::store::{Log, NextJournal, Record, StoreError, Turned};
+use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, StoreError};
 
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
 const BATCH_ENTRIES_MAX: usize = 4_096;
@@ -27,7 +27,7 @@ const BATCH_ENTRIES_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct JournalEntry {
     /// The record to write. `None` for a reply that only waits for earlier entries.
-    pub record: Option<Record>,
+    pub record: Option<JournalRecord>,
     /// The effect once the record is durable.
     pub effect: EntryEffect,
     /// The reply to send after the effects of the whole batch.
@@ -47,7 +47,7 @@ pub enum EntryEffect {
     SyncWatermark,
     /// Continues the log in its next journal. The sender gets its reply when all states of the
     /// ended journals are published.
-    RotateJournal(NextJournal, oneshot::Sender<Turned>),
+    RotateJournal(NextJournal, oneshot::Sender<JournalRotation>),
 }
 
 /// A reply that waits for a batch to be durable.
@@ -115,7 +115,7 @@ pub(crate) struct WeakJournalHandle(mpsc::WeakUnboundedSender<JournalEntry>);
 impl WeakJournalHandle {
     /// Continues the log in its next journal, and waits until all states of the ended journals are
     /// published. `None` if the journal has ended. It blocks its thread: never call it in a task.
-    pub(crate) fn rotate(&self, next: NextJournal) -> Option<Turned> {
+    pub(crate) fn rotate(&self, next: NextJournal) -> Option<JournalRotation> {
         let journal = JournalHandle(self.0.upgrade()?);
         let (reply, turned) = oneshot::channel();
         journal.append(JournalEntry {
@@ -165,9 +165,9 @@ impl<L: Log> JournalWriter<L> {
                 EntryEffect::PublishDirectory(directory) => {
                     self.published.publish_directory(directory);
                 }
-                EntryEffect::SyncWatermark => self.log.sync_mark()?,
+                EntryEffect::SyncWatermark => self.log.sync_watermark()?,
                 EntryEffect::RotateJournal(next, reply) => {
-                    rotations.push((self.log.turn(next)?, reply));
+                    rotations.push((self.log.rotate(next)?, reply));
                 }
             }
         }

@@ -18,9 +18,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::domain::messaging::delivery::Item;
-use crate::domain::messaging::outbox::{Channel, Message, Progress};
-use crate::domain::messaging::planning::Planned;
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::delivery::DueItem;
+use crate::domain::messaging::message::{Message, Progress};
+use crate::domain::messaging::planning::PlannedReminder;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
@@ -222,7 +223,12 @@ impl SchedulerState {
 
     /// Replaces a group's items in the queue by those of a scanned state, then applies the changes
     /// since that state.
-    fn replace_group(&mut self, scanned: &Arc<GroupState>, until: Instant, found: &[Planned]) {
+    fn replace_group(
+        &mut self,
+        scanned: &Arc<GroupState>,
+        until: Instant,
+        found: &[PlannedReminder],
+    ) {
         if until < self.horizon {
             // A later rebuild scans the group again, up to its own horizon.
             return;
@@ -230,11 +236,11 @@ impl SchedulerState {
         let group = scanned.catalogue.group.id;
         let mut items = Vec::new();
         for reminder in found {
-            items.push((Item::Reminder(reminder.appointment, reminder.channel), reminder.due));
+            items.push((DueItem::Reminder(reminder.appointment, reminder.channel), reminder.due));
         }
         for message in scanned.outbox.open() {
             if let Some(due) = self.due_time(group, message, INSTANT_MIN) {
-                items.push((Item::Message(message.id), due));
+                items.push((DueItem::Message(message.id), due));
             }
         }
         items.retain(|(item, due)| self.belongs_in_queue((group, *item), *due));
@@ -257,13 +263,13 @@ impl SchedulerState {
         for vevent in changed_vevents(before, after) {
             for channel in [Channel::Mail, Channel::Sms] {
                 let due = reminder_due(after, vevent, channel);
-                self.plan((group, Item::Reminder(vevent, channel)), due);
+                self.plan((group, DueItem::Reminder(vevent, channel)), due);
             }
         }
         for message in after.outbox.changed_since(&before.outbox) {
             if let Some((channel, standing)) = message.reminder() {
                 let due = reminder_due(after, standing.id, channel);
-                self.plan((group, Item::Reminder(standing.id, channel)), due);
+                self.plan((group, DueItem::Reminder(standing.id, channel)), due);
             }
             // A new claim belongs to an attempt in flight.
             if !matches!(message.progress, Progress::Claimed { .. }) {
@@ -276,7 +282,7 @@ impl SchedulerState {
     /// attempt in flight.
     fn due_time(&self, group: GroupId, message: &Message, earliest: Instant) -> Option<Instant> {
         match &message.progress {
-            Progress::Waiting { not_before, .. } => {
+            Progress::QuarantinedEvent { not_before, .. } => {
                 // A retry is at most a day away, so a later time came from a clock set ahead.
                 let latest = self.now().plus_seconds(DAY);
                 if *not_before > latest {
@@ -302,12 +308,12 @@ impl SchedulerState {
     /// Returns whether an attempt is in flight for a message: under its own id, or under the
     /// reminder that became the message.
     fn has_attempt(&self, group: GroupId, message: &Message) -> bool {
-        if self.started.contains(&(group, Item::Message(message.id))) {
+        if self.started.contains(&(group, DueItem::Message(message.id))) {
             return true;
         }
         match message.reminder() {
             Some((channel, standing)) => {
-                self.started.contains(&(group, Item::Reminder(standing.id, channel)))
+                self.started.contains(&(group, DueItem::Reminder(standing.id, channel)))
             }
             None => false,
         }
@@ -315,7 +321,7 @@ impl SchedulerState {
 
     fn plan_message(&mut self, group: GroupId, message: &Message, earliest: Instant) {
         let due = self.due_time(group, message, earliest);
-        self.plan((group, Item::Message(message.id)), due);
+        self.plan((group, DueItem::Message(message.id)), due);
     }
 
     /// Puts an item into the queue at its due time, or removes it.
@@ -354,8 +360,8 @@ impl SchedulerState {
     /// Returns an item's channel, and whether it is a reminder; `None` if it no longer exists.
     fn classify(&self, (group, item): Matter) -> Option<(Channel, bool)> {
         match item {
-            Item::Reminder(_, channel) => Some((channel, true)),
-            Item::Message(id) => {
+            DueItem::Reminder(_, channel) => Some((channel, true)),
+            DueItem::Message(id) => {
                 let group_state = self.parts.engine.published().group_state(group)?;
                 let message = group_state.outbox.message(id)?;
                 Some((message.channel(), message.reminder().is_some()))
@@ -420,12 +426,12 @@ impl SchedulerState {
         // keeps it from being retried in a busy loop.
         let earliest = self.now().plus_seconds(UNRECORDED_RETRY_SECONDS);
         match item {
-            Item::Message(id) => {
+            DueItem::Message(id) => {
                 if let Some(message) = group_state.outbox.message(id) {
                     self.plan_message(group, message, earliest);
                 }
             }
-            Item::Reminder(id, channel) => {
+            DueItem::Reminder(id, channel) => {
                 let due = reminder_due(&group_state, id, channel);
                 self.plan(matter, due.map(|due| due.max(earliest)));
                 if let Some(message) = group_state.outbox.open_reminder(id, channel) {
@@ -492,7 +498,7 @@ struct AttemptGuard {
     sender: Arc<MessageSender>,
     _liveness: LivenessToken,
     group: GroupId,
-    item: Item,
+    item: DueItem,
     channel: Channel,
 }
 

@@ -4,8 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::messaging::delivery::{self, Deliver, Item, Outcome};
-use crate::domain::messaging::outbox::{Channel, Message, Progress};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
+use crate::domain::messaging::message::{Message, Progress};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::engine::handle::Engine;
@@ -50,25 +51,30 @@ pub(crate) async fn attempt_delivery(
     engine: &Engine,
     sender: &MessageSender,
     group: GroupId,
-    item: Item,
+    item: DueItem,
     channel: Channel,
 ) {
-    let carried = sender.gateways.is_configured(channel);
-    let claim = Deliver::LoginAttempt { item, daily_max: sender.daily_max, carried };
+    let has_gateway = sender.gateways.is_configured(channel);
+    let claim = DeliveryStep::Claim { item, daily_max: sender.daily_max, has_gateway };
     let Ok(claimed) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.record_settled(group, &claimed, false);
-    let Some(message) = delivery::subject(&claimed.group_state, item) else { return };
+    let Some(message) = delivery::find_message(&claimed.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = send_claimed(engine, sender, group, message).await;
-    if !matches!(outcome, Outcome::Taken) {
+    if !matches!(outcome, DeliveryOutcome::Taken) {
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
-    let settle = Deliver::Settle { id: message.id, attempt, outcome };
+    let settle = DeliveryStep::Settle { id: message.id, attempt, outcome };
     record_outcome(engine, sender, group, &settle).await;
 }
 
 /// Records an outcome, with retries while the server is overloaded or its disk takes no writes.
-async fn record_outcome(engine: &Engine, sender: &MessageSender, group: GroupId, settle: &Deliver) {
+async fn record_outcome(
+    engine: &Engine,
+    sender: &MessageSender,
+    group: GroupId,
+    settle: &DeliveryStep,
+) {
     let mut tries = 0;
     while tries < RECORD_TRIES_MAX {
         match engine.write(group, Command::Deliver(settle.clone())).await {
@@ -96,23 +102,27 @@ async fn send_claimed(
     sender: &MessageSender,
     group: GroupId,
     message: &Message,
-) -> Outcome {
+) -> DeliveryOutcome {
     let now = engine.clock().now();
     let group_state = engine
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
-    if let Some(reason) = delivery::unwanted(&group_state, message, now) {
-        return Outcome::Unwanted(reason);
+    if let Some(reason) =
+        crate::domain::messaging::suppression::find_suppression_reason(&group_state, message, now)
+    {
+        return DeliveryOutcome::Unwanted(reason);
     }
-    if let Some(reason) = delivery::postponed(&group_state, message, now) {
-        return Outcome::Deferred { reason, draw: 0 };
+    if let Some(reason) = delivery::find_reclaim_reason(&group_state, message, now) {
+        return DeliveryOutcome::Deferred { reason, draw: 0 };
     }
     match sender.gateways.send_message(&group_state, message, now).await {
-        Outcome::Deferred { reason, .. } => {
+        DeliveryOutcome::Deferred { reason, .. } => {
             let draw = sender.randomness.lock().unwrap_or_else(PoisonError::into_inner).number();
-            Outcome::Deferred { reason, draw }
+            DeliveryOutcome::Deferred { reason, draw }
         }
-        outcome @ (Outcome::Taken | Outcome::Refused(_) | Outcome::Unwanted(_)) => outcome,
+        outcome @ (DeliveryOutcome::Taken
+        | DeliveryOutcome::Refused(_)
+        | DeliveryOutcome::Unwanted(_)) => outcome,
     }
 }

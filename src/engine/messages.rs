@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::IdKind;
-use crate::domain::messaging::delivery::Item;
-use crate::domain::messaging::outbox::Channel;
-use crate::domain::messaging::planning::Planned;
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::delivery::DueItem;
+use crate::domain::messaging::planning::PlannedReminder;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -69,9 +69,9 @@ pub(crate) enum SchedulerMessage {
     /// Time to rebuild the queue.
     Rebuild,
     /// The reminders of a group that are due before `until`, by one of its states.
-    GroupScanned { group_state: Arc<GroupState>, until: Instant, found: Vec<Planned> },
+    GroupScanned { group_state: Arc<GroupState>, until: Instant, found: Vec<PlannedReminder> },
     /// An attempt has ended, with any outcome.
-    AttemptEnded(GroupId, Item, Channel),
+    AttemptEnded(GroupId, DueItem, Channel),
     /// Start no more attempts; reply when none is in flight.
     Stop(oneshot::Sender<()>),
 }

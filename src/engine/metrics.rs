@@ -7,7 +7,9 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::messaging::outbox::{Channel, Kind, Message, Progress};
+use crate::domain::messaging::channel::Channel;
+
+use crate::domain::messaging::message::{Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
 
 /// Metrics of one engine. The default discards every value.
@@ -29,7 +31,7 @@ pub struct EngineMetrics {
 #[derive(Clone, Debug)]
 pub(crate) struct MessageMetrics {
     /// Messages by kind and final state.
-    settled: BTreeMap<(Kind, &'static str), Counter>,
+    settled: BTreeMap<(MessageKind, &'static str), Counter>,
     channels: BTreeMap<Channel, ChannelMetrics>,
     /// Number of message schedulers that a bug has ended.
     scheduler_failures: Counter,
@@ -172,7 +174,7 @@ impl MessageMetrics {
             channels.insert(channel, channel_metrics);
         }
         let mut settled = BTreeMap::new();
-        for kind in Kind::ALL {
+        for kind in MessageKind::ALL {
             for state in FINAL_STATES {
                 let labels = vec![
                     Label::new("channel", kind.channel().name()),
@@ -209,7 +211,7 @@ impl MessageMetrics {
     /// Counts a message by its final state; does nothing while it is open.
     pub(crate) fn record_settled(&self, message: &Message) {
         let state = match &message.progress {
-            Progress::Waiting { .. } | Progress::Claimed { .. } => return,
+            Progress::QuarantinedEvent { .. } | Progress::Claimed { .. } => return,
             Progress::Sent { .. } => "sent",
             Progress::Kept { .. } => "kept",
             Progress::Failed { .. } => "failed",

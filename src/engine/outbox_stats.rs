@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::messaging::outbox::{Channel, Kind, Progress};
+use crate::domain::messaging::channel::Channel;
+
+use crate::domain::messaging::message::{MessageKind, Progress};
 use crate::domain::messaging::planning;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -12,7 +14,7 @@ use crate::engine::handle::Engine;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboxStats {
     /// Number of waiting messages and of planned reminders, by kind.
-    pub planned: BTreeMap<Kind, u64>,
+    pub planned: BTreeMap<MessageKind, u64>,
     /// Time since which the oldest due message waits, by channel. Text messages wait by night.
     pub oldest: BTreeMap<Channel, Instant>,
 }
@@ -36,14 +38,14 @@ impl Engine {
 
 impl OutboxStats {
     fn add_group(&mut self, group_state: &GroupState, now: Instant, until: Instant) {
-        for reminder in planning::due_before(group_state, now, until) {
-            *self.planned.entry(Kind::of_reminder(reminder.channel)).or_default() += 1;
+        for reminder in planning::reminders_due_before(group_state, now, until) {
+            *self.planned.entry(MessageKind::of_reminder(reminder.channel)).or_default() += 1;
             if reminder.due <= now {
                 self.add_waiting(reminder.channel, reminder.due);
             }
         }
         for message in group_state.outbox.open() {
-            if matches!(message.progress, Progress::Waiting { .. }) {
+            if matches!(message.progress, Progress::QuarantinedEvent { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }
             self.add_waiting(message.channel(), message.created_at);

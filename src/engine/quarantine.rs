@@ -3,8 +3,8 @@
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
-use crate::store::state::{self, Waiting};
-use crate::store::{Position, Record, StoreError};
+use crate::store::state::{self, QuarantinedEvent};
+use crate::store::{JournalRecord, Position, StoreError};
 
 /// A group that is not served.
 #[derive(Clone, Debug)]
@@ -18,14 +18,14 @@ pub struct QuarantinedGroup {
     /// Position of the group's snapshot in the store.
     pub snapshot: Position,
     /// The events after `last_state`, or after the snapshot if there is no state, in order.
-    pub pending_events: Vec<Waiting>,
+    pub pending_events: Vec<QuarantinedEvent>,
 }
 
 impl QuarantinedGroup {
     /// Appends an event to the pending ones.
-    pub(crate) fn push_event(&mut self, record: Record) {
-        let Record { sequence, format, bytes, .. } = record;
-        self.pending_events.push(Waiting { sequence, format, bytes });
+    pub(crate) fn push_event(&mut self, record: JournalRecord) {
+        let JournalRecord { sequence, format, bytes, .. } = record;
+        self.pending_events.push(QuarantinedEvent { sequence, format, bytes });
     }
 
     /// Returns the position of the end of the group's history.
@@ -39,7 +39,7 @@ impl QuarantinedGroup {
     /// Returns the pending events as frames, to be written behind those of the state.
     pub(crate) fn pending_frames(&self) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut frames = Vec::new();
-        state::write_waiting(&self.pending_events, |frame| {
+        state::write_quarantined(&self.pending_events, |frame| {
             frames.push(frame.to_vec());
             Ok::<_, StoreError>(())
         })?;

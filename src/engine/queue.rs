@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::messaging::delivery::Item;
+use crate::domain::messaging::delivery::DueItem;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
 /// An item of a group that has a due time.
-pub type Matter = (GroupId, Item);
+pub type Matter = (GroupId, DueItem);
 
 /// A replacement of more than one part in this many rebuilds the queue, which packs it closely.
 const REBUILD_FRACTION: usize = 8;
@@ -34,10 +34,10 @@ impl Queue {
     }
 
     /// Replaces all items of a group. Of an item given twice, the last due time counts.
-    pub fn replace(&mut self, group: GroupId, matters: Vec<(Item, Instant)>) {
+    pub fn replace(&mut self, group: GroupId, matters: Vec<(DueItem, Instant)>) {
         let mut old = Vec::new();
-        // `Item::FIRST` is the smallest item.
-        for (matter, _) in self.due_times.range((group, Item::FIRST)..) {
+        // `DueItem::FIRST` is the smallest item.
+        for (matter, _) in self.due_times.range((group, DueItem::FIRST)..) {
             if matter.0 != group {
                 break;
             }
@@ -101,8 +101,8 @@ mod tests {
         GroupId::new(id).expect("an id")
     }
 
-    fn item(id: u64) -> Item {
-        Item::Message(MessageId::new(id).expect("an id"))
+    fn item(id: u64) -> DueItem {
+        DueItem::Message(MessageId::new(id).expect("an id"))
     }
 
     #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::command::LinkDraws;
 
 /// A seeded cryptographic random number generator.
@@ -60,13 +60,13 @@ impl Randomness {
     }
 
     /// Returns a new key of an appointment: 20 letters and digits, each uniform. Reference 6.5.
-    pub fn key(&mut self) -> Key {
+    pub fn key(&mut self) -> AppointmentKey {
         const ALPHABET: &[u8; 62] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let mut text = String::with_capacity(Key::LENGTH);
-        for _ in 0..Key::LENGTH {
+        let mut text = String::with_capacity(AppointmentKey::LENGTH);
+        for _ in 0..AppointmentKey::LENGTH {
             text.push(char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]));
         }
-        Key::new(&text).expect("20 letters and digits are a key")
+        AppointmentKey::new(&text).expect("20 letters and digits are a key")
     }
 }

@@ -10,11 +10,12 @@ use crate::domain::state::invariants;
 use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
 use crate::engine::quarantine::QuarantinedGroup;
-use crate::engine::replay::RecoveryVisitor;
+use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    Log, NewGeneration, Position, Record, Recovered, SnapshotWriter, Store, StoreError, Stream,
+    JournalRecord, Log, NewGeneration, Position, RecoveredStore, SnapshotWriter, Store, StoreError,
+    Stream,
 };
 
 /// The recovered states, and the store they came from.
@@ -27,7 +28,7 @@ pub struct Loaded {
     /// Groups whose history this release cannot apply, by id.
     pub quarantined: Vec<QuarantinedGroup>,
     /// The store, to be turned into a log or replaced.
-    pub store: Recovered,
+    pub store: RecoveredStore,
 }
 
 /// Reads a data directory: the snapshots, then every later event. Logs each group's position and
@@ -36,14 +37,14 @@ pub struct Loaded {
 /// # Errors
 /// No store, a store in use, or damage with its place.
 pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
-    let mut visitor = RecoveryVisitor::default();
+    let mut visitor = StateRebuilder::default();
     let store = Store::open(directory)?.recover(&mut visitor)?;
     let recovered = visitor.into_recovered();
     for group_state in &recovered.group_states {
         let group = group_state.catalogue.group.id;
         let state = short_hash(group_state);
         tracing::info!(%group, sequence = group_state.sequence, state, "recovered");
-        for broken in invariants::broken(group_state) {
+        for broken in invariants::find_broken(group_state) {
             tracing::error!(%group, %broken, "an invariant is broken");
         }
     }
@@ -85,13 +86,18 @@ pub fn update_time_zones(
     now: Instant,
 ) -> Result<(), StoreError> {
     for group_state in group_states {
-        let Some(event) = upkeep::resolve(group_state, now) else { continue };
+        let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
         let next = group_state.apply(&event);
-        log.append(&[Record::new(Stream::Group(group), 0, next.sequence, codec::encode(&event))])?;
+        log.append(&[JournalRecord::new(
+            Stream::Group(group),
+            0,
+            next.sequence,
+            codec::encode(&event),
+        )])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");
-        let overlaps_before = invariants::overlaps(group_state);
-        for overlap in invariants::overlaps(&next) {
+        let overlaps_before = invariants::find_overlaps(group_state);
+        for overlap in invariants::find_overlaps(&next) {
             if !overlaps_before.contains(&overlap) {
                 tracing::error!(%group, %overlap, "appointments overlap since the time zone database changed; move one");
             }
@@ -110,13 +116,13 @@ pub fn ensure_link_secret(
     directory: &mut Directory,
     create: impl FnOnce() -> LinkSecret,
 ) -> Result<(), StoreError> {
-    if directory.seal.is_some() {
+    if directory.link_secret.is_some() {
         return Ok(());
     }
-    let event = DirectoryEvent::Sealed { seal: create() };
+    let event = DirectoryEvent::LinkSecretSet { link_secret: create() };
     directory.apply_in_place(&event);
     let bytes = codec::encode(&event);
-    log.append(&[Record::new(Stream::Directory, 0, directory.sequence, bytes)])?;
+    log.append(&[JournalRecord::new(Stream::Directory, 0, directory.sequence, bytes)])?;
     Ok(())
 }
 
@@ -137,7 +143,7 @@ pub fn create(
 /// # Errors
 /// A failed write. The old content then stays.
 pub fn replace(
-    store: Recovered,
+    store: RecoveredStore,
     content: &Directory,
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
@@ -151,7 +157,7 @@ pub fn replace(
 pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(), StoreError> {
     let next = loaded.directory.apply(event);
     let mut log = loaded.store.into_log()?;
-    log.append(&[Record::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
+    log.append(&[JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
     log.close()
 }
 
@@ -160,10 +166,13 @@ fn write_generation(
     content: &Directory,
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
-    write_directory(generation.snapshot(Stream::Directory, directory_position(content)), content)?;
+    write_directory(
+        generation.begin_snapshot(Stream::Directory, directory_position(content)),
+        content,
+    )?;
     for group_state in group_states {
         let stream = Stream::Group(group_state.catalogue.group.id);
-        write_group(generation.snapshot(stream, group_position(group_state)), group_state)?;
+        write_group(generation.begin_snapshot(stream, group_position(group_state)), group_state)?;
     }
     generation.publish()
 }
@@ -183,7 +192,7 @@ pub(crate) fn write_group(
     mut snapshot: SnapshotWriter<'_>,
     group_state: &GroupState,
 ) -> Result<(), StoreError> {
-    state::write_group(group_state, |frame| snapshot.frame(frame))?;
+    state::write_group(group_state, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 
@@ -192,7 +201,7 @@ pub(crate) fn write_directory(
     mut snapshot: SnapshotWriter<'_>,
     directory: &Directory,
 ) -> Result<(), StoreError> {
-    state::write_directory(directory, |frame| snapshot.frame(frame))?;
+    state::write_directory(directory, |frame| snapshot.write_frame(frame))?;
     snapshot.finish()
 }
 

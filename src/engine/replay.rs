@@ -10,8 +10,10 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::store::codec;
-use crate::store::state::{self, GroupReader, Waiting};
-use crate::store::{BatchNumber, Frames, Position, Record, StoreError, Stream, Visitor};
+use crate::store::state::{self, GroupReader, QuarantinedEvent};
+use crate::store::{
+    BatchNumber, Frames, JournalRecord, Position, RecoveryVisitor, StoreError, Stream,
+};
 
 /// The states that a replay has built.
 pub(crate) struct RecoveredStates {
@@ -24,7 +26,7 @@ pub(crate) struct RecoveredStates {
 
 /// Builds the states from the snapshots and events of a store.
 #[derive(Debug, Default)]
-pub(crate) struct RecoveryVisitor {
+pub(crate) struct StateRebuilder {
     directory: Directory,
     /// States so far. A group is here or in `quarantined`.
     group_states: BTreeMap<GroupId, GroupState>,
@@ -85,7 +87,7 @@ impl RedoLog {
     }
 }
 
-impl Visitor for RecoveryVisitor {
+impl RecoveryVisitor for StateRebuilder {
     fn snapshot(
         &mut self,
         stream: Stream,
@@ -104,7 +106,7 @@ impl Visitor for RecoveryVisitor {
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
                 while let Some(frame) = frames.next()? {
-                    reader.frame(&frame)?;
+                    reader.add_frame(&frame)?;
                 }
                 self.read_group(group, position, reader)?;
             }
@@ -112,7 +114,7 @@ impl Visitor for RecoveryVisitor {
         Ok(())
     }
 
-    fn record(&mut self, _: BatchNumber, record: Record) -> Result<(), StoreError> {
+    fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
         match record.stream {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode(&record.bytes)?;
@@ -127,7 +129,7 @@ impl Visitor for RecoveryVisitor {
     }
 }
 
-impl RecoveryVisitor {
+impl StateRebuilder {
     /// Returns the states that were built.
     pub(crate) fn into_recovered(self) -> RecoveredStates {
         RecoveredStates {
@@ -150,7 +152,7 @@ impl RecoveryVisitor {
         self.quarantined.remove(&group);
         self.redo_log.forget(group);
         self.snapshots.insert(group, position);
-        let pending_events = reader.take_waiting();
+        let pending_events = reader.take_quarantined();
         let sequence = match pending_events.first() {
             Some(first) => first.sequence - 1,
             None => position.sequence,
@@ -158,9 +160,10 @@ impl RecoveryVisitor {
         match catch_panic(|| reader.group_state(sequence)) {
             Ok(Some(group_state)) => {
                 self.group_states.insert(group, group_state);
-                for Waiting { sequence, format, bytes } in pending_events {
-                    let record = Record::new(Stream::Group(group), position.epoch, sequence, bytes);
-                    self.apply_event(group, Record { format, ..record })?;
+                for QuarantinedEvent { sequence, format, bytes } in pending_events {
+                    let record =
+                        JournalRecord::new(Stream::Group(group), position.epoch, sequence, bytes);
+                    self.apply_event(group, JournalRecord { format, ..record })?;
                 }
             }
             Ok(None) => return Err(StoreError::rejected("a group's snapshot has no head")),
@@ -178,7 +181,7 @@ impl RecoveryVisitor {
 
     /// Applies a group's next event. If it panics, the group is quarantined in its state before
     /// the event.
-    fn apply_event(&mut self, group: GroupId, record: Record) -> Result<(), StoreError> {
+    fn apply_event(&mut self, group: GroupId, record: JournalRecord) -> Result<(), StoreError> {
         if let Some(quarantined) = self.quarantined.get_mut(&group) {
             quarantined.push_event(record);
             return Ok(());

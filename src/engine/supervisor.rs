@@ -22,7 +22,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::write::{Envelope, Rejection};
 use crate::store::codec;
-use crate::store::{Record, Stream};
+use crate::store::{JournalRecord, Stream};
 
 /// Interval of the search for idle groups. An idle group stops after one to two intervals.
 const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(600);
@@ -163,7 +163,7 @@ impl SupervisorState {
         let group_state = parts.published.group_state(group)?;
         let mut ids = BTreeMap::new();
         for kind in IdKind::ALL {
-            let unused = parts.directory.unused(kind, group, group_state.spent(kind));
+            let unused = parts.directory.unused_ids(kind, group, group_state.highest_id(kind));
             ids.insert(kind, unused.collect::<VecDeque<_>>());
         }
         let (actor, mailbox) = group::start(
@@ -186,7 +186,7 @@ impl SupervisorState {
     /// journal.
     fn grant_ids(&mut self, group: GroupId, kind: IdKind) {
         let block = self.parts.directory.next_block(kind);
-        let event = self.parts.directory.grant(kind, group);
+        let event = self.parts.directory.grant_block(kind, group);
         let next = self.parts.directory.apply(&event);
         self.commit_directory(&event, next, None);
         if let Some(GroupStatus::Running { mailbox, .. }) = self.groups.get(&group) {
@@ -237,7 +237,7 @@ impl SupervisorState {
     ) {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
-        let record = Record::new(Stream::Directory, 0, next.sequence, codec::encode(event));
+        let record = JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event));
         self.parts.journal.append(JournalEntry {
             record: Some(record),
             effect: EntryEffect::PublishDirectory(next),

@@ -28,7 +28,7 @@ impl Engine {
         let before = self.clock().now().plus_seconds(-i64::from(keep_days) * DAY);
         let group_state = self.published().group_state(group)?;
         let scan =
-            tokio::task::spawn_blocking(move || upkeep::deleted_before(&group_state, before));
+            tokio::task::spawn_blocking(move || upkeep::find_deleted_before(&group_state, before));
         let ids = scan.await.ok()?;
         if ids.is_empty() {
             return None;

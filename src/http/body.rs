@@ -105,7 +105,9 @@ impl<'h> Incoming<'h> {
     pub(crate) async fn read_form(self) -> Result<Form, ApiError> {
         match self.state {
             State::Unread(body) => read_form(self.headers, body).await,
-            State::Read(read) => Ok(Form { params: Params::of_object(&read?), is_json: true }),
+            State::Read(read) => {
+                Ok(Form { params: Params::from_json_object(&read?), is_json: true })
+            }
         }
     }
 }
@@ -149,7 +151,7 @@ async fn read_form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
     let bytes = read_in_time(body).await?;
     if declared_type(headers).as_deref() == Some("application/x-www-form-urlencoded") {
         return Ok(Form {
-            params: Params::of_query(&String::from_utf8_lossy(&bytes)),
+            params: Params::from_query(&String::from_utf8_lossy(&bytes)),
             is_json: false,
         });
     }
@@ -160,7 +162,7 @@ async fn read_form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
         ));
     }
     let object = if bytes.trim_ascii().is_empty() { Map::new() } else { parse_object(&bytes)? };
-    Ok(Form { params: Params::of_object(&object), is_json: true })
+    Ok(Form { params: Params::from_json_object(&object), is_json: true })
 }
 
 /// Returns all bytes of a body that arrives in time.

@@ -237,7 +237,7 @@ impl Endpoint {
     /// 403 with the rule that the role does not meet.
     pub(crate) fn check_right(&self, identity: &Identity, params: &Params) -> Result<(), ApiError> {
         let Some(right) = &self.right else { return Ok(()) };
-        match right.check(&identity.caller, params.one("key").is_some()) {
+        match right.check(&identity.caller, params.value("key").is_some()) {
             Ok(()) => Ok(()),
             Err(needed) => Err(ApiError::unauthorized(needed)),
         }

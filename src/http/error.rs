@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
-use crate::engine::health::Closed;
+use crate::engine::health::WritesUnavailable;
 use crate::http::metrics::Codes;
-use crate::wire::errors::{self, Entry, Problem};
+use crate::wire::errors::{self, ErrorEntry, Problem};
 use crate::wire::field::Audience;
 
 /// Seconds in Retry-After when the server is overloaded or recovering.
@@ -27,7 +27,7 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 #[derive(Debug)]
 pub(crate) struct ApiError {
     /// All problems. The first one gives the status.
-    entries: Vec<Entry>,
+    entries: Vec<ErrorEntry>,
     /// The seconds in the header Retry-After.
     retry_after: Option<u32>,
     /// Whether the connection is closed, because the rest of the body is unread.
@@ -37,16 +37,16 @@ pub(crate) struct ApiError {
 impl ApiError {
     /// An error with one problem.
     pub(crate) fn new(problem: Problem, message: impl Into<String>) -> Self {
-        Self::from_entries(vec![Entry::new(problem, message)])
+        Self::from_entries(vec![ErrorEntry::new(problem, message)])
     }
 
-    fn from_entries(entries: Vec<Entry>) -> Self {
+    fn from_entries(entries: Vec<ErrorEntry>) -> Self {
         Self { entries, retry_after: None, closing: false }
     }
 
     /// 404 for an object that does not exist, or that the caller may not see.
     pub(crate) fn no_result() -> Self {
-        Self::from_entries(vec![errors::no_result()])
+        Self::from_entries(vec![errors::not_found_entry()])
     }
 
     /// 403. `needed` is the rule that the caller does not meet.
@@ -73,10 +73,10 @@ impl ApiError {
     }
 
     /// 503 of a store that accepts no writes.
-    fn closed(closed: Closed) -> Self {
+    fn closed(closed: WritesUnavailable) -> Self {
         let reason = match closed {
-            Closed::Slow(_) => "the disk is slow",
-            Closed::ShortOfRoom => "the disk is nearly full",
+            WritesUnavailable::SlowDisk(_) => "the disk is slow",
+            WritesUnavailable::LowDiskSpace => "the disk is nearly full",
         };
         let failure = Self::new(
             Problem::ServiceUnavailable,
@@ -106,8 +106,8 @@ impl ApiError {
     /// 409 for an idempotency key that was used with another body.
     pub(crate) fn conflict() -> Self {
         let rule = "this key was used for another request within 24 hours: use a new key for a new request";
-        let entry = Entry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
-        Self::from_entries(vec![Entry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
+        let entry = ErrorEntry::new(Problem::Conflict, format!("{IDEMPOTENCY_KEY}: {rule}"));
+        Self::from_entries(vec![ErrorEntry { field: Some(IDEMPOTENCY_KEY.to_owned()), ..entry }])
     }
 
     /// 500 for a bug of the server. It reveals no internals.
@@ -146,31 +146,34 @@ impl ApiError {
     pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
             Rejection::Refused(refusals) => Self::from_refusals(&refusals, zone, audience),
-            Rejection::Overloaded | Rejection::Expired => Self::overloaded(),
-            Rejection::Closed(closed) => Self::closed(closed),
-            Rejection::Conflict => Self::conflict(),
-            Rejection::NoGroup => Self::no_result(),
-            Rejection::Failed => Self::internal(),
+            Rejection::Overloaded | Rejection::DecisionTimeout => Self::overloaded(),
+            Rejection::WritesUnavailable(closed) => Self::closed(closed),
+            Rejection::IdempotencyConflict => Self::conflict(),
+            Rejection::GroupNotFound => Self::no_result(),
+            Rejection::InternalError => Self::internal(),
         }
     }
 
     /// The error of refusals, in words for the audience.
     pub(crate) fn from_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
         Self::from_entries(
-            refusals.iter().map(|refusal| errors::entry(refusal, zone, audience)).collect(),
+            refusals
+                .iter()
+                .map(|refusal| errors::describe_refusal(refusal, zone, audience))
+                .collect(),
         )
     }
 }
 
-impl From<Entry> for ApiError {
-    fn from(entry: Entry) -> Self {
+impl From<ErrorEntry> for ApiError {
+    fn from(entry: ErrorEntry) -> Self {
         Self::from_entries(vec![entry])
     }
 }
 
 impl From<Vec<Fault>> for ApiError {
     fn from(faults: Vec<Fault>) -> Self {
-        Self::from_entries(faults.into_iter().map(Entry::from).collect())
+        Self::from_entries(faults.into_iter().map(ErrorEntry::from).collect())
     }
 }
 
@@ -187,10 +190,10 @@ impl IntoResponse for ApiError {
             return Self::internal().into_response();
         }
         let status = self.entries.first().map_or(500, |entry| entry.problem.status());
-        let mut response = Response::new(Body::from(errors::body(&self.entries)));
+        let mut response = Response::new(Body::from(errors::render_body(&self.entries)));
         *response.status_mut() =
             StatusCode::from_u16(status).expect("the table holds HTTP statuses");
-        let codes = self.entries.iter().map(|entry| entry.problem.row().0).collect();
+        let codes = self.entries.iter().map(|entry| entry.problem.code_name_status().0).collect();
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::engine::health::Closed;
+use crate::engine::health::WritesUnavailable;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, Handler,
 };
@@ -53,21 +53,21 @@ pub(crate) fn recovering() -> Response {
 /// GET /readyz after recovery: whether the store accepts writes. Groups in quarantine are listed;
 /// they do not affect the others.
 fn ready(server: &Server) -> Response {
-    let (code, mut status) = match server.engine.health().closed() {
+    let (code, mut status) = match server.engine.health().writes_unavailable() {
         None => (StatusCode::OK, json!({"status": "ready"})),
-        Some(Closed::Slow(seconds)) => {
+        Some(WritesUnavailable::SlowDisk(seconds)) => {
             let reason = format!("a write has waited for the disk for {seconds} seconds");
             let status = json!({"status": "not ready", "reason": reason});
             (StatusCode::SERVICE_UNAVAILABLE, status)
         }
-        Some(Closed::ShortOfRoom) => {
+        Some(WritesUnavailable::LowDiskSpace) => {
             let reason = "the free disk space is below the reserve";
             let status = json!({"status": "not ready", "reason": reason});
             (StatusCode::SERVICE_UNAVAILABLE, status)
         }
     };
     let quarantined: Vec<u64> =
-        server.engine.published().aside().keys().map(|group| group.number()).collect();
+        server.engine.published().quarantined().keys().map(|group| group.number()).collect();
     if !quarantined.is_empty() {
         status["groups_set_aside"] = json!(quarantined);
     }

@@ -50,7 +50,7 @@ impl IdempotencyKey {
     /// Returns the recorded answer of an earlier request, or 409 if its body was another one.
     /// `None` if the published state has no such request.
     pub(crate) fn find_answer(self, state: &GroupState, now: Instant) -> Option<HandlerResult> {
-        let known = state.answers.find(&self.scope, now)?;
+        let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body {
             Some(Ok(json_response(StatusCode::CREATED, known.answer.to_vec())))
         } else {
@@ -67,7 +67,7 @@ pub(crate) fn is_answered_before(
     now: Instant,
 ) -> bool {
     match hash_scope(headers, identity, state) {
-        Ok(Some(scope)) => state.answers.find(&scope, now).is_some(),
+        Ok(Some(scope)) => state.idempotency_records.find(&scope, now).is_some(),
         Ok(None) | Err(_) => false,
     }
 }

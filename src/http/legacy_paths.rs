@@ -73,7 +73,7 @@ impl LegacyRecord {
 
 /// Copies the apikey from the body to the parameters, if the query has none.
 pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
-    if params.one("apikey").is_some() {
+    if params.value("apikey").is_some() {
         return;
     }
     let Some(object) = body.peek().await else { return };
@@ -142,7 +142,7 @@ pub(crate) async fn named_group(
     body: &mut Incoming<'_>,
 ) -> Option<GroupId> {
     let given = given_group_id(record, params, body).await?;
-    GroupId::new(value::id(&given).ok()??)
+    GroupId::new(value::parse_id(&given).ok()??)
 }
 
 /// Returns the first non-empty `group_id` of the query, the body and the object in the body.
@@ -151,7 +151,7 @@ async fn given_group_id(
     params: &Params,
     body: &mut Incoming<'_>,
 ) -> Option<Value> {
-    if let Some(text) = params.one("group_id") {
+    if let Some(text) = params.value("group_id") {
         return Some(Value::from(text));
     }
     let body = body.peek().await?;
@@ -178,7 +178,7 @@ pub(crate) async fn find_named_group(
     published: &Published,
 ) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
     let group = match given_group_id(record, params, body).await {
-        Some(given) => match value::id(&given) {
+        Some(given) => match value::parse_id(&given) {
             Ok(number) => number.and_then(GroupId::new),
             Err(illegal) => return Ok(Err(Fault::new("group_id", illegal.0))),
         },

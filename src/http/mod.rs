@@ -25,7 +25,7 @@ mod service;
 mod write_capacity;
 
 pub use connection::listener::serve;
-pub use connection::startup::answer_while;
+pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
 pub use metrics::{HttpMetrics, serve_metrics};
 pub use route_table::routes;

@@ -50,7 +50,7 @@ async fn handle(
     request: Request,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut params = Params::of_query(parts.uri.query().unwrap_or_default());
+    let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
     let mut body = Incoming::new(&parts.headers, body);
     check_format(&parts, &params)?;
     let handler = match route.endpoint.handler {
@@ -148,7 +148,7 @@ async fn check_in_group(
     let body = read_body(endpoint, body, auth.method).await?;
     endpoint.check_right(&identity, auth.params)?;
     let state = state?;
-    if let Some(fault) = foreign_group(&body, &Scope::of(&state)) {
+    if let Some(fault) = foreign_group(&body, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
     let key = if endpoint.creates() {
@@ -194,7 +194,7 @@ async fn read_body(
 /// # Errors
 /// 406 if a format other than JSON is requested.
 fn check_format(parts: &HttpParts, params: &Params) -> Result<(), ApiError> {
-    let is_json = match params.one("format") {
+    let is_json = match params.value("format") {
         Some(format) => format.eq_ignore_ascii_case("json"),
         None => true,
     };

@@ -13,7 +13,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
-use crate::engine::{Done, Once};
+use crate::engine::{Committed, IdempotentRequest};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
@@ -114,14 +114,14 @@ impl GroupRequest {
 
     /// The scope in which fields are read and shown.
     pub(crate) fn scope(&self) -> Scope<'_> {
-        Scope::of(&self.state).at(self.now)
+        Scope::for_group(&self.state).at_moment(self.now)
     }
 
     /// Sends a command to the group and waits until its result is durable.
     ///
     /// # Errors
     /// The engine's rejection, in words for the caller.
-    pub(crate) async fn write(&self, command: Command) -> Result<Done, ApiError> {
+    pub(crate) async fn write(&self, command: Command) -> Result<Committed, ApiError> {
         match self.server.engine.write(self.state.catalogue.group.id, command).await {
             Ok(done) => Ok(done),
             Err(rejection) => {
@@ -138,10 +138,10 @@ impl GroupRequest {
     pub(crate) async fn create(
         &self,
         command: Command,
-        render: impl Fn(&Done) -> Map<String, Value> + Send + Sync + 'static,
+        render: impl Fn(&Committed) -> Map<String, Value> + Send + Sync + 'static,
     ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        let render = move |done: &Done| Value::Object(render(done)).to_string().into_bytes();
+        let render = move |done: &Committed| Value::Object(render(done)).to_string().into_bytes();
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
 
@@ -156,7 +156,7 @@ impl GroupRequest {
             sendmail = object.get("sendmail");
         }
         let is_quiet = match sendmail {
-            Some(given) => value::boolean(given) == Ok(false),
+            Some(given) => value::parse_boolean(given) == Ok(false),
             None => false,
         };
         if is_quiet && matches!(self.caller(), Caller::Pro(_)) {
@@ -178,14 +178,14 @@ pub(crate) async fn create_once(
     command: Command,
     key: Option<IdempotencyKey>,
     audience: Audience,
-    render: impl Fn(&Done) -> Vec<u8> + Send + Sync + 'static,
+    render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
 ) -> HandlerResult {
     let render = Arc::new(render);
     let once = key.map(|IdempotencyKey { scope, body }| {
         let render = Arc::clone(&render) as _;
-        Once { scope, body, render }
+        IdempotentRequest { scope, body, render }
     });
-    match server.engine.write_once(state.catalogue.group.id, command, once).await {
+    match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
         Ok(done) => {
             let bytes = match &done.answer {
                 Some(kept) => kept.to_vec(),
@@ -212,7 +212,7 @@ pub(crate) fn find_visible_group(
     if !identity.sees(group) {
         return Err(ApiError::no_result());
     }
-    let is_quarantined = published.aside().contains_key(&group);
+    let is_quarantined = published.quarantined().contains_key(&group);
     match published.group_state(group) {
         Some(state) => Ok(state),
         None if is_quarantined => Err(ApiError::quarantined()),

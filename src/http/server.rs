@@ -13,7 +13,7 @@ use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::connection::forwarded::TrustedProxies;
 use crate::http::metrics::HttpMetrics;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 
 /// Maximum number of account links that one client address may request within
 /// [`LINK_WINDOW_SECONDS`].
@@ -27,14 +27,14 @@ pub struct Server {
     pub(crate) engine: Engine,
     /// Identifies callers.
     pub(crate) authenticator: Authenticator,
-    /// Counts refusals that reveal something of a client.
+    /// GroupCheck refusals that reveal something of a client.
     pub(crate) guesses: EnumerationLimit,
-    /// Counts requested account links by client address.
+    /// GroupCheck requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Runs long computations off the threads that serve connections.
     pub(crate) blocking_pool: BlockingPool,
     /// Renders the texts of messages for the message list.
-    pub(crate) carriers: Arc<Carriers>,
+    pub(crate) gateways: Arc<Gateways>,
     /// The proxies whose forwarding headers count.
     pub(crate) proxies: TrustedProxies,
     /// Counters and histograms of the HTTP API.
@@ -53,18 +53,18 @@ impl Server {
             guesses: EnumerationLimit::default(),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
             blocking_pool: BlockingPool::new(cores),
-            carriers: Arc::new(Carriers::nobody("")),
+            gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
             metrics: Arc::default(),
             openapi_document: Bytes::new(),
         }
     }
 
-    /// Sets the carriers that render message texts, and the public address of the server.
+    /// Sets the gateways that render message texts, and the public address of the server.
     #[must_use]
-    pub fn with_carriers(mut self, carriers: Arc<Carriers>) -> Self {
-        self.authenticator.public_url.clone_from(&carriers.public_url);
-        self.carriers = carriers;
+    pub fn with_gateways(mut self, gateways: Arc<Gateways>) -> Self {
+        self.authenticator.public_url.clone_from(&gateways.public_url);
+        self.gateways = gateways;
         self
     }
 

@@ -22,7 +22,7 @@ use axum::routing::{get, on};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
-use crate::http::auth::session::tokens_of;
+use crate::http::auth::session::session_tokens;
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{ClientAddress, XmlRequested};
@@ -77,7 +77,7 @@ impl Routes {
         let client = self.server.proxies.source(peer.ip(), headers);
         // A login's response is for the person who logs in, so no foreign page may read it.
         let has_key_only = !headers.contains_key(AUTHORIZATION)
-            && tokens_of(headers).next().is_none()
+            && session_tokens(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
         let is_preflight =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);

@@ -29,7 +29,9 @@ pub(crate) fn admit<'h>(
     if !endpoint.writes() || endpoint.check_right(identity, auth.params).is_err() {
         return Ok(body);
     }
-    let Some(rejection) = engine.turns_away(state.catalogue.group.id) else { return Ok(body) };
+    let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) else {
+        return Ok(body);
+    };
     if endpoint.creates() && is_answered_before(auth.headers, identity, state, auth.now) {
         return Ok(body);
     }

@@ -12,7 +12,7 @@ use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::vevent::AppointmentKey;
 
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;
@@ -76,7 +76,12 @@ fn unsubscribe_mac(secret: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<
 
 /// Returns the URL that cancels an appointment.
 #[must_use]
-pub fn cancel_url(public_url: &str, group: GroupId, appointment: VeventId, key: &Key) -> String {
+pub fn cancel_url(
+    public_url: &str,
+    group: GroupId,
+    appointment: VeventId,
+    key: &AppointmentKey,
+) -> String {
     format!("{public_url}/m/c.{group}.{appointment}.{}", key.as_str())
 }
 
@@ -121,7 +126,7 @@ pub fn parse(token: &str) -> Option<MailLink> {
     match action {
         "c" => {
             let appointment = VeventId::new(id.parse().ok()?)?;
-            let key = Key::new(proof)?.as_str().to_owned();
+            let key = AppointmentKey::new(proof)?.as_str().to_owned();
             Some(MailLink::Cancel(CancelLink { group, appointment, key }))
         }
         "u" => {

@@ -2,10 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::messaging::outbox::{Message, Standing, Withdrawn};
+use crate::domain::messaging::message::{AppointmentTime, Message, WithdrawnAppointment};
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::place::Place;
-use crate::domain::records::vevent::Key;
+use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::calendar::{CalendarEvent, ItipMethod, render_ics};
@@ -15,12 +15,12 @@ use crate::notify::mail_kind::MailKind;
 
 /// An appointment as its message announces it.
 pub(crate) struct MailAppointment {
-    standing: Standing,
+    standing: AppointmentTime,
     length_seconds: u32,
     pub(crate) client: FicheId,
     calendar: CalendarId,
     intervention: InterventionId,
-    key: Key,
+    key: AppointmentKey,
     /// Creation time; `None` if the vevent has been removed.
     created_at: Option<Instant>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct AppointmentLine {
 
 impl MailAppointment {
     /// Finds an appointment in the newest state, with the start that the message announces.
-    pub(crate) fn find(state: &GroupState, standing: Standing) -> Option<Self> {
+    pub(crate) fn find(state: &GroupState, standing: AppointmentTime) -> Option<Self> {
         let vevent = state.rows.get(&standing.id)?;
         let appointment = vevent.appointment()?;
         Some(Self {
@@ -55,7 +55,7 @@ impl MailAppointment {
     }
 
     /// Returns an appointment that was taken from its client, as it was before.
-    pub(crate) fn from_withdrawn(state: &GroupState, withdrawn: &Withdrawn) -> Self {
+    pub(crate) fn from_withdrawn(state: &GroupState, withdrawn: &WithdrawnAppointment) -> Self {
         let standing = withdrawn.appointment;
         Self {
             standing,
@@ -77,9 +77,9 @@ impl MailAppointment {
     }
 
     /// Returns the address of the appointment; `None` if its calendar has been removed.
-    fn place<'a>(&self, state: &'a GroupState) -> Option<Place<'a>> {
+    fn place<'a>(&self, state: &'a GroupState) -> Option<PostalAddress<'a>> {
         let calendar = state.catalogue.calendars.get(&self.calendar)?;
-        Some(Place::of_calendar(&state.catalogue, calendar))
+        Some(PostalAddress::of_calendar(&state.catalogue, calendar))
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn render_line(
         }
     }
     let place = match appointment.place(state) {
-        Some(place) if place != Place::of_group(catalogue) => address_lines(place),
+        Some(place) if place != PostalAddress::of_group(catalogue) => address_lines(place),
         Some(_) | None => Vec::new(),
     };
     AppointmentLine {
@@ -126,9 +126,9 @@ pub(crate) fn render_line(
 }
 
 /// Returns an address as its lines on a letter.
-pub(crate) fn address_lines(place: Place<'_>) -> Vec<String> {
+pub(crate) fn address_lines(place: PostalAddress<'_>) -> Vec<String> {
     let mut lines: Vec<String> = place.address.lines().map(one_line).collect();
-    lines.push(one_line(&place.town()));
+    lines.push(one_line(&place.town_line()));
     lines.retain(|line| !line.is_empty());
     lines
 }
@@ -141,7 +141,7 @@ pub(crate) fn render_invitation(
     method: ItipMethod,
     from_address: &str,
 ) -> String {
-    let Standing { id, start } = appointment.standing;
+    let AppointmentTime { id, start } = appointment.standing;
     let mut uid = format!("{}-{id}-", state.catalogue.group.id);
     for byte in &Sha256::digest(appointment.key.as_str())[..8] {
         uid.push_str(&format!("{byte:02x}"));

@@ -17,8 +17,9 @@ pub mod smtp;
 pub use self::page::{LinkPage, format_page_time, render_page};
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::delivery::Outcome;
-use crate::domain::messaging::outbox::{Channel, Content, Message};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::domain::messaging::message::{Message, MessageContent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::outcome::{deferred, refused};
@@ -80,7 +81,7 @@ impl Gateways {
     }
 
     /// Sends a test message: a mail if `to` contains `@`, else a text message.
-    pub async fn send_test_message(&self, to: &str, now: Instant) -> Outcome {
+    pub async fn send_test_message(&self, to: &str, now: Instant) -> DeliveryOutcome {
         const TEXT: &str = "This is a test message of slotbook.";
         let message_id = format!("slotbook-test-{}", now.0);
         if to.contains('@') {
@@ -101,7 +102,7 @@ impl Gateways {
         state: &GroupState,
         message: &Message,
         now: Instant,
-    ) -> Outcome {
+    ) -> DeliveryOutcome {
         let id = message_id(state, message);
         match (message.channel(), &self.mail, &self.sms) {
             (Channel::Mail, Some(smtp), _) => {
@@ -130,19 +131,19 @@ impl Gateways {
     #[must_use]
     pub fn preview(&self, state: &GroupState, message: &Message) -> Option<MessagePreview> {
         match &message.content {
-            Content::Reminder(Channel::Sms, _) => {
+            MessageContent::Reminder(Channel::Sms, _) => {
                 let text = render::render_sms(state, message)?;
                 Some(MessagePreview { subject: String::new(), text })
             }
-            Content::Reminder(Channel::Mail, _)
-            | Content::AccountLink { .. }
-            | Content::Confirmation(_)
-            | Content::Change { .. }
-            | Content::Cancellation(_)
-            | Content::Withdrawal(_)
-            | Content::ConfirmationByKey(_)
-            | Content::CancellationByKey(_)
-            | Content::Restoration(_) => {
+            MessageContent::Reminder(Channel::Mail, _)
+            | MessageContent::AccountLink { .. }
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_) => {
                 let mail = render::render_mail(state, message, self.mail_settings())?;
                 Some(MessagePreview { subject: mail.subject, text: mail.text })
             }
@@ -157,6 +158,6 @@ fn message_id(state: &GroupState, message: &Message) -> String {
 }
 
 /// The outcome for a message about an object that was removed.
-fn object_removed() -> Outcome {
+fn object_removed() -> DeliveryOutcome {
     refused("the message's object has been removed")
 }

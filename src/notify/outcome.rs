@@ -1,6 +1,6 @@
 //! Outcomes of attempts, with reasons fit to be kept in the history.
 
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::domain::records::text::Text;
 use crate::notify::language::one_line;
 
@@ -8,13 +8,13 @@ use crate::notify::language::one_line;
 const REASON_CHARS_MAX: usize = 200;
 
 /// Creates the outcome of an attempt that is not repeated.
-pub(crate) fn refused(reason: &str) -> Outcome {
-    Outcome::Refused(shorten(reason))
+pub(crate) fn refused(reason: &str) -> DeliveryOutcome {
+    DeliveryOutcome::Refused(shorten(reason))
 }
 
 /// Creates the outcome of an attempt that is repeated later.
-pub(crate) fn deferred(reason: &str) -> Outcome {
-    Outcome::Deferred { reason: shorten(reason), draw: 0 }
+pub(crate) fn deferred(reason: &str) -> DeliveryOutcome {
+    DeliveryOutcome::Deferred { reason: shorten(reason), draw: 0 }
 }
 
 /// Returns an error with all its causes. Many errors name only their own step.

@@ -4,9 +4,9 @@ use askama::Template;
 
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{Content, LinkPurpose, Message, Standing};
+use crate::domain::messaging::message::{AppointmentTime, LinkPurpose, Message, MessageContent};
 use crate::domain::records::group::Group;
-use crate::domain::records::place::Place;
+use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::gsm;
@@ -170,9 +170,9 @@ fn find_subject_matter(
     message: &Message,
     public_url: &str,
 ) -> Option<SubjectMatter> {
-    let find = |standing: &Standing| MailAppointment::find(state, *standing);
+    let find = |standing: &AppointmentTime| MailAppointment::find(state, *standing);
     let subject_matter = match &message.content {
-        Content::AccountLink { purpose, token, .. } => {
+        MessageContent::AccountLink { purpose, token, .. } => {
             let kind = match purpose {
                 LinkPurpose::Confirm => MailKind::ConfirmAccount,
                 LinkPurpose::NewPassword => MailKind::NewPassword,
@@ -181,29 +181,30 @@ fn find_subject_matter(
             let link = links::account_url(public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }
         }
-        Content::Confirmation(standings) | Content::ConfirmationByKey(standings) => {
+        MessageContent::Confirmation(standings) | MessageContent::ConfirmationByKey(standings) => {
             let appointments = find_confirmed(state, message, standings);
             SubjectMatter::new(MailKind::Confirmed, appointments)
         }
-        Content::Change { appointment, was } => {
-            let previous = state.outbox.told_before(message.id, appointment.id, *was);
+        MessageContent::Change { appointment, was } => {
+            let previous = state.outbox.last_notified_start(message.id, appointment.id, *was);
             let has_moved = previous != appointment.start;
             SubjectMatter {
                 previous_start: if has_moved { Some(previous) } else { None },
                 ..SubjectMatter::new(MailKind::Changed, find(appointment))
             }
         }
-        Content::Restoration(appointment) => {
+        MessageContent::Restoration(appointment) => {
             SubjectMatter::new(MailKind::Restored, find(appointment))
         }
-        Content::Cancellation(appointment) | Content::CancellationByKey(appointment) => {
+        MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment) => {
             SubjectMatter::new(MailKind::Cancelled, find(appointment))
         }
-        Content::Withdrawal(withdrawn) => {
+        MessageContent::Withdrawal(withdrawn) => {
             let appointment = MailAppointment::from_withdrawn(state, withdrawn);
             SubjectMatter::new(MailKind::Cancelled, [appointment])
         }
-        Content::Reminder(_, appointment) => {
+        MessageContent::Reminder(_, appointment) => {
             SubjectMatter::new(MailKind::Reminder, find(appointment))
         }
     };
@@ -218,12 +219,15 @@ fn find_subject_matter(
 fn find_confirmed(
     state: &GroupState,
     message: &Message,
-    standings: &[Standing],
+    standings: &[AppointmentTime],
 ) -> Vec<MailAppointment> {
     let mut confirmed = Vec::new();
-    for standing in delivery::still_told(state, message, standings) {
-        let standing =
-            if message.is_open() { delivery::newest(state, *standing) } else { *standing };
+    for standing in state.outbox.still_held(message.id, standings) {
+        let standing = if message.is_open() {
+            crate::domain::messaging::suppression::with_current_start(state, *standing)
+        } else {
+            *standing
+        };
         if has_live_appointment(state, standing) {
             confirmed.extend(MailAppointment::find(state, standing));
         }
@@ -232,7 +236,7 @@ fn find_confirmed(
 }
 
 /// Returns whether an appointment is live and starts as given.
-fn has_live_appointment(state: &GroupState, standing: Standing) -> bool {
+fn has_live_appointment(state: &GroupState, standing: AppointmentTime) -> bool {
     let Some(vevent) = state.rows.get(&standing.id) else { return false };
     match vevent.appointment() {
         Some(appointment) => !vevent.deleted && appointment.start == standing.start,
@@ -253,12 +257,15 @@ fn build_context(
     let mut is_at_group = subject_matter.appointments.is_empty();
     for appointment in &subject_matter.appointments {
         let url = settings.public_url;
-        let line = render_line(state, appointment, language, kind, url, message.told_at());
+        let line = render_line(state, appointment, language, kind, url, message.last_progress_at());
         is_at_group |= line.place.is_empty();
         appointments.push(line);
     }
-    let address =
-        if is_at_group { address_lines(Place::of_group(&state.catalogue)) } else { Vec::new() };
+    let address = if is_at_group {
+        address_lines(PostalAddress::of_group(&state.catalogue))
+    } else {
+        Vec::new()
+    };
     let client = match subject_matter.appointments.first() {
         Some(appointment) => state.fiches.get(&appointment.client),
         None => None,

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::notify::outcome::{deferred, error_chain, refused};
 
 /// Maximum number of bytes read of the body of an error response.
@@ -81,7 +81,7 @@ impl SmsGateway {
         sender: &str,
         text: &str,
         message_id: &str,
-    ) -> Outcome {
+    ) -> DeliveryOutcome {
         let mut body = json!({ "to": to, "text": text, "id": message_id });
         if !sender.is_empty() {
             body["from"] = sender.into();
@@ -100,7 +100,7 @@ impl SmsGateway {
         }
     }
 
-    async fn send_request(&self, request: Request<Full<Bytes>>) -> Outcome {
+    async fn send_request(&self, request: Request<Full<Bytes>>) -> DeliveryOutcome {
         let response = match &self.client {
             GatewayClient::Http(client) => client.request(request).await,
             GatewayClient::Https(client) => client.request(request).await,
@@ -114,7 +114,7 @@ impl SmsGateway {
         };
         let status = response.status();
         if status.is_success() {
-            return Outcome::Taken;
+            return DeliveryOutcome::Taken;
         }
         let body = read_error_body(response.into_body()).await;
         let reason = format!("the SMS gateway answered {status}: {body}");

@@ -11,7 +11,7 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use crate::clock;
-use crate::domain::messaging::delivery::Outcome;
+use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::domain::time::Instant;
 use crate::notify::calendar::ItipMethod;
 use crate::notify::language::short_line;
@@ -109,14 +109,14 @@ impl SmtpClient {
         mail: &OutgoingMessage,
         message_id: &str,
         now: Instant,
-    ) -> Outcome {
+    ) -> DeliveryOutcome {
         let built = match self.build_message(mail, message_id, now) {
             Ok(built) => built,
             Err(reason) => return refused(&reason),
         };
         match tokio::time::timeout(self.timeout, self.transport.send(built)).await {
             Err(_) => deferred("the SMTP server did not answer in time"),
-            Ok(Ok(_)) => Outcome::Taken,
+            Ok(Ok(_)) => DeliveryOutcome::Taken,
             Ok(Err(error)) if error.is_permanent() => refused(&error_chain(&error)),
             // The server lacks SMTPUTF8 for this address, and a retry changes neither. It may offer
             // other missing extensions, as TLS or a login, at the next attempt.

@@ -11,7 +11,8 @@ use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
 use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::outbox::{Message, Outbox};
+use crate::domain::messaging::message::Message;
+use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::Customfield;
@@ -19,7 +20,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::group_state::{GroupState, Spent};
+use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
@@ -71,7 +72,7 @@ struct GroupHead {
     tzdata: String,
     group: Group,
     last_stamp: Instant,
-    spent: Spent,
+    highest_ids: HighestIds,
 }
 
 /// A part of the directory. The order of the variants is the format on disk.
@@ -109,7 +110,7 @@ pub fn write_group<E>(
         tzdata: group_state.tzdata.to_string(),
         group: catalogue.group.clone(),
         last_stamp: group_state.last_stamp,
-        spent: group_state.spent,
+        highest_ids: group_state.highest_ids,
     }))))?;
     write_frames(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
     write_frames(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
@@ -124,7 +125,11 @@ pub fn write_group<E>(
         removed.push((*kind, *id));
     }
     write_frames(removed.iter(), GroupFrame::Removed, &mut write)?;
-    write_frames(group_state.answers.iter(), GroupFrame::IdempotencyRecords, &mut write)?;
+    write_frames(
+        group_state.idempotency_records.iter(),
+        GroupFrame::IdempotencyRecords,
+        &mut write,
+    )?;
     write_frames(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
     match group_state.outbox.last_id() {
         0 => {}
@@ -211,15 +216,15 @@ impl GroupReader {
             customfields: self.customfields.into_iter().map(|row| (row.id, row)).collect(),
         };
         let mut group_state =
-            GroupState::assembled(catalogue, self.fiches, self.accounts, self.vevents);
+            GroupState::from_records(catalogue, self.fiches, self.accounts, self.vevents);
         group_state.sequence = sequence;
         group_state.tzdata = head.tzdata.into();
         group_state.last_stamp = head.last_stamp;
-        group_state.spent = head.spent;
+        group_state.highest_ids = head.highest_ids;
         group_state.removed = self.removed.into_iter().collect();
-        group_state.outbox = Outbox::assembled(self.messages, self.last_message);
-        group_state.answers = self.answers.into_iter().collect();
-        group_state.links = AccountLinks::assembled(self.links);
+        group_state.outbox = Outbox::from_messages(self.messages, self.last_message);
+        group_state.idempotency_records = self.answers.into_iter().collect();
+        group_state.links = AccountLinks::from_links(self.links);
         Some(group_state)
     }
 }
@@ -243,7 +248,7 @@ pub fn write_directory<E>(
     write_frames(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
     write_frames(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
     write_frames(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
-    match &directory.seal {
+    match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
     }
@@ -260,7 +265,7 @@ pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), Dec
             directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))
         }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
-        DirectoryFrame::LinkSecret(secret) => directory.seal = Some(secret),
+        DirectoryFrame::LinkSecret(secret) => directory.link_secret = Some(secret),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::text::{Illegal, Text};
+use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant, Weekday};
 use crate::transfer::import::read_document;
@@ -40,7 +40,7 @@ fn move_document(document: &[u8], now: Instant) -> Result<Vec<u8>, ImportFault> 
     let anchor = document.get("anchor").and_then(Value::as_str).unwrap_or_default();
     let anchor = match datetime::parse(anchor) {
         Ok(anchor) => anchor.day(),
-        Err(Illegal(rule)) => return Err(fault("anchor", rule)),
+        Err(InvalidValue(rule)) => return Err(fault("anchor", rule)),
     };
     if anchor.weekday() != Weekday::Monday {
         return Err(fault("anchor", "must be a Monday".into()));
@@ -89,5 +89,5 @@ fn move_row(row: &mut Map<String, Value>, seconds: i64) {
 /// Returns a wall-clock time moved by `seconds`; `None` for text that is no time.
 fn move_time(text: &str, seconds: i64) -> Option<String> {
     let civil = datetime::parse(text).ok()?;
-    Some(datetime::text(civil.plus_seconds(seconds)))
+    Some(datetime::format_civil(civil.plus_seconds(seconds)))
 }

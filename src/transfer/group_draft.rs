@@ -11,7 +11,7 @@ use crate::domain::messaging::reminder;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
-use crate::domain::records::vevent::{Appointment, Kind, Vevent};
+use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::randomness::Randomness;
@@ -68,7 +68,7 @@ impl GroupDraft {
     ) {
         let path = format!("{}.fiches[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
-        let scope = Scope::of(&self.state);
+        let scope = Scope::for_group(&self.state);
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
         let patch = match FICHE.parse_new(object, &scope, Audience::Store) {
             Ok(patch) => patch,
@@ -80,7 +80,7 @@ impl GroupDraft {
         (fiche.mail_since, fiche.sms_since) = ALWAYS;
         // Set before the patch: a deleted fiche's last name is given as it is shown, with a `$`.
         if let Some(deleted) = object.get("deleted") {
-            fiche.deleted = value::boolean(deleted) == Ok(true);
+            fiche.deleted = value::parse_boolean(deleted) == Ok(true);
         }
         patch.apply_to(&mut fiche);
         self.fiches.push(Arc::new(fiche));
@@ -98,7 +98,7 @@ impl GroupDraft {
     ) {
         let path = format!("{}.vevents[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
-        let scope = Scope::of(&self.state);
+        let scope = Scope::for_group(&self.state);
         let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
         let input = vevent::parse(object, &scope, Audience::Store);
         let stamps = parse_stamps(&VEVENT, object, &scope, now, &path, faults);
@@ -107,8 +107,8 @@ impl GroupDraft {
             Err(wrong) => return faults.extend(&path, wrong),
         };
         let (Some(id), Some((created_at, updated_at))) = (id, stamps) else { return };
-        let mut row = input.vevent(id, draws.key(), created_at, updated_at);
-        if let Kind::Appointment(appointment) = &mut row.kind {
+        let mut row = input.into_vevent(id, draws.key(), created_at, updated_at);
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
             suppress_past_reminders(appointment, &scope, now);
         }
         self.vevents.push((index, Arc::new(row)));
@@ -117,7 +117,8 @@ impl GroupDraft {
     /// Moves the fiches into the state, where vevents and accounts look them up.
     pub(crate) fn settle_fiches(&mut self) {
         let catalogue = Catalogue::clone(&self.state.catalogue);
-        self.state = GroupState::assembled(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+        self.state =
+            GroupState::from_records(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
     }
 
     /// Reports any two live appointments that overlap on a calendar.
@@ -155,7 +156,7 @@ impl GroupDraft {
 
     fn report_overlap(&self, first: OccupiedTime, second: OccupiedTime, faults: &mut ImportFaults) {
         let (first_id, second_id) = (self.vevent_id(first.index), self.vevent_id(second.index));
-        let at = datetime::local_text(self.state.catalogue.zone(), second.start);
+        let at = datetime::format_local(self.state.catalogue.zone(), second.start);
         let (calendar, path) = (second.calendar, &self.path);
         let rule = format!(
             "appointments {first_id} and {second_id} overlap on calendar {calendar} at {at}; \
@@ -181,18 +182,18 @@ impl GroupDraft {
         let group = catalogue.group.id;
         let mut last_stamp = last_catalogue_stamp(&catalogue);
         for fiche in &self.fiches {
-            directory.claim(IdKind::Fiche, fiche.id.number(), group);
+            directory.claim_imported_id(IdKind::Fiche, fiche.id.number(), group);
             last_stamp = last_stamp.max(fiche.updated_at).max(fiche.created_at);
         }
         let mut vevents = Vec::with_capacity(self.vevents.len());
         for (_, row) in self.vevents {
-            directory.claim(IdKind::Vevent, row.id.number(), group);
+            directory.claim_imported_id(IdKind::Vevent, row.id.number(), group);
             last_stamp = last_stamp.max(row.updated_at).max(row.created_at);
             vevents.push(row);
         }
-        let mut state = GroupState::assembled(catalogue, self.fiches, accounts, vevents);
+        let mut state = GroupState::from_records(catalogue, self.fiches, accounts, vevents);
         state.last_stamp = last_stamp;
-        state.outbox = Outbox::assembled(Vec::new(), self.messages_made);
+        state.outbox = Outbox::from_messages(Vec::new(), self.messages_made);
         state
     }
 }

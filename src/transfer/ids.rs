@@ -101,7 +101,7 @@ impl IdAllocator {
 
     /// Notes an id that the document gives, before any is assigned.
     pub(crate) fn note(&mut self, section: &'static str, given: Option<&Value>) {
-        if let Some(Ok(Some(number))) = given.map(value::id) {
+        if let Some(Ok(Some(number))) = given.map(value::parse_id) {
             let highest = self.highest.entry(section).or_default();
             *highest = (*highest).max(number);
         }
@@ -116,7 +116,7 @@ impl IdAllocator {
         path: &str,
         faults: &mut ImportFaults,
     ) -> Option<u64> {
-        let id = match row.get("id").map_or(Ok(None), value::id) {
+        let id = match row.get("id").map_or(Ok(None), value::parse_id) {
             Ok(Some(id)) => id,
             Ok(None) => {
                 let highest = self.highest.entry(section).or_default();

@@ -240,7 +240,7 @@ impl Import<'_> {
         let mut group = Group::new(id, zone, self.now);
         (group.mail_since, group.sms_since) = ALWAYS;
         let state = GroupState::new(Catalogue::new(group.clone()));
-        let scope = Scope::of(&state);
+        let scope = Scope::for_group(&state);
         match GROUP.parse_new(fields, &scope, Audience::Store) {
             Ok(patch) => {
                 parse_stamps(&GROUP, fields, &scope, self.now, path, faults);
@@ -299,7 +299,7 @@ impl Import<'_> {
 
 /// Reads the number of messages that a group has made elsewhere; 0 without one.
 fn read_messages_made(fields: &Map<String, Value>, path: &str, faults: &mut ImportFaults) -> u64 {
-    match fields.get(MESSAGES_MADE).map(value::id) {
+    match fields.get(MESSAGES_MADE).map(value::parse_id) {
         None | Some(Ok(None)) => 0,
         Some(Ok(Some(number))) if number <= MESSAGES_MADE_MAX => number,
         Some(Ok(Some(_)) | Err(_)) => {

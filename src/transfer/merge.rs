@@ -59,25 +59,25 @@ pub fn merge_content(
 fn claim_ids(directory: &mut Directory, state: &GroupState) {
     let group = state.catalogue.group.id;
     for id in state.fiches.keys() {
-        directory.claim(IdKind::Fiche, id.number(), group);
+        directory.claim_imported_id(IdKind::Fiche, id.number(), group);
     }
     for id in state.rows.keys() {
-        directory.claim(IdKind::Vevent, id.number(), group);
+        directory.claim_imported_id(IdKind::Vevent, id.number(), group);
     }
 }
 
 /// Prevents that ids of the replaced group are assigned again.
 fn keep_spent_ids(state: &mut GroupState, replaced: &GroupState) {
-    state.spent.fiche = state.spent.fiche.max(replaced.spent.fiche);
-    state.spent.vevent = state.spent.vevent.max(replaced.spent.vevent);
+    state.highest_ids.fiche = state.highest_ids.fiche.max(replaced.highest_ids.fiche);
+    state.highest_ids.vevent = state.highest_ids.vevent.max(replaced.highest_ids.vevent);
     let last_message = state.outbox.last_id().max(replaced.outbox.last_id());
-    state.outbox = Outbox::assembled(Vec::new(), last_message);
+    state.outbox = Outbox::from_messages(Vec::new(), last_message);
     for kind in IdKind::ALL {
         if matches!(kind, IdKind::Fiche | IdKind::Vevent) {
             continue;
         }
-        if replaced.spent(kind) > state.spent(kind) {
-            state.note_removed(kind, replaced.spent(kind));
+        if replaced.highest_id(kind) > state.highest_id(kind) {
+            state.record_removed_id(kind, replaced.highest_id(kind));
         }
     }
 }

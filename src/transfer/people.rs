@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
-use crate::domain::records::text::{Email, Illegal, Text};
+use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::password;
@@ -62,10 +62,10 @@ pub(crate) fn read_apikeys(
                 }
             }
             (label, groups) => {
-                if let Err(Illegal(rule)) = label {
+                if let Err(InvalidValue(rule)) = label {
                     faults.add(format!("{path}.label"), rule);
                 }
-                if let Err(Illegal(rule)) = groups {
+                if let Err(InvalidValue(rule)) = groups {
                     faults.add(format!("{path}.groups"), rule);
                 }
             }
@@ -74,9 +74,9 @@ pub(crate) fn read_apikeys(
     keys
 }
 
-fn parse_label(given: Option<&Value>) -> Result<Text<255>, Illegal> {
+fn parse_label(given: Option<&Value>) -> Result<Text<255>, InvalidValue> {
     match given {
-        Some(label) => Text::new(&value::text(label)?),
+        Some(label) => Text::new(&value::parse_text(label)?),
         None => Ok(Text::default()),
     }
 }
@@ -85,22 +85,22 @@ fn parse_label(given: Option<&Value>) -> Result<Text<255>, Illegal> {
 fn parse_key_groups(
     given: Option<&Value>,
     known: impl Fn(&GroupId) -> bool,
-) -> Result<Option<Vec<GroupId>>, Illegal> {
+) -> Result<Option<Vec<GroupId>>, InvalidValue> {
     let list = match given {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(list)) => list,
         Some(_) => {
-            return Err(Illegal("must be a list of ids; leave it out for all groups".into()));
+            return Err(InvalidValue("must be a list of ids; leave it out for all groups".into()));
         }
     };
     let mut groups = Vec::with_capacity(list.len());
     for id in list {
-        let group = value::id(id).ok().flatten().and_then(GroupId::new);
+        let group = value::parse_id(id).ok().flatten().and_then(GroupId::new);
         match group {
             Some(group) if known(&group) => groups.push(group),
             Some(_) | None => {
                 let rule = "must be ids of groups of the document; leave it out for all groups";
-                return Err(Illegal(rule.into()));
+                return Err(InvalidValue(rule.into()));
             }
         }
     }
@@ -132,18 +132,18 @@ fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
 fn password_hash(
     row: &Map<String, Value>,
     hash: HashPassword<'_>,
-) -> Result<Option<Text<255>>, (&'static str, Illegal)> {
+) -> Result<Option<Text<255>>, (&'static str, InvalidValue)> {
     let mut found = None;
     for name in ["password", "password_sha1", "password_hash"] {
         let Some(value) = given_field(row, name) else { continue };
         if let Some((first, _)) = found {
             let rule = "give one of password, password_sha1 and password_hash";
-            return Err((first, Illegal(rule.into())));
+            return Err((first, InvalidValue(rule.into())));
         }
         found = Some((name, value));
     }
     let Some((name, form)) = found else { return Ok(None) };
-    let wrong = |rule: &str| (name, Illegal(rule.into()));
+    let wrong = |rule: &str| (name, InvalidValue(rule.into()));
     let Some(text) = form.as_str() else { return Err(wrong("must be a text")) };
     match name {
         "password" => Ok(Some(hash(&password::sha1_hex(text)))),
@@ -202,7 +202,7 @@ impl ImportedPros {
         faults: &mut ImportFaults,
     ) {
         let group = draft.state.catalogue.group.id;
-        let scope = Scope::of(&draft.state);
+        let scope = Scope::for_group(&draft.state);
         for (path, row) in collect_objects(section, &format!("{}.pros", draft.path), faults) {
             let patch = match PROFESSIONAL.parse_new(row, &scope, Audience::Store) {
                 Ok(patch) => patch,
@@ -211,22 +211,22 @@ impl ImportedPros {
                     continue;
                 }
             };
-            let main = given_field(row, "main").map_or(Ok(false), value::boolean);
+            let main = given_field(row, "main").map_or(Ok(false), value::parse_boolean);
             let password = password_hash(row, hash);
             let (main, password) = match (main, password) {
                 (Ok(main), Ok(password)) => (main, password),
-                (Err(Illegal(rule)), _) => {
+                (Err(InvalidValue(rule)), _) => {
                     faults.add(format!("{path}.main"), rule);
                     continue;
                 }
-                (_, Err((name, Illegal(rule)))) => {
+                (_, Err((name, InvalidValue(rule)))) => {
                     faults.add(format!("{path}.{name}"), rule);
                     continue;
                 }
             };
             // Replaced below by the claimed id.
             let placeholder = ProId::new(1).expect("1 is an id");
-            let mut pro = pro::blank(placeholder, group, now);
+            let mut pro = pro::blank_pro(placeholder, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
             match self.by_email.get_mut(&email) {
@@ -270,7 +270,7 @@ impl ImportedPro {
         path: &str,
         faults: &mut ImportFaults,
     ) {
-        if let Some(Ok(Some(id))) = row.get("id").map(value::id)
+        if let Some(Ok(Some(id))) = row.get("id").map(value::parse_id)
             && id != self.pro.id.number()
         {
             faults.add(
@@ -314,7 +314,8 @@ pub(crate) fn read_accounts(
     let mut accounts: BTreeMap<Box<str>, Arc<Account>> = BTreeMap::new();
     for (path, row) in collect_objects(section, &format!("{path}.accounts"), faults) {
         let email = Email::new(given_text(row, "email").unwrap_or_default().trim());
-        let fiche = given_field(row, "fiche_id").and_then(|id| FicheId::new(value::id(id).ok()??));
+        let fiche =
+            given_field(row, "fiche_id").and_then(|id| FicheId::new(value::parse_id(id).ok()??));
         let fiche = fiche.filter(|id| state.fiches.contains_key(id));
         let former = parse_former_fiches(given_field(row, "former_fiche_ids"), state);
         if former.is_none() {
@@ -333,7 +334,7 @@ pub(crate) fn read_accounts(
                 }
             }
             (email, fiche, password) => {
-                if let Err(Illegal(rule)) = email {
+                if let Err(InvalidValue(rule)) = email {
                     faults.add(format!("{path}.email"), rule);
                 }
                 if fiche.is_none() {
@@ -348,7 +349,7 @@ pub(crate) fn read_accounts(
                         format!("{path}.password"),
                         "is required: give password, password_sha1 or password_hash",
                     ),
-                    Err((name, Illegal(rule))) => faults.add(format!("{path}.{name}"), rule),
+                    Err((name, InvalidValue(rule))) => faults.add(format!("{path}.{name}"), rule),
                 }
             }
         }
@@ -362,7 +363,7 @@ fn parse_former_fiches(given: Option<&Value>, state: &GroupState) -> Option<Vec<
     let Some(given) = given else { return Some(Vec::new()) };
     let mut former = Vec::new();
     for id in given.as_array()? {
-        let fiche = FicheId::new(value::id(id).ok()??)?;
+        let fiche = FicheId::new(value::parse_id(id).ok()??)?;
         if !state.fiches.contains_key(&fiche) {
             return None;
         }

@@ -76,7 +76,7 @@ impl SectionReader<'_> {
         table: &Table<R>,
         blank: impl Fn(u64) -> Option<R>,
     ) -> Vec<(String, R)> {
-        let scope = Scope::of(state);
+        let scope = Scope::for_group(state);
         let section_path = format!("{}.{section}", self.path);
         let mut rows = Vec::new();
         let mut last_sort = 0;
@@ -99,7 +99,7 @@ impl SectionReader<'_> {
             parse_stamps(table, &object, &scope, self.now, &path, self.faults);
             patch.apply_to(&mut row);
             if let Some(field) = table.field("sort")
-                && let ColumnValue::Integer(sort) = field.cell(&row, &scope)
+                && let ColumnValue::Integer(sort) = field.read_value(&row, &scope)
             {
                 last_sort = last_sort.max(sort);
             }

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::import::{Import, UsedIds, read_document};
 use super::merge::merge_content;
 use super::{ImportFault, StoreContent, demo, export};
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::{Kind, Settled};
+use crate::domain::records::vevent::{ReminderOutcome, VeventKind};
 use crate::domain::time::{Civil, Instant};
 use crate::engine::randomness::Randomness;
 use crate::wire::datetime;
@@ -44,7 +44,7 @@ fn assert_same(a: &StoreContent, b: &StoreContent) {
         assert_eq!(a.fiches, b.fiches);
         assert_eq!(a.accounts, b.accounts);
         assert_eq!(a.rows, b.rows);
-        assert_eq!((a.spent, a.last_stamp), (b.spent, b.last_stamp));
+        assert_eq!((a.highest_ids, a.last_stamp), (b.highest_ids, b.last_stamp));
         assert_eq!(a.outbox.last_id(), b.outbox.last_id());
     }
 }
@@ -54,7 +54,7 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
     for state in &mut content.group_states {
         let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
-            if let Kind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
+            if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
                 appointment.reminders.mail.since = now();
                 appointment.reminders.sms.since = now();
             }
@@ -166,8 +166,8 @@ fn times_in_a_repeated_hour_keep_their_instant() {
     let second_pass =
         datetime::instant_from_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
     assert_eq!(Ok(appointment.start), second_pass);
-    assert_eq!(appointment.reminders.mail.settled, Settled::Sent(appointment.start));
-    assert_eq!(appointment.reminders.sms.settled, Settled::No);
+    assert_eq!(appointment.reminders.mail.settled, ReminderOutcome::Sent(appointment.start));
+    assert_eq!(appointment.reminders.sms.settled, ReminderOutcome::No);
     let document = exported(&content);
     assert!(document.contains("\"created_at_utc\":\"2024-10-27 01:15:00\""));
 }
@@ -208,12 +208,15 @@ fn a_past_reminder_was_not_sent_and_will_not_be_sent() {
         .find(|row| row.appointment().is_some_and(|a| a.smsreminder))
         .expect("the first");
     let reminders = row.appointment().expect("an appointment").reminders;
-    assert_eq!((reminders.mail.settled, reminders.sms.settled), (Settled::No, Settled::No));
+    assert_eq!(
+        (reminders.mail.settled, reminders.sms.settled),
+        (ReminderOutcome::No, ReminderOutcome::No)
+    );
     let zone = state.catalogue.zone();
-    let wanted = planning::wanted_at(state, zone, row, Channel::Mail);
+    let wanted = planning::due_time(state, zone, row, Channel::Mail);
     assert!(wanted.is_some_and(|due| due < now()), "it would have been due before the import");
-    assert_eq!(planning::shown(state, zone, row, Channel::Mail), None);
-    assert_eq!(planning::pending(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::shown_time(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::pending_due_time(state, zone, row, Channel::Mail), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Record of an appointment in answers: fields and rendering. Reference 6.5.
+//! JournalRecord of an appointment in answers: fields and rendering. Reference 6.5.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,8 +9,8 @@ use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::records::place::Place;
-use crate::domain::records::vevent::{self, Appointment, Rare, Vevent};
+use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::records::vevent::{self, Appointment, OptionalFields, Vevent};
 use crate::domain::time::{Civil, Instant};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
@@ -178,7 +178,7 @@ fn to_appointment(row: &Vevent) -> &Appointment {
     row.appointment().expect("rows of this table are appointments")
 }
 
-fn rare_text(row: &Vevent, text: fn(&Rare) -> &str) -> ColumnValue<'_> {
+fn rare_text(row: &Vevent, text: fn(&OptionalFields) -> &str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", text)))
 }
 
@@ -189,7 +189,7 @@ fn blank_appointment() -> Vevent {
         length_seconds: 60,
         intervention_id: InterventionId::new(1).expect("1 is an id"),
         fiche_id: FicheId::new(1).expect("1 is an id"),
-        key: vevent::Key::new("00000000000000000000").expect("20 digits are a key"),
+        key: vevent::AppointmentKey::new("00000000000000000000").expect("20 digits are a key"),
         state: vevent::State::default(),
         smsreminder: false,
         from_web: false,
@@ -198,7 +198,7 @@ fn blank_appointment() -> Vevent {
     Vevent {
         id: VeventId::new(1).expect("1 is an id"),
         calendar_id: CalendarId::new(1).expect("1 is an id"),
-        kind: vevent::Kind::Appointment(appointment),
+        kind: vevent::VeventKind::Appointment(appointment),
         deleted: false,
         created_at: Instant(0),
         updated_at: Instant(0),
@@ -277,8 +277,8 @@ pub(crate) fn render_fiche(
 
 /// Returns the address of the appointment in one line; empty if none is set.
 fn format_location(calendar: &Calendar, scope: &Scope<'_>) -> String {
-    let place = Place::of_calendar(&scope.state.catalogue, calendar);
-    let town = place.town();
+    let place = PostalAddress::of_calendar(&scope.state.catalogue, calendar);
+    let town = place.town_line();
     match (place.address.is_empty(), town.is_empty()) {
         (false, false) => format!("{}, {town}", place.address),
         (false, true) => place.address.to_string(),

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::{channel, nameless, not_bookable_for};
+use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::text::{Illegal, Text};
-use crate::domain::state::command::{BookAppointment, Caller, Client};
+use crate::domain::records::text::{InvalidValue, Text};
+use crate::domain::state::command::{BookAppointment, BookingPermission, Caller, Client};
 use crate::domain::state::refusal::Fault;
 use crate::wire::appointment::render_fiche;
 use crate::wire::custom_values::parse_custom_values;
@@ -28,20 +29,37 @@ pub struct Booking {
     pub sent: Map<String, Value>,
 }
 
-/// Returns whether a booking applies the web rules, and whether it names a fiche.
-///
-/// Both decide whether the caller may book at all, which is checked before other faults.
-#[must_use]
-pub fn read_access_claims(object: &Map<String, Value>) -> (bool, bool) {
-    let from_web = match object.get("from_web") {
-        Some(given) => value::parse_boolean(given) != Ok(false),
-        None => true,
-    };
-    let names_fiche = match object.get("fiche").and_then(|fiche| fiche.get("id")) {
-        Some(id) => value::parse_id(id) != Ok(None),
-        None => false,
-    };
-    (from_web, names_fiche)
+/// The parts of a booking that decide whether the caller may make it. They are read before all
+/// others, because missing rights are reported first. Reference 2.3, 6.1.
+#[derive(Clone, Debug)]
+pub struct BookingClaims {
+    /// Whether the rules of the module hold; the fault of a malformed value is reported later.
+    from_web: Result<bool, InvalidValue>,
+    /// Whether the booking names a fiche.
+    pub names_fiche: bool,
+}
+
+impl BookingClaims {
+    /// Reads the claims of a booking's object. Without an object, the rules of the module hold.
+    #[must_use]
+    pub fn read(object: Option<&Map<String, Value>>) -> Self {
+        let Some(object) = object else { return Self { from_web: Ok(true), names_fiche: false } };
+        let from_web = match object.get("from_web") {
+            Some(given) if !value::is_empty(given) => value::parse_boolean(given),
+            Some(_) | None => Ok(true),
+        };
+        let names_fiche = match object.get("fiche").and_then(|fiche| fiche.get("id")) {
+            Some(id) => value::parse_id(id) != Ok(None),
+            None => false,
+        };
+        Self { from_web, names_fiche }
+    }
+
+    /// Whether the rules of the module hold. They do, unless `from_web` is false.
+    #[must_use]
+    pub const fn from_web(&self) -> bool {
+        !matches!(self.from_web, Ok(false))
+    }
 }
 
 /// Parses the request body of a booking. Reference 12.8.
@@ -50,6 +68,8 @@ pub fn read_access_claims(object: &Map<String, Value>) -> (bool, bool) {
 /// All faults, each with its field.
 pub fn parse(
     object: &Map<String, Value>,
+    claims: BookingClaims,
+    permission: BookingPermission,
     scope: &Scope<'_>,
     caller: &Caller,
 ) -> Result<Booking, Vec<Fault>> {
@@ -60,7 +80,10 @@ pub fn parse(
     if date.is_none() && !reader.has_fault("date") {
         reader.add_fault("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
     }
-    let from_web = reader.read_filled("from_web", value::parse_boolean).unwrap_or(true);
+    let from_web = claims.from_web();
+    if let Err(invalid) = claims.from_web {
+        reader.faults.push(Fault::new("from_web", invalid.0));
+    }
     let intervention_ids = parse_interventions(&mut reader, scope, caller, from_web);
     let calendar_id = reader.read("calendar_id", value::parse_id).and_then(CalendarId::new);
     if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
@@ -77,7 +100,7 @@ pub fn parse(
     if let Some((client, _)) = &client
         && would_be_nameless(client, scope, caller)
     {
-        reader.faults.push(nameless());
+        reader.faults.push(missing_name_fault());
     }
     let (Some(date), Some((client, sent)), true) = (date, client, reader.faults.is_empty()) else {
         return Err(reader.faults);
@@ -93,6 +116,7 @@ pub fn parse(
         websource,
         smsreminder,
         customs,
+        permission: Some(permission),
     };
     Ok(Booking { command, sent })
 }
@@ -120,7 +144,7 @@ fn parse_interventions(
     let numbers = reader.read(NAME, |given| Ok(Some(value::parse_ids(given)?))).unwrap_or_default();
     let ids: Vec<InterventionId> = numbers.into_iter().filter_map(InterventionId::new).collect();
     if !reader.has_fault(NAME)
-        && let Err(fault) = scope.state.catalogue.chain(&ids, channel(caller, from_web))
+        && let Err(fault) = scope.state.catalogue.chain(&ids, booking_mode(caller, from_web))
     {
         reader.faults.push(fault);
     }
@@ -151,7 +175,7 @@ fn parse_client(
         }
     };
     if id.is_some_and(|id| !is_bookable_for(id, scope, caller)) {
-        faults.push(Fault::new("id", not_bookable_for(caller)));
+        faults.push(Fault::new("id", unknown_fiche_rule(caller)));
     }
     let mut written = object.clone();
     for name in NOT_BY_BOOKING {
@@ -207,7 +231,7 @@ impl BookingReader<'_> {
     fn read<T>(
         &mut self,
         field: &str,
-        parse: impl FnOnce(&Value) -> Result<Option<T>, Illegal>,
+        parse: impl FnOnce(&Value) -> Result<Option<T>, InvalidValue>,
     ) -> Option<T> {
         match parse(self.object.get(field)?) {
             Ok(value) => value,
@@ -222,7 +246,7 @@ impl BookingReader<'_> {
     fn read_filled<T>(
         &mut self,
         field: &str,
-        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+        parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         self.read(field, |given| {
             if value::is_empty(given) {

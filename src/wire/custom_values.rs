@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::records::customfield::{
     CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
 };
-use crate::domain::records::text::{Illegal, Text};
+use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::GivenCustoms;
 use crate::domain::state::refusal::Fault;
 use crate::wire::column_value::ColumnValue;
@@ -54,7 +54,7 @@ pub fn parse_custom_values(
             Some(definition) if audience < Audience::Pro && !definition.user_visible => {}
             Some(_) => match parse_custom_value(name, value) {
                 Ok(value) => given.push((name, value)),
-                Err(Illegal(rule)) => faults.push(Fault::new(key, rule)),
+                Err(InvalidValue(rule)) => faults.push(Fault::new(key, rule)),
             },
         }
     }
@@ -87,7 +87,10 @@ fn find_definition<'a>(
 }
 
 /// Parses one value by the type that its name implies; `None` for an empty one.
-fn parse_custom_value(name: CustomName, given: &Value) -> Result<Option<CustomValue>, Illegal> {
+fn parse_custom_value(
+    name: CustomName,
+    given: &Value,
+) -> Result<Option<CustomValue>, InvalidValue> {
     // An empty list is no empty value of any of these types: it is refused below.
     if value::is_empty(given) && !given.is_array() {
         return Ok(None);

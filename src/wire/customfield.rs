@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::ids::CustomfieldId;
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, fields, plain};
 use crate::wire::value;
@@ -75,21 +75,21 @@ fn model_names() -> Vec<&'static str> {
     vec![Model::Fiche.name(), Model::Vevent.name()]
 }
 
-fn parse_model(given: &Value) -> Result<Model, Illegal> {
+fn parse_model(given: &Value) -> Result<Model, InvalidValue> {
     let text = value::parse_text(given)?;
     for model in [Model::Fiche, Model::Vevent] {
         if model.name() == text {
             return Ok(model);
         }
     }
-    Err(Illegal("must be Fiche or Vevent".into()))
+    Err(InvalidValue("must be Fiche or Vevent".into()))
 }
 
-fn parse_custom_name(given: &Value) -> Result<CustomName, Illegal> {
+fn parse_custom_name(given: &Value) -> Result<CustomName, InvalidValue> {
     let Some(name) = CustomName::new(&value::parse_text(given)?) else {
         let rule =
             "must be one of bool0 to bool9, dt0 to dt1, num0 to num3, str0 to str14, txt0 to txt2";
-        return Err(Illegal(rule.into()));
+        return Err(InvalidValue(rule.into()));
     };
     Ok(name)
 }

@@ -1,6 +1,6 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, in the group's time zone. Reference 1.2, 1.3.
 
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{
     CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,
@@ -21,13 +21,13 @@ pub const LENGTH: usize = 19;
 ///
 /// # Errors
 /// Another format, a date or time that does not exist, or a year outside 1800 to 9999.
-pub fn parse(text: &str) -> Result<Civil, Illegal> {
+pub fn parse(text: &str) -> Result<Civil, InvalidValue> {
     const FORMAT: &str = "must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD";
     let bytes = text.as_bytes();
     let (date, time) = match bytes.len() {
         10 => (bytes, None),
         LENGTH if bytes[10] == b' ' => (&bytes[..10], Some(&bytes[11..])),
-        _ => return Err(Illegal(FORMAT.into())),
+        _ => return Err(InvalidValue(FORMAT.into())),
     };
     let time = match time {
         Some(time) => parse_triple(time, b':', 2),
@@ -36,14 +36,14 @@ pub fn parse(text: &str) -> Result<Civil, Illegal> {
     let (Some([year, month, day]), Some([hour, minute, second])) =
         (parse_triple(date, b'-', 4), time)
     else {
-        return Err(Illegal(FORMAT.into()));
+        return Err(InvalidValue(FORMAT.into()));
     };
     let year = i32::try_from(year).expect("four digits are below 10000");
     let Some(civil) = Civil::from_ymd_hms(year, month, day, hour, minute, second) else {
-        return Err(Illegal("must be a date and a time that exist, hours 00 to 23".into()));
+        return Err(InvalidValue("must be a date and a time that exist, hours 00 to 23".into()));
     };
     if civil < CIVIL_MIN || CIVIL_MAX < civil {
-        return Err(Illegal("must be in the years 1800 to 9999".into()));
+        return Err(InvalidValue("must be in the years 1800 to 9999".into()));
     }
     Ok(civil)
 }
@@ -75,7 +75,7 @@ fn parse_digits(digits: &[u8]) -> Option<u32> {
 ///
 /// # Errors
 /// An instant outside the years 1970 to 9999.
-pub fn to_instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
+pub fn to_instant(zone: Zone, civil: Civil) -> Result<Instant, InvalidValue> {
     check_years(zone.instant_of(civil))
 }
 
@@ -83,13 +83,17 @@ pub fn to_instant(zone: Zone, civil: Civil) -> Result<Instant, Illegal> {
 ///
 /// # Errors
 /// An instant outside the years 1970 to 9999.
-pub fn instant_from_utc(civil: Civil) -> Result<Instant, Illegal> {
+pub fn instant_from_utc(civil: Civil) -> Result<Instant, InvalidValue> {
     check_years(zone::instant_of_utc(civil))
 }
 
-fn check_years(instant: Instant) -> Result<Instant, Illegal> {
+fn check_years(instant: Instant) -> Result<Instant, InvalidValue> {
     let accepted = INSTANT_MIN <= instant && instant <= INSTANT_MAX;
-    if accepted { Ok(instant) } else { Err(Illegal("must be in the years 1970 to 9999".into())) }
+    if accepted {
+        Ok(instant)
+    } else {
+        Err(InvalidValue("must be in the years 1970 to 9999".into()))
+    }
 }
 
 /// Converts an instant to the local time of the zone, at most 9999-12-31 23:59:59.

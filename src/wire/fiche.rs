@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
-use crate::domain::records::text::{Illegal, Name};
+use crate::domain::records::text::{InvalidValue, Name};
 use crate::domain::time::Instant;
 use crate::wire::custom_values::CustomMember;
 use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
@@ -59,7 +59,7 @@ fn lastname_field() -> Field<Fiche> {
     })
     .with_writer(Audience::Application, |given, _, _, patch| {
         let given = value::parse_text(given)?;
-        let whole: Result<Name<64>, Illegal> = Name::new(&given);
+        let whole: Result<Name<64>, InvalidValue> = Name::new(&given);
         // The `$` of a deleted fiche may make the rendered name one character too long.
         let stripped = match given.strip_prefix('$') {
             Some(rest) => Name::new(rest)?,

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomKind, CustomName};
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::state::command::Patch;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
@@ -23,7 +23,7 @@ use crate::wire::value;
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
 /// Adds the assignment of a legal value to a patch. The record holds the default values.
 type Write<R> =
-    Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal> + Send + Sync>;
+    Box<dyn Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), InvalidValue> + Send + Sync>;
 
 /// One field of a resource.
 pub struct Field<R> {
@@ -81,7 +81,7 @@ impl<R: 'static> Field<R> {
     pub fn with_writer(
         mut self,
         writers: Audience,
-        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), Illegal>
+        write: impl Fn(&Value, &Scope<'_>, &R, &mut Patch<R>) -> Result<(), InvalidValue>
         + Send
         + Sync
         + 'static,

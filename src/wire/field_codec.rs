@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::domain::records::group::{Currency, Usercolors};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
-use crate::domain::records::text::{Bounded, Colour, Email, Illegal, Name, ReminderLead, Text};
+use crate::domain::records::text::{
+    Bounded, Colour, Email, InvalidValue, Name, ReminderLead, Text,
+};
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::column_value::{ColumnValue, FieldType};
@@ -27,7 +29,7 @@ pub trait FieldCodec: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// The rule that the value breaks.
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal>;
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue>;
 }
 
 /// Implements [`FieldCodec`] for types that are written as a text.
@@ -41,8 +43,8 @@ macro_rules! from_text {
                 ColumnValue::Text(Cow::Borrowed($shown))
             }
 
-            fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
-                let parse: fn(&str) -> Result<Option<Self>, Illegal> = $parse;
+            fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
+                let parse: fn(&str) -> Result<Option<Self>, InvalidValue> = $parse;
                 parse(&value::parse_text(value)?)
             }
         }
@@ -52,17 +54,17 @@ macro_rules! from_text {
 /// Parses a text without its surrounding spaces; `None` for the empty text.
 fn parse_unless_empty<T>(
     text: &str,
-    parse: fn(&str) -> Result<T, Illegal>,
-) -> Result<Option<T>, Illegal> {
+    parse: fn(&str) -> Result<T, InvalidValue>,
+) -> Result<Option<T>, InvalidValue> {
     // Only spaces are trimmed: a control character next to the value must be refused.
     let text = text.trim_matches(' ');
     if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
 }
 
-fn parse_zone_name(text: &str) -> Result<Option<ZoneName>, Illegal> {
+fn parse_zone_name(text: &str) -> Result<Option<ZoneName>, InvalidValue> {
     match ZoneName::from_name(text) {
         Some(name) => Ok(Some(name)),
-        None => Err(Illegal("must be one of the listed zone names, such as Paris".into())),
+        None => Err(InvalidValue("must be one of the listed zone names, such as Paris".into())),
     }
 }
 
@@ -99,7 +101,7 @@ impl FieldCodec for bool {
         ColumnValue::Boolean(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         Ok(Some(value::parse_boolean(value)?))
     }
 }
@@ -111,7 +113,7 @@ impl<const MIN: i64, const MAX: i64> FieldCodec for Bounded<MIN, MAX> {
         ColumnValue::Integer(self.number())
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         match value::parse_integer(value)? {
             Some(number) => Ok(Some(Self::new(number)?)),
             None => Ok(None),
@@ -126,7 +128,7 @@ impl<const MAX: i64> FieldCodec for ReminderLead<MAX> {
         ColumnValue::Integer(self.minutes().unwrap_or(0))
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         match value::parse_integer(value)? {
             Some(number) => Ok(Some(Self::new(number)?)),
             None => Ok(None),
@@ -141,7 +143,7 @@ impl FieldCodec for i64 {
         ColumnValue::Integer(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         value::parse_integer(value)
     }
 }
@@ -159,7 +161,7 @@ macro_rules! optional_number {
                 }
             }
 
-            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
                 Ok(Some(<$type as FieldCodec>::parse(value, scope)?))
             }
         }
@@ -181,7 +183,7 @@ macro_rules! reference {
                 ColumnValue::Reference(self.map(<$id>::number))
             }
 
-            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+            fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
                 let Some(id) = value::parse_id(value)?.and_then(<$id>::new) else {
                     return Ok(Some(None));
                 };
@@ -189,7 +191,7 @@ macro_rules! reference {
                     Ok(Some(Some(id)))
                 } else {
                     let rule = concat!("must be the id of one of the group's ", stringify!($map));
-                    Err(Illegal(rule.into()))
+                    Err(InvalidValue(rule.into()))
                 }
             }
         }
@@ -208,7 +210,7 @@ impl FieldCodec for Option<Civil> {
         ColumnValue::Civil(*self)
     }
 
-    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         Ok(Some(value::parse_civil(value)?))
     }
 }
@@ -220,7 +222,7 @@ impl FieldCodec for Instant {
         ColumnValue::Moment(Some(*self))
     }
 
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         match value::parse_civil(value)? {
             Some(civil) => Ok(Some(datetime::to_instant(scope.zone, civil)?)),
             None => Ok(None),
@@ -235,7 +237,7 @@ impl FieldCodec for Option<Instant> {
         ColumnValue::Moment(*self)
     }
 
-    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, Illegal> {
+    fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         Ok(Some(Instant::parse(value, scope)?))
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
@@ -48,7 +48,7 @@ impl Relation {
         ("not in", Self::NotIn),
     ];
 
-    fn parse(text: &str) -> Result<Self, Illegal> {
+    fn parse(text: &str) -> Result<Self, InvalidValue> {
         let given = text.trim().to_ascii_lowercase();
         for (name, relation) in Self::ALL {
             if name == given {
@@ -56,7 +56,7 @@ impl Relation {
             }
         }
         let names = Self::ALL.map(|(name, _)| name).join(", ");
-        Err(Illegal(format!("must be one of {names}")))
+        Err(InvalidValue(format!("must be one of {names}")))
     }
 }
 
@@ -117,7 +117,7 @@ impl<'t, R: 'static> Condition<'t, R> {
             let form = "must have a whole number as index, as in conditions[0][field]";
             return Err(vec![Fault::new(format!("conditions[{index}]"), form)]);
         }
-        let fault = |part: &str, illegal: Illegal| {
+        let fault = |part: &str, illegal: InvalidValue| {
             Fault::new(format!("conditions[{index}][{part}]"), illegal.0)
         };
         let mut faults = Vec::new();
@@ -125,7 +125,7 @@ impl<'t, R: 'static> Condition<'t, R> {
         let column = table.column(field, scope, audience);
         if column.is_none() {
             let rule = format!("must be a field of {}", table.resource);
-            faults.push(fault("field", Illegal(rule)));
+            faults.push(fault("field", InvalidValue(rule)));
         }
         let relation = match Relation::parse(given.part("op").unwrap_or_default()) {
             Ok(relation) => Some(relation),
@@ -203,7 +203,7 @@ impl ConditionTest {
         relation: Relation,
         text: &str,
         zone: Zone,
-    ) -> Result<Self, Illegal> {
+    ) -> Result<Self, InvalidValue> {
         let parse_one = || Ok(vec![parse_value(column, text, zone)?]);
         match relation {
             Relation::Equal => Ok(Self::OneOf(parse_one()?, true)),
@@ -230,10 +230,10 @@ fn parse_bound<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
-) -> Result<ColumnValue<'static>, Illegal> {
+) -> Result<ColumnValue<'static>, InvalidValue> {
     let bound = parse_value(column, text, zone)?;
     if bound == ColumnValue::Null {
-        return Err(Illegal("must not be empty: an empty value has no order".into()));
+        return Err(InvalidValue("must not be empty: an empty value has no order".into()));
     }
     Ok(bound)
 }
@@ -243,7 +243,7 @@ fn parse_list<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
-) -> Result<Vec<ColumnValue<'static>>, Illegal> {
+) -> Result<Vec<ColumnValue<'static>>, InvalidValue> {
     let mut values = Vec::new();
     for entry in split_list(column.field_type(), text) {
         values.push(parse_value(column, entry, zone)?);
@@ -272,7 +272,7 @@ fn parse_value<R: 'static>(
     column: &Column<'_, R>,
     text: &str,
     zone: Zone,
-) -> Result<ColumnValue<'static>, Illegal> {
+) -> Result<ColumnValue<'static>, InvalidValue> {
     let field_type = column.field_type();
     let given = Value::from(text.trim());
     let value = match field_type {

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::{self, Channel, Message, Progress, Why};
-use crate::domain::messaging::planning::{self, Planned};
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::MessageKind;
+use crate::domain::messaging::message::{Message, Progress, SuppressionReason};
+use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
@@ -28,7 +29,7 @@ pub struct LedgerEntry {
 enum EntrySource {
     Message(Arc<Message>),
     /// A reminder that is not due yet and has no message.
-    Planned(Planned),
+    PlannedReminder(PlannedReminder),
     /// Default values of every field.
     Blank,
 }
@@ -85,7 +86,7 @@ pub static MESSAGE: LazyLock<Table<LedgerEntry>> = LazyLock::new(|| Table {
 const STATES: [&str; 7] = ["planned", "sending", "sent", "kept", "failed", "missed", "suppressed"];
 
 fn kind_names() -> Vec<&'static str> {
-    outbox::Kind::ALL.map(outbox::Kind::name).to_vec()
+    MessageKind::ALL.map(MessageKind::name).to_vec()
 }
 
 fn state_names() -> Vec<&'static str> {
@@ -113,7 +114,7 @@ pub struct Ledger {
     /// The group's state, which holds the messages.
     state: Arc<GroupState>,
     /// Reminders due within [`PLANNED_SECONDS`], ascending by due time.
-    planned: Vec<Planned>,
+    planned: Vec<PlannedReminder>,
 }
 
 impl Ledger {
@@ -121,7 +122,8 @@ impl Ledger {
     #[must_use]
     pub fn new(state: Arc<GroupState>, now: Instant) -> Self {
         let until = now.plus_seconds(PLANNED_SECONDS);
-        let mut planned: Vec<Planned> = planning::due_before(&state, now, until).collect();
+        let mut planned: Vec<PlannedReminder> =
+            planning::reminders_due_before(&state, now, until).collect();
         planned.sort_unstable();
         Self { state, planned }
     }
@@ -141,7 +143,7 @@ impl Ledger {
             entries.push(LedgerEntry::from_message(message));
         }
         for (place, planned) in (self.first_planned_place()..).zip(&self.planned) {
-            entries.push(LedgerEntry { place, source: EntrySource::Planned(*planned) });
+            entries.push(LedgerEntry { place, source: EntrySource::PlannedReminder(*planned) });
         }
         entries
     }
@@ -154,7 +156,7 @@ impl Ledger {
             return Some(LedgerEntry::from_message(message));
         };
         let planned = self.planned.get(usize::try_from(index).ok()?)?;
-        Some(LedgerEntry { place, source: EntrySource::Planned(*planned) })
+        Some(LedgerEntry { place, source: EntrySource::PlannedReminder(*planned) })
     }
 
     fn first_planned_place(&self) -> u64 {
@@ -174,22 +176,22 @@ impl LedgerEntry {
     pub fn message(&self) -> Option<&Message> {
         match &self.source {
             EntrySource::Message(message) => Some(message),
-            EntrySource::Planned(_) | EntrySource::Blank => None,
+            EntrySource::PlannedReminder(_) | EntrySource::Blank => None,
         }
     }
 
-    fn kind(&self) -> outbox::Kind {
+    fn kind(&self) -> MessageKind {
         match &self.source {
             EntrySource::Message(message) => message.kind(),
-            EntrySource::Planned(planned) => outbox::Kind::of_reminder(planned.channel),
-            EntrySource::Blank => outbox::Kind::Confirmation,
+            EntrySource::PlannedReminder(planned) => MessageKind::of_reminder(planned.channel),
+            EntrySource::Blank => MessageKind::Confirmation,
         }
     }
 
     fn state(&self) -> &'static str {
         let Some(message) = self.message() else { return "planned" };
         match &message.progress {
-            Progress::Waiting { .. } => "planned",
+            Progress::QuarantinedEvent { .. } => "planned",
             Progress::Claimed { .. } => "sending",
             Progress::Sent { .. } => "sent",
             Progress::Kept { .. } => "kept",
@@ -202,7 +204,7 @@ impl LedgerEntry {
     fn appointment(&self) -> Option<u64> {
         match &self.source {
             EntrySource::Message(message) => Some(message.appointment()?.number()),
-            EntrySource::Planned(planned) => Some(planned.appointment.number()),
+            EntrySource::PlannedReminder(planned) => Some(planned.appointment.number()),
             EntrySource::Blank => None,
         }
     }
@@ -210,9 +212,15 @@ impl LedgerEntry {
     fn recipient<'a>(&'a self, state: &'a GroupState) -> Cow<'a, str> {
         match &self.source {
             EntrySource::Message(message) => message.recipient.as_str().into(),
-            EntrySource::Planned(planned) => {
+            EntrySource::PlannedReminder(planned) => {
                 let Some(row) = state.rows.get(&planned.appointment) else { return "".into() };
-                delivery::recipient_of(state, row, planned.channel).unwrap_or_default().into()
+                crate::domain::messaging::recipient::appointment_recipient(
+                    state,
+                    row,
+                    planned.channel,
+                )
+                .unwrap_or_default()
+                .into()
             }
             EntrySource::Blank => "".into(),
         }
@@ -222,7 +230,9 @@ impl LedgerEntry {
     fn planned_at(&self) -> Option<Instant> {
         match &self.source {
             EntrySource::Message(message) => match &message.progress {
-                Progress::Waiting { not_before, .. } => Some(message.created_at.max(*not_before)),
+                Progress::QuarantinedEvent { not_before, .. } => {
+                    Some(message.created_at.max(*not_before))
+                }
                 Progress::Claimed { at, .. } => Some(*at),
                 Progress::Sent { .. }
                 | Progress::Kept { .. }
@@ -230,7 +240,7 @@ impl LedgerEntry {
                 | Progress::Missed { .. }
                 | Progress::Suppressed { .. } => None,
             },
-            EntrySource::Planned(planned) => Some(planned.due),
+            EntrySource::PlannedReminder(planned) => Some(planned.due),
             EntrySource::Blank => None,
         }
     }
@@ -239,21 +249,21 @@ impl LedgerEntry {
     fn attempts(&self) -> Option<u32> {
         match &self.source {
             EntrySource::Message(message) => match &message.progress {
-                Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => {
+                Progress::QuarantinedEvent { attempts, .. } | Progress::Sent { attempts, .. } => {
                     Some(*attempts)
                 }
                 Progress::Claimed { attempt, .. } => Some(*attempt),
                 Progress::Kept { .. } | Progress::Missed { .. } => Some(0),
                 Progress::Failed { .. } | Progress::Suppressed { .. } => None,
             },
-            EntrySource::Planned(_) => Some(0),
+            EntrySource::PlannedReminder(_) => Some(0),
             EntrySource::Blank => None,
         }
     }
 
     fn reason(&self) -> &str {
         match self.message().map(|message| &message.progress) {
-            Some(Progress::Waiting { reason, .. } | Progress::Failed { reason, .. }) => {
+            Some(Progress::QuarantinedEvent { reason, .. } | Progress::Failed { reason, .. }) => {
                 reason.as_str()
             }
             Some(Progress::Kept { .. }) => "the server is not configured to send on this channel",
@@ -265,16 +275,18 @@ impl LedgerEntry {
 }
 
 /// Describes the reason for which a message was not sent any more.
-fn describe_suppression(why: Why) -> &'static str {
+fn describe_suppression(why: SuppressionReason) -> &'static str {
     match why {
-        Why::Cancelled => "the appointment was cancelled",
-        Why::Moved => "the appointment, or the time of its reminder, was moved",
-        Why::Restored => "the appointment was restored",
-        Why::Unwanted => "the client or the group has switched such messages off",
-        Why::NoRecipient => "the client has no address or number, or is deleted",
-        Why::Begun => "the appointment had already begun",
-        Why::Expired => "the link had expired",
-        Why::TooMany => "the recipient's limit of messages within 24 hours was reached",
-        Why::GivenAway => "the appointment was given to another client",
+        SuppressionReason::Cancelled => "the appointment was cancelled",
+        SuppressionReason::Moved => "the appointment, or the time of its reminder, was moved",
+        SuppressionReason::Restored => "the appointment was restored",
+        SuppressionReason::Unwanted => "the client or the group has switched such messages off",
+        SuppressionReason::NoRecipient => "the client has no address or number, or is deleted",
+        SuppressionReason::Begun => "the appointment had already begun",
+        SuppressionReason::Expired => "the link had expired",
+        SuppressionReason::TooMany => {
+            "the recipient's limit of messages within 24 hours was reached"
+        }
+        SuppressionReason::GivenAway => "the appointment was given to another client",
     }
 }

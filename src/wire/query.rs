@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
@@ -15,7 +15,7 @@ use crate::wire::params::Params;
 /// A value that is no datetime, or an instant outside 1970 to 9999.
 pub fn parse_moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
     let Some(text) = params.value(name) else { return Ok(None) };
-    let fault = |Illegal(rule)| Fault::new(name, rule);
+    let fault = |InvalidValue(rule)| Fault::new(name, rule);
     let civil = datetime::parse(text).map_err(fault)?;
     Ok(Some(datetime::to_instant(zone, civil).map_err(fault)?))
 }

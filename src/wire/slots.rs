@@ -8,8 +8,9 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::domain::booking::book::channel;
-use crate::domain::booking::bookable::{BookingMode, Chain, Obstacle};
+use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
@@ -36,7 +37,7 @@ pub struct SlotSearch {
     /// The interventions to book, in order.
     pub chain: Chain,
     /// The rules that apply to the caller.
-    pub channel: BookingMode,
+    pub mode: BookingMode,
     /// The calendars to search, ascending by id.
     pub calendars: Vec<CalendarId>,
     /// The window in which starts are searched.
@@ -99,10 +100,10 @@ impl SlotSearch {
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = FaultCollector(Vec::new());
         // A wrong from_web is refused before: it decides whether the caller may search at all.
-        let channel = channel(caller, parse_from_web(params).unwrap_or(true));
+        let mode = booking_mode(caller, parse_from_web(params).unwrap_or(true));
         let catalogue = &state.catalogue;
         let chain = parse_ids(params, "intervention_ids", InterventionId::new, |_| true)
-            .and_then(|ids| catalogue.chain(&ids, channel));
+            .and_then(|ids| catalogue.chain(&ids, mode));
         let chain = faults.keep_fault(chain.map(Some));
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
         let calendar_id =
@@ -118,8 +119,7 @@ impl SlotSearch {
         let capacity =
             faults.keep_fault(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
         let calendars = select_calendars(state, calendar_id, &calendar_ids, &sets);
-        let horizon =
-            if first { Some(search_horizon(state, channel, &calendars, now)) } else { None };
+        let horizon = if first { Some(search_horizon(state, mode, &calendars, now)) } else { None };
         let window = match parse_window(params, catalogue.zone(), now, horizon) {
             Ok(window) => Some(window),
             Err(found) => {
@@ -142,7 +142,7 @@ impl SlotSearch {
             at_least: usize::try_from(quantity.max(capacity)).expect("at most 1,000"),
             goal,
             chain,
-            channel,
+            mode,
             calendars,
             calendar_id,
             calendar_ids,
@@ -191,11 +191,11 @@ enum SearchHorizon {
 /// Returns the limit of the search for the first free start on these calendars.
 fn search_horizon(
     state: &GroupState,
-    channel: BookingMode,
+    mode: BookingMode,
     calendars: &[CalendarId],
     now: Instant,
 ) -> SearchHorizon {
-    match channel {
+    match mode {
         BookingMode::Module | BookingMode::ModuleByPro => {
             let mut minutes = 0;
             for id in calendars {

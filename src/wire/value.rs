@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use crate::domain::records::ids::ID_MAX;
-use crate::domain::records::text::Illegal;
+use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Civil;
 use crate::wire::datetime;
 
-fn refuse_value<T>(rule: &str) -> Result<T, Illegal> {
-    Err(Illegal(rule.into()))
+fn refuse_value<T>(rule: &str) -> Result<T, InvalidValue> {
+    Err(InvalidValue(rule.into()))
 }
 
 /// Returns whether a value is empty: null, a text of white space only, or a list without items.
@@ -29,7 +29,7 @@ pub fn is_empty(value: &Value) -> bool {
 ///
 /// # Errors
 /// Any other value, an empty one included.
-pub fn parse_boolean(value: &Value) -> Result<bool, Illegal> {
+pub fn parse_boolean(value: &Value) -> Result<bool, InvalidValue> {
     const RULE: &str = "must be true, false, 1 or 0";
     match value {
         Value::Bool(flag) => Ok(*flag),
@@ -51,7 +51,7 @@ pub fn parse_boolean(value: &Value) -> Result<bool, Illegal> {
 ///
 /// # Errors
 /// Any other value, and numbers beyond 64 bits.
-pub fn parse_integer(value: &Value) -> Result<Option<i64>, Illegal> {
+pub fn parse_integer(value: &Value) -> Result<Option<i64>, InvalidValue> {
     let read = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
@@ -83,7 +83,7 @@ fn to_whole(number: &Number) -> Option<i64> {
 ///
 /// # Errors
 /// Any other value.
-pub fn parse_number(value: &Value) -> Result<Option<f64>, Illegal> {
+pub fn parse_number(value: &Value) -> Result<Option<f64>, InvalidValue> {
     let read: Option<f64> = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
@@ -101,7 +101,7 @@ pub fn parse_number(value: &Value) -> Result<Option<f64>, Illegal> {
 ///
 /// # Errors
 /// Any value other than a whole number from 1 to [`ID_MAX`].
-pub fn parse_id(value: &Value) -> Result<Option<u64>, Illegal> {
+pub fn parse_id(value: &Value) -> Result<Option<u64>, InvalidValue> {
     const RULE: &str = "must be an id: a whole number from 1";
     let Ok(number) = parse_integer(value) else { return refuse_value(RULE) };
     let Some(number) = number else { return Ok(None) };
@@ -117,7 +117,7 @@ pub fn parse_id(value: &Value) -> Result<Option<u64>, Illegal> {
 ///
 /// # Errors
 /// Any other value, and an entry that is no id.
-pub fn parse_ids(value: &Value) -> Result<Vec<u64>, Illegal> {
+pub fn parse_ids(value: &Value) -> Result<Vec<u64>, InvalidValue> {
     let mut ids = Vec::new();
     match value {
         Value::Null => {}
@@ -141,7 +141,7 @@ pub fn parse_ids(value: &Value) -> Result<Vec<u64>, Illegal> {
 
 const IDS_RULE: &str = "must be ids: a list such as [11,13], or a text such as ,11,13,";
 
-fn parse_entry(value: &Value) -> Result<u64, Illegal> {
+fn parse_entry(value: &Value) -> Result<u64, InvalidValue> {
     match parse_id(value) {
         Ok(Some(id)) => Ok(id),
         Ok(None) | Err(_) => refuse_value(IDS_RULE),
@@ -152,7 +152,7 @@ fn parse_entry(value: &Value) -> Result<u64, Illegal> {
 ///
 /// # Errors
 /// A boolean, a list or an object.
-pub fn parse_text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
+pub fn parse_text(value: &Value) -> Result<Cow<'_, str>, InvalidValue> {
     match value {
         Value::Null => Ok(Cow::Borrowed("")),
         Value::String(text) => Ok(Cow::Borrowed(text)),
@@ -165,7 +165,7 @@ pub fn parse_text(value: &Value) -> Result<Cow<'_, str>, Illegal> {
 ///
 /// # Errors
 /// Any other value that [`datetime::parse`] refuses.
-pub fn parse_civil(value: &Value) -> Result<Option<Civil>, Illegal> {
+pub fn parse_civil(value: &Value) -> Result<Option<Civil>, InvalidValue> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Ok(Some(datetime::parse(text.trim())?)),
         Value::String(_) | Value::Null => Ok(None),

@@ -83,7 +83,7 @@ pub(crate) struct House {
     /// Whether anybody carries messages.
     pub(crate) carried: bool,
     /// How long one attempt may take.
-    pub(crate) patience: Duration,
+    pub(crate) decision_timeout: Duration,
 }
 
 impl House {
@@ -109,7 +109,7 @@ impl House {
         let post = Post::open(&clock);
         let breaking = Arc::new(Breaking { clock: Arc::clone(&clock), left: AtomicU32::new(0) });
         let (first, disk) = (GroupState::new(catalogue), SimulatedDisk::new());
-        Self { first, disk, clock, breaking, post, carried: true, patience: PATIENCE }
+        Self { first, disk, clock, breaking, post, carried: true, decision_timeout: PATIENCE }
     }
 
     /// Breaks whoever reads the clock next, so often: while nothing is written, that is the timer. Returns once all broke.

@@ -1,7 +1,7 @@
 //! What a booking does, and every way it is refused. Reference 2, 6.
 
 use slotbook::domain::booking::book::permit_booking;
-use slotbook::domain::booking::bookable::{NotOffered, Obstacle};
+use slotbook::domain::booking::obstacle::{NotOffered, Obstacle};
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};

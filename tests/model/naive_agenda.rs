@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::bookable::{BookingMode, Obstacle};
+use slotbook::domain::booking::obstacle::Obstacle;
+use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::calendar::Calendar;
@@ -18,7 +19,7 @@ use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, GroupId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Name};
-use slotbook::domain::records::vevent::{Availability, Kind, Permits, Vevent};
+use slotbook::domain::records::vevent::{Availability, Permits, Vevent, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
     CancelAppointment, CancelRight, Client, Command, Patch, Put, PutVevent, RecordChange,
@@ -31,10 +32,10 @@ use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, DAY, Instant, MINUTE};
-use slotbook::engine::admission::Bounds;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Done, Engine, Parts, Rejection};
+use slotbook::engine::{Committed, Engine, EngineParts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::{SimulatedDisk, Stream, Tail};
 
@@ -631,14 +632,14 @@ impl Pair {
             let (directory, state) = self.recovered();
             let (log, _) = self.disk.recover(|_, _| Ok(())).expect("it was read before");
             self.lives += 1;
-            let parts = Parts {
+            let parts = EngineParts {
                 directory,
                 group_states: vec![state],
                 clock: Arc::clone(&self.clock) as _,
-                draws: Randomness::seeded([self.lives; 32]),
+                randomness: Randomness::seeded([self.lives; 32]),
                 transport: Transport::direct(),
-                bounds: Bounds::default(),
-                patience: Duration::from_secs(10),
+                admission_limits: AdmissionLimits::default(),
+                decision_timeout: Duration::from_secs(10),
             };
             let (engine, journal) = Engine::start(parts, log).await;
             tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
@@ -792,7 +793,7 @@ impl Pair {
     /// Notes what was booked: which calendar was drawn and which ids were given is the engine's.
     fn note_booked(
         &mut self,
-        done: &Done,
+        done: &Committed,
         wish: &Wish,
         name: u8,
         can_take: &[u64],
@@ -878,7 +879,7 @@ impl Pair {
         let civil_start = self.naive.zone.civil_of(start);
         let draft = redrawn(move |_, row| {
             row.calendar_id = calendar(on);
-            if let Kind::Appointment(appointment) = &mut row.kind {
+            if let VeventKind::Appointment(appointment) = &mut row.kind {
                 appointment.civil_start = civil_start;
                 appointment.start = start;
             }
@@ -962,10 +963,10 @@ impl Pair {
             let series = Series::new(zone, from, to, rule, Exceptions::default())
                 .map_err(|error| vec![Fault::new("end", error.to_string())])?;
             let kind = match only {
-                None => Kind::Plage(Box::new(series)),
+                None => VeventKind::Plage(Box::new(series)),
                 Some(only) => {
                     let permits = Permits::only(only.map(intervention).into_iter().collect());
-                    Kind::Availability(Box::new(Availability { series, permits }))
+                    VeventKind::Availability(Box::new(Availability { series, permits }))
                 }
             };
             Ok(Vevent {

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use super::server::{complaint, practice, store_of};
 
-const NOBODY: u32 = 65_534;
+const DUMMY_HASH: u32 = 65_534;
 
 /// Runs a command on a store as a user, in a folder that everybody may be in.
 fn run_as(user: u32, arguments: &[&str], data: &Path) -> std::io::Result<Output> {
@@ -58,18 +58,18 @@ fn refused(user: u32, arguments: &[&str], data: &Path, why: &str) {
 #[test]
 fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    if chown(folder.path(), Some(NOBODY), Some(NOBODY)).is_err() {
+    if chown(folder.path(), Some(DUMMY_HASH), Some(DUMMY_HASH)).is_err() {
         return println!("skipped: files can be given to another user by root alone");
     }
-    if run_as(NOBODY, &["--version"], folder.path()).is_err() {
+    if run_as(DUMMY_HASH, &["--version"], folder.path()).is_err() {
         return println!("skipped: the program lies where other users cannot run it");
     }
     let data = store_of(folder.path(), &practice(1));
     let asked: [&[&str]; 3] = [&["check"], &["key", "list"], &["serve", "--listen", "127.0.0.1:0"]];
     for arguments in asked {
-        refused(NOBODY, arguments, &data, "ermission denied");
+        refused(DUMMY_HASH, arguments, &data, "ermission denied");
     }
-    give(&data, NOBODY);
+    give(&data, DUMMY_HASH);
     let document = folder.path().join("document.json");
     let document = document.to_str().expect("a plain path");
     for arguments in [&["import", "--merge", document][..], &["key", "add"], &["check"], &["serve"]]
@@ -78,8 +78,8 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
     }
     let mut found = Vec::new();
     owners(&data, &mut found);
-    assert!(found.len() > 5 && found.iter().all(|owner| *owner == NOBODY), "{found:?}");
-    assert!(run_as(NOBODY, &["check"], &data).expect("it ran").status.success());
+    assert!(found.len() > 5 && found.iter().all(|owner| *owner == DUMMY_HASH), "{found:?}");
+    assert!(run_as(DUMMY_HASH, &["check"], &data).expect("it ran").status.success());
     let snapshots = data.join("snapshots-000001");
     for taken in
         [snapshots.join("conf"), snapshots.join("db"), data.join("mark"), data.join("CURRENT")]
@@ -88,8 +88,8 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
         let mode = fs::metadata(&taken).expect("it is there").permissions();
         fs::set_permissions(&taken, fs::Permissions::from_mode(0o600)).expect("root may");
         let name = taken.to_str().expect("a plain path");
-        refused(NOBODY, &["key", "list"], &data, &format!("{name}: permission denied"));
+        refused(DUMMY_HASH, &["key", "list"], &data, &format!("{name}: permission denied"));
         fs::set_permissions(&taken, mode).expect("root may");
-        give(&taken, NOBODY);
+        give(&taken, DUMMY_HASH);
     }
 }

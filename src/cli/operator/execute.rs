@@ -13,10 +13,10 @@ use crate::cli::error::CommandError;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
-use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, NewPro};
+use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, Pro};
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Email, Illegal, Name, Text, folded};
+use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
 use crate::http::resources::messages;
 use crate::transfer::export;
 use crate::wire::field::Audience;
@@ -52,7 +52,7 @@ pub(crate) fn execute_request(
         }
         OperatorRequest::Export => {
             store.refuse_quarantined_groups()?;
-            Ok(export::write(&store.directory(), &store.group_states(), out)?)
+            Ok(export::write_document(&store.directory(), &store.group_states(), out)?)
         }
         OperatorRequest::ListMessages { groups, public_url } => {
             write_messages(store, groups, public_url, out)
@@ -78,7 +78,7 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
             groups: groups.as_deref().map(parse_group_ids).transpose()?,
         },
         OperatorRequest::RevokeKey { sha256, said } => {
-            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, said: said.clone() })
+            ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, text: said.clone() })
         }
         OperatorRequest::AddPro {
             email,
@@ -88,7 +88,7 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
             cellphone,
             groups,
             main,
-        } => ChangeAccess::AddPro(NewPro {
+        } => ChangeAccess::AddPro(ProDraft {
             email: named("e-mail", Email::new(email))?,
             password_hash: match password_hash {
                 Some(hash) => Some(named("password", Text::new(hash))?),
@@ -114,7 +114,7 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
 }
 
 /// Returns a parsed field, or the broken rule after the field's name.
-fn named<T>(field: &str, parsed: Result<T, Illegal>) -> Result<T, CommandError> {
+fn named<T>(field: &str, parsed: Result<T, InvalidValue>) -> Result<T, CommandError> {
     parsed.map_err(|rule| CommandError::Refused(format!("{field}: {rule}")))
 }
 
@@ -143,15 +143,16 @@ fn write_messages(
     if let Some(missing) = wanted.difference(&existing).next() {
         return Err(CommandError::Refused(format!("there is no group {missing}")));
     }
-    let carriers = store.carriers(public_url);
+    let gateways = store.gateways(public_url);
     let now = SystemClock.now();
     for group_state in group_states {
         if !wanted.is_empty() && !wanted.contains(&group_state.catalogue.group.id) {
             continue;
         }
-        let ledger = Ledger::of(group_state, now);
+        let ledger = Ledger::new(group_state, now);
         for entry in ledger.entries() {
-            let line = messages::line(&entry, ledger.group_state(), Audience::Pro, &carriers);
+            let line =
+                messages::render_entry(&entry, ledger.group_state(), Audience::Pro, &gateways);
             writeln!(out, "{}", Value::Object(line))?;
         }
     }
@@ -159,7 +160,7 @@ fn write_messages(
 }
 
 fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), CommandError> {
-    let id = &access::hex(hash)[..ID_DIGITS];
+    let id = &access::to_hex(hash)[..ID_DIGITS];
     let groups = match key.groups.as_deref() {
         None => "all groups".to_owned(),
         Some(groups) => format!("groups {}", comma_separated(groups)),

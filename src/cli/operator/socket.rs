@@ -22,7 +22,7 @@ use crate::cli::operator::execute::execute_request;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::{DiskReserve, StoreAccess};
 use crate::engine::Engine;
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 
 /// Name of the socket in the data directory.
 const SOCKET_NAME: &str = "operator.sock";
@@ -46,7 +46,7 @@ enum Reply {
     /// This number of bytes of the answer follows the line.
     Piece(usize),
     /// The request was executed, and the answer is complete.
-    Done,
+    Committed,
     /// The request was not executed, for this reason. Chunks before it are worthless.
     Refused(String),
 }
@@ -73,7 +73,7 @@ impl Drop for OperatorSocket {
 pub(crate) fn listen(
     disk: DiskReserve,
     engine: Engine,
-    carriers: Arc<Carriers>,
+    gateways: Arc<Gateways>,
 ) -> io::Result<OperatorSocket> {
     // Created in a private directory, so that it is never open to other users than its owner.
     let creation_directory = disk.data.join(CREATION_DIRECTORY);
@@ -94,7 +94,7 @@ pub(crate) fn listen(
     let runtime = Handle::current();
     std::thread::Builder::new()
         .name("operator".to_owned())
-        .spawn(move || serve_connections(&listener, &engine, &runtime, &carriers, &disk))?;
+        .spawn(move || serve_connections(&listener, &engine, &runtime, &gateways, &disk))?;
     Ok(socket)
 }
 
@@ -109,7 +109,7 @@ fn serve_connections(
     listener: &UnixListener,
     engine: &Engine,
     runtime: &Handle,
-    carriers: &Arc<Carriers>,
+    gateways: &Arc<Gateways>,
     disk: &DiskReserve,
 ) {
     // Each running request holds a clone, so that the count tells how many there are.
@@ -132,7 +132,7 @@ fn serve_connections(
         let store = StoreAccess::Online {
             engine: engine.clone(),
             runtime: runtime.clone(),
-            carriers: Arc::clone(carriers),
+            gateways: Arc::clone(gateways),
             disk: disk.clone(),
         };
         let thread = std::thread::Builder::new().name("operator".to_owned()).spawn(move || {
@@ -163,7 +163,7 @@ fn answer_connection(stream: &UnixStream, mut store: StoreAccess) -> io::Result<
             let executed = execute_request(&request, &mut store, &mut chunks);
             chunks.flush()?;
             match executed {
-                Ok(()) => Reply::Done,
+                Ok(()) => Reply::Committed,
                 Err(error) => Reply::Refused(error.to_string()),
             }
         }
@@ -235,7 +235,7 @@ impl OperatorConnection {
                         return Err(server_left(io::ErrorKind::UnexpectedEof));
                     }
                 }
-                Reply::Done => return Ok(()),
+                Reply::Committed => return Ok(()),
                 Reply::Refused(reason) => return Err(CommandError::Refused(reason)),
             }
         }

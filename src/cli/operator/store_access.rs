@@ -18,8 +18,8 @@ use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, Rejection};
-use crate::notify::Carriers;
-use crate::store::{StoreError, free_bytes, sizes};
+use crate::notify::Gateways;
+use crate::store::{StoreError, free_bytes, store_sizes};
 
 /// Seconds between two progress lines of a backup.
 const PROGRESS_SECONDS: i64 = 5;
@@ -31,7 +31,7 @@ pub(crate) enum StoreAccess {
         engine: Engine,
         /// The runtime of the engine. Requests are executed on threads outside it.
         runtime: Handle,
-        carriers: Arc<Carriers>,
+        gateways: Arc<Gateways>,
         disk: DiskReserve,
     },
     /// A store without a server.
@@ -86,23 +86,23 @@ impl StoreAccess {
     pub(crate) fn refuse_quarantined_groups(&self) -> Result<(), CommandError> {
         match self {
             Self::Online { engine, .. } => {
-                refuse_quarantined_groups(engine.published().aside().values())
+                refuse_quarantined_groups(engine.published().quarantined().values())
             }
             Self::Offline { loaded, .. } => match loaded.as_ref() {
-                Some(loaded) => refuse_quarantined_groups(&loaded.aside),
+                Some(loaded) => refuse_quarantined_groups(&loaded.quarantined),
                 None => Ok(()),
             },
         }
     }
 
-    /// Returns the carriers of the running server or, without one, carriers that send nothing and
+    /// Returns the gateways of the running server or, without one, gateways that send nothing and
     /// write links with `public_url`.
-    pub(crate) fn carriers(&self, public_url: &str) -> Arc<Carriers> {
+    pub(crate) fn gateways(&self, public_url: &str) -> Arc<Gateways> {
         match self {
-            Self::Online { carriers, .. } => Arc::clone(carriers),
+            Self::Online { gateways, .. } => Arc::clone(gateways),
             Self::Offline { .. } => {
-                let seal = self.directory().seal.clone();
-                Arc::new(Carriers { seal, ..Carriers::nobody(public_url) })
+                let link_secret = self.directory().link_secret.clone();
+                Arc::new(Gateways { link_secret, ..Gateways::unconfigured(public_url) })
             }
         }
     }
@@ -164,10 +164,10 @@ impl StoreAccess {
         let written = match self {
             Self::Online { engine, .. } => engine.back_up(to, &mut progress),
             Self::Offline { loaded, .. } => {
-                let Loaded { directory, group_states, aside, store } =
+                let Loaded { directory, group_states, quarantined, store } =
                     loaded.take().expect("a store without a server gets one request");
-                let published = Published::new(directory, group_states, aside);
-                let written = backup::write(&published, to, &mut progress);
+                let published = Published::new(directory, group_states, quarantined);
+                let written = backup::write_backup(&published, to, &mut progress);
                 // The store is locked until here, so that no server changes it meanwhile.
                 drop(store);
                 written
@@ -182,14 +182,14 @@ impl StoreAccess {
 fn rejection_text(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::Overloaded => "the server is shutting down; nothing was done",
-        Rejection::Closed(_) => {
+        Rejection::WritesUnavailable(_) => {
             "the disk is full or slow, and the server takes no writes; nothing was done"
         }
         Rejection::Refused(_)
-        | Rejection::Expired
-        | Rejection::Conflict
-        | Rejection::NoGroup
-        | Rejection::Failed => "the server failed at this request, and has logged why",
+        | Rejection::DecisionTimeout
+        | Rejection::IdempotencyConflict
+        | Rejection::GroupNotFound
+        | Rejection::InternalError => "the server failed at this request, and has logged why",
     }
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn refuse_quarantined_groups<'a>(
 ) -> Result<(), CommandError> {
     let mut lines = Vec::new();
     for group in quarantined {
-        lines.push(format!("group {} is set aside: {}", group.group, group.why));
+        lines.push(format!("group {} is set quarantined: {}", group.group, group.reason));
     }
     if lines.is_empty() { Ok(()) } else { Err(CommandError::QuarantinedGroups(lines)) }
 }
@@ -213,7 +213,7 @@ fn expect_room_for_backup(data: &Path, to: &Path, reserve_mib: u64) -> Result<()
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(to);
     let is_same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(existing)?.dev();
     let reserve_mib = if is_same_disk { reserve_mib } else { 0 };
-    let backup_bytes = sizes(data)?.sum();
+    let backup_bytes = store_sizes(data)?.sum();
     let free = free_bytes(existing)?;
     if free > backup_bytes.saturating_add(reserve_mib << 20) {
         return Ok(());

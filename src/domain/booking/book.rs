@@ -6,6 +6,7 @@
 //! [`PendingBooking::on_reply`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::domain::booking::bookable::check_lead_times;
 use crate::domain::booking::client_record::{BookingClient, prepare_client, with_customs};
@@ -15,8 +16,10 @@ use crate::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, Cha
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::ids::{CalendarId, VeventId};
-use crate::domain::records::vevent::{Appointment, Kind, Rare, Reminders, State, Vevent};
-use crate::domain::state::command::{BookAppointment, BookingDraws, Caller};
+use crate::domain::records::vevent::{
+    Appointment, OptionalFields, Reminders, State, Vevent, VeventKind,
+};
+use crate::domain::state::command::{BookAppointment, BookingDraws, BookingPermission, Caller};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
@@ -71,9 +74,15 @@ pub fn prepare_booking(
 ) -> Result<Box<PendingBooking>, Refusals> {
     let catalogue = &state.catalogue;
     let mode = booking_mode(&command.caller, command.from_web);
-    let names_fiche = command.client.id.is_some();
-    check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
-        .map_err(|refusal| vec![refusal])?;
+    let is_checked = match &command.permission {
+        Some(permission) => permission.holds_on(catalogue),
+        None => false,
+    };
+    if !is_checked {
+        let names_fiche = command.client.id.is_some();
+        check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
+            .map_err(|refusal| vec![refusal])?;
+    }
     let chain = catalogue.chain(&command.intervention_ids, mode).map_err(refuse_fault)?;
     let start = start_instant(catalogue, command.date, &chain).map_err(refuse_fault)?;
     if let Some(id) = command.calendar_id
@@ -153,11 +162,11 @@ impl PendingBooking {
         let customs = Customs::default();
         let customs =
             with_customs(state, Model::Vevent, customs, &command.customs, &command.caller);
-        let rare = Rare {
+        let rare = OptionalFields {
             comments: command.comments.clone(),
             websource: command.websource.clone(),
             customs,
-            ..Rare::default()
+            ..OptionalFields::default()
         };
         let SlotRequest { chain, start, .. } = &self.query.request;
         let mut legs = Vec::with_capacity(chain.legs().len());
@@ -178,7 +187,7 @@ impl PendingBooking {
             legs.push(Vevent {
                 id: *id,
                 calendar_id: self.query.calendar_id,
-                kind: Kind::Appointment(appointment),
+                kind: VeventKind::Appointment(appointment),
                 deleted: false,
                 created_at: at,
                 updated_at: at,
@@ -218,6 +227,21 @@ pub fn check_booking_permission(
         Caller::Application => return Ok(()),
     };
     Err(Refusal::Unauthorized { needed })
+}
+
+/// Checks that a caller may book, and returns the proof for the command. A decision on the same
+/// catalogue then does not repeat the check. Reference 6.1.
+///
+/// # Errors
+/// As [`check_booking_permission`].
+pub fn permit_booking(
+    catalogue: &Arc<Catalogue>,
+    caller: &Caller,
+    from_web: bool,
+    names_fiche: bool,
+) -> Result<BookingPermission, Refusal> {
+    check_booking_permission(catalogue, caller, from_web, names_fiche)?;
+    Ok(BookingPermission::new(Arc::clone(catalogue)))
 }
 
 /// Returns the instant of a local start.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::records::customfield::{Customs, Model};
+use crate::domain::records::editable_record::EditableRecord as _;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
-use crate::domain::records::record_change::Record as _;
 use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
@@ -206,7 +206,7 @@ fn custom_faults(
         return faults;
     }
     let by_pro = matches!(command.caller, Caller::Pro(_));
-    for required in state.catalogue.demanded(model, by_pro) {
+    for required in state.catalogue.required_customfields(model, by_pro) {
         if !given.iter().any(|(name, value)| *name == required && value.is_some()) {
             let rule = "this attribute is required";
             faults.push(Refusal::InvalidParameter(Fault::new(format!("{prefix}{required}"), rule)));

@@ -9,7 +9,7 @@ use crate::domain::booking::overlap_check::slot_of_appointment;
 use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::VeventId;
-use crate::domain::records::vevent::{Kind, Vevent};
+use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -83,7 +83,7 @@ pub fn prepare_manual_change(
             (Some(before), Vevent { deleted: true, ..before.clone() })
         }
     };
-    row.take_over_reminders(before, now);
+    row.carry_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
         check_kind(before, &row).map_err(refuse_fault)?;
@@ -116,13 +116,15 @@ fn refuse_faults(faults: Vec<Fault>) -> Refusals {
 /// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.8.
 fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     let field = match (&before.kind, &row.kind) {
-        (Kind::Appointment(_), Kind::Appointment(_))
-        | (Kind::Plage(_), Kind::Plage(_) | Kind::Appointment(_))
-        | (Kind::Availability(_), Kind::Availability(_))
-        | (Kind::Note(_), Kind::Note(_)) => return Ok(()),
-        (Kind::Appointment(_), _) => "fiche_id",
-        (Kind::Availability(_), _) | (Kind::Plage(_), Kind::Availability(_)) => "type",
-        (Kind::Note(_), _) | (Kind::Plage(_), Kind::Note(_)) => "note",
+        (VeventKind::Appointment(_), VeventKind::Appointment(_))
+        | (VeventKind::Plage(_), VeventKind::Plage(_) | VeventKind::Appointment(_))
+        | (VeventKind::Availability(_), VeventKind::Availability(_))
+        | (VeventKind::Note(_), VeventKind::Note(_)) => return Ok(()),
+        (VeventKind::Appointment(_), _) => "fiche_id",
+        (VeventKind::Availability(_), _) | (VeventKind::Plage(_), VeventKind::Availability(_)) => {
+            "type"
+        }
+        (VeventKind::Note(_), _) | (VeventKind::Plage(_), VeventKind::Note(_)) => "note",
     };
     Err(Fault::new(
         field,
@@ -169,7 +171,7 @@ fn check_required_customs(
         return Ok(());
     }
     let mut faults = Vec::new();
-    for name in state.catalogue.demanded(Model::Vevent, true) {
+    for name in state.catalogue.required_customfields(Model::Vevent, true) {
         let value = match &row.rare {
             Some(rare) => rare.customs.value(name),
             None => None,

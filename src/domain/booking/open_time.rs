@@ -7,7 +7,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::records::vevent::{Kind, Permits, Vevent};
+use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
@@ -35,9 +35,12 @@ impl Rules {
             }
         }
         let list = match &row.kind {
-            Kind::Availability(_) if !row.deleted => &mut self.availabilities,
-            Kind::Plage(_) if !row.deleted => &mut self.plages,
-            Kind::Availability(_) | Kind::Plage(_) | Kind::Note(_) | Kind::Appointment(_) => return,
+            VeventKind::Availability(_) if !row.deleted => &mut self.availabilities,
+            VeventKind::Plage(_) if !row.deleted => &mut self.plages,
+            VeventKind::Availability(_)
+            | VeventKind::Plage(_)
+            | VeventKind::Note(_)
+            | VeventKind::Appointment(_) => return,
         };
         let at = list.partition_point(|r| r.id < row.id);
         list.insert(at, Arc::clone(row));
@@ -66,7 +69,7 @@ impl Rules {
     #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         for row in &self.availabilities {
-            if let Kind::Availability(availability) = &row.kind
+            if let VeventKind::Availability(availability) = &row.kind
                 && availability.permits.permits(intervention)
                 && availability.series.has_occurrence_ending_after(zone, now)
             {
@@ -154,7 +157,7 @@ impl OpenTime {
         let mut opening: Vec<(&Permits, Vec<Interval>)> = Vec::new();
         let mut open_for_all: Vec<Interval> = Vec::new();
         for row in &rules.availabilities {
-            let Kind::Availability(availability) = &row.kind else { continue };
+            let VeventKind::Availability(availability) = &row.kind else { continue };
             let occurrences: Vec<Interval> =
                 occurrences_overlapping(&availability.series, zone, span).collect();
             match &availability.permits {

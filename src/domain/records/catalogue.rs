@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::{BookingMode, Chain, Leg, NotOffered};
+use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
+
+use crate::domain::booking::obstacle::NotOffered;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};

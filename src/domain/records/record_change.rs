@@ -1,7 +1,7 @@
 //! Decisions about changes of the group's records by a professional, one record at a time.
 //! Reference 12.
 
-use crate::domain::booking::manual_change;
+use crate::domain::booking::overlap_check;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
@@ -163,7 +163,7 @@ fn change_group(
         }
     }
     let event = Event::GroupChanged { at, group: Box::new(group), resolved };
-    manual_change::all_stand_free(&state.apply(&event), now)?;
+    overlap_check::check_no_overlaps(&state.apply(&event), now)?;
     Ok(Some(event))
 }
 
@@ -186,6 +186,6 @@ fn resolve_in_zone(
         return Ok(if start == appointment.start { None } else { Some(start) });
     }
     let Some(series) = row.series() else { return Ok(None) };
-    let until = series.on_clocks_of(new_zone, old_zone)?.repeat_until();
+    let until = series.in_zone(new_zone, old_zone)?.repeat_until();
     Ok(if until == series.repeat_until() { None } else { until })
 }

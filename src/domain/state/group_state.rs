@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::booking::client_time::ClientTime;
 use crate::domain::booking::open_time::{CalendarView, Rules};
-use crate::domain::booking::taken_time::{Taken, TakenTime};
+use crate::domain::booking::taken_time::{TakenInterval, TakenTime};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLinks;
 use crate::domain::identity::directory::IdKind;
@@ -111,8 +111,8 @@ impl GroupState {
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
             accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
-        let mut taken: BTreeMap<CalendarId, Vec<Taken>> = BTreeMap::new();
-        let mut clients: BTreeMap<FicheId, Vec<Taken>> = BTreeMap::new();
+        let mut taken: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
+        let mut clients: BTreeMap<FicheId, Vec<TakenInterval>> = BTreeMap::new();
         let mut rules: BTreeMap<CalendarId, Rules> = BTreeMap::new();
         for row in &vevents {
             let Some(appointment) = row.appointment() else {
@@ -124,7 +124,7 @@ impl GroupState {
                 "an appointment's client exists"
             );
             if !row.deleted {
-                let hold = Taken { interval: appointment.interval(), id: row.id };
+                let hold = TakenInterval { interval: appointment.interval(), id: row.id };
                 taken.entry(row.calendar_id).or_default().push(hold);
                 clients.entry(appointment.fiche_id).or_default().push(hold);
             }
@@ -134,11 +134,11 @@ impl GroupState {
         }
         for (id, view) in state.calendars.clone() {
             let mut view = CalendarView::clone(&view);
-            view.taken = TakenTime::of(taken.remove(&id).unwrap_or_default());
+            view.taken = TakenTime::from_appointments(taken.remove(&id).unwrap_or_default());
             view.rules = rules.remove(&id).unwrap_or_default().into();
             state.calendars.insert(id, Arc::new(view));
         }
-        state.clients = ClientTime::of(clients);
+        state.clients = ClientTime::from_lists(clients);
         state.rows = vevents.into_iter().map(|row| (row.id, row)).collect();
         state
     }
@@ -187,8 +187,8 @@ impl GroupState {
 
     /// The live appointments of a client, ascending by start.
     #[must_use]
-    pub fn appointments_of(&self, client: FicheId) -> &[Taken] {
-        self.clients.of_client(client)
+    pub fn appointments_of(&self, client: FicheId) -> &[TakenInterval] {
+        self.clients.for_client(client)
     }
 
     /// Inserts a fiche, or replaces the one with its id.
@@ -225,7 +225,7 @@ impl GroupState {
                     "an event's calendar exists"
                 );
             } else {
-                let taken = Taken { interval: appointment.interval(), id: row.id };
+                let taken = TakenInterval { interval: appointment.interval(), id: row.id };
                 self.view(row.calendar_id).taken.add(taken);
                 self.clients.add(appointment.fiche_id, taken);
             }
@@ -245,7 +245,7 @@ impl GroupState {
         match old.appointment() {
             Some(_) if old.deleted => {}
             Some(appointment) => {
-                let taken = Taken { interval: appointment.interval(), id: old.id };
+                let taken = TakenInterval { interval: appointment.interval(), id: old.id };
                 self.view(old.calendar_id).taken.remove(taken);
                 self.clients.remove(appointment.fiche_id, taken);
             }

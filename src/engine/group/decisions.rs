@@ -12,12 +12,12 @@ use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery;
-use crate::domain::messaging::outbox::Message;
+use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    AskLink, BookAppointment, CancelAppointment, Command, FollowLink, LinkWish, PutVevent,
-    RecordChange,
+    BookAppointment, CancelAppointment, Command, FollowLink, LinkRequest, PutVevent, RecordChange,
+    RequestLink,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -49,10 +49,11 @@ impl GroupActorState {
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
             Command::Quietly(_) => unreachable!("the loop above has removed it"),
-            Command::AskLink(command) => self.ask_link(envelope, &command, now),
+            Command::RequestLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
             Command::RemoveDeleted { ids, before } => {
-                let decided = guarded(|| Ok(upkeep::remove(&self.group_state, &ids, before, now)));
+                let decided =
+                    guarded(|| Ok(upkeep::remove_deleted(&self.group_state, &ids, before, now)));
                 self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
             }
         }
@@ -142,13 +143,12 @@ impl GroupActorState {
             PutVevent::Make(_) => draws.id,
             PutVevent::Change(id, _) | PutVevent::Delete(id) => *id,
         };
-        let pending = match guarded(|| {
-            prepare_manual_change(&self.group_state, command, &draws, now)
-        }) {
-            Err(Panicked) => return envelope.send_answer(Err(Rejection::InternalError)),
-            Ok(Err(refusals)) => return self.refuse(envelope, refusals),
-            Ok(Ok(pending)) => pending,
-        };
+        let pending =
+            match guarded(|| prepare_manual_change(&self.group_state, command, &draws, now)) {
+                Err(Panicked) => return envelope.send_answer(Err(Rejection::InternalError)),
+                Ok(Err(refusals)) => return self.refuse(envelope, refusals),
+                Ok(Ok(pending)) => pending,
+            };
         let Some(pending) = pending else {
             return self.settle(envelope, Ok(Ok(None)), (id.number(), Vec::new()), now);
         };
@@ -166,27 +166,30 @@ impl GroupActorState {
     }
 
     fn change_record(&mut self, envelope: Envelope, change: &RecordChange, now: Instant) {
-        let new_id = record_change::kind(change).map(|kind| self.next_id(kind));
+        let new_id = record_change::new_id_kind(change).map(|kind| self.next_id(kind));
         let decided =
             guarded(|| record_change::decide(&self.group_state, change, new_id.unwrap_or(0), now));
-        let object = record_change::id(change).or(new_id).unwrap_or(self.id.number());
+        let object = record_change::existing_id(change).or(new_id).unwrap_or(self.id.number());
         self.settle(envelope, decided, (object, Vec::new()), now);
     }
 
-    fn ask_link(&mut self, envelope: Envelope, command: &AskLink, now: Instant) {
+    fn ask_link(&mut self, envelope: Envelope, command: &RequestLink, now: Instant) {
         let draws = self.randomness.link(self.id);
-        let decided = guarded(|| enrolment::ask(&self.group_state, command, &draws, now).map(Some));
-        let object = match &command.wish {
-            LinkWish::Account { .. } => None,
-            LinkWish::Email { put, .. } => put.id.map(FicheId::number),
+        let decided = guarded(|| {
+            enrolment::decide_request(&self.group_state, command, &draws, now).map(Some)
+        });
+        let object = match &command.request {
+            LinkRequest::Account { .. } => None,
+            LinkRequest::Email { put, .. } => put.id.map(FicheId::number),
         };
         self.settle(envelope, decided, (object.unwrap_or(self.id.number()), Vec::new()), now);
     }
 
     fn follow_link(&mut self, envelope: Envelope, command: &FollowLink, now: Instant) {
         let new_fiche = FicheId::new(self.next_id(IdKind::Fiche)).expect("granted ids are ids");
-        let decided =
-            guarded(|| enrolment::follow(&self.group_state, command, new_fiche, now).map(Some));
+        let decided = guarded(|| {
+            enrolment::decide_follow(&self.group_state, command, new_fiche, now).map(Some)
+        });
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }
 
@@ -230,7 +233,7 @@ impl GroupActorState {
             let mut messages = if envelope.suppress_messages {
                 Vec::new()
             } else {
-                announcement::messages(&self.group_state, &next, &event, now)
+                announcement::draft_messages(&self.group_state, &next, &event, now)
             };
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();

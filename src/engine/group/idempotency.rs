@@ -18,7 +18,7 @@ impl GroupActorState {
         now: Instant,
     ) -> Option<WriteResult> {
         let request = envelope.idempotent_request.as_ref()?;
-        let record = self.group_state.answers.find(&request.scope, now)?;
+        let record = self.group_state.idempotency_records.find(&request.scope, now)?;
         if record.body != request.body {
             return Some(Err(Rejection::IdempotencyConflict));
         }
@@ -47,7 +47,7 @@ pub(crate) fn record_answer(
     let Some(request) = &envelope.idempotent_request else { return Ok((event, committed)) };
     let recorded = guarded(|| {
         let answer: Arc<[u8]> = (request.render)(&committed).into();
-        if !committed.before.answers.have_room_for(answer.len(), now) {
+        if !committed.before.idempotency_records.have_room_for(answer.len(), now) {
             return Err(Rejection::Overloaded);
         }
         let answered = Arc::new(IdempotencyRecord {

@@ -20,7 +20,7 @@ pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
     match command {
         Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
         Command::PutVevent(_) => &[IdKind::Vevent],
-        Command::ChangeRecord(change) => match record_change::kind(change) {
+        Command::ChangeRecord(change) => match record_change::new_id_kind(change) {
             None => &[],
             Some(IdKind::Fiche) => &[IdKind::Fiche],
             Some(IdKind::Vevent) => &[IdKind::Vevent],
@@ -32,7 +32,7 @@ pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
         },
         Command::FollowLink(_) => &[IdKind::Fiche],
         Command::CancelAppointment(_)
-        | Command::AskLink(_)
+        | Command::RequestLink(_)
         | Command::Deliver(_)
         | Command::RemoveDeleted { .. } => &[],
         Command::Quietly(inner) => needed_kinds(inner),
@@ -67,7 +67,7 @@ impl GroupActorState {
     /// Adds granted ids, except those already used, and goes on with the waiting commands.
     pub(crate) fn add_ids(&mut self, kind: IdKind, range: Range<u64>) {
         self.requested_kinds.retain(|requested| *requested != kind);
-        let unused = range.start.max(self.group_state.spent(kind) + 1)..range.end;
+        let unused = range.start.max(self.group_state.highest_id(kind) + 1)..range.end;
         if !unused.is_empty() {
             self.ids.entry(kind).or_default().push_back(unused);
         }
@@ -110,7 +110,7 @@ impl GroupActorState {
     /// Removes every id that the newest state has used.
     pub(crate) fn remove_used_ids(&mut self) {
         for (kind, ranges) in &mut self.ids {
-            let spent = self.group_state.spent(*kind);
+            let spent = self.group_state.highest_id(*kind);
             for range in ranges.iter_mut() {
                 range.start = range.start.max(spent + 1);
             }

@@ -17,7 +17,7 @@ use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::session::{ActiveSession, Sessions};
 use crate::http::error::ApiError;
 use crate::password;
-use crate::wire::errors::{Entry, Problem};
+use crate::wire::errors::{ErrorEntry, Problem};
 
 /// Identifies callers by key, session and HTTP Basic.
 pub(crate) struct Authenticator {
@@ -61,7 +61,7 @@ impl Authenticator {
     /// 403 without a known key, and for a change by cookie from a foreign page; 401 for a wrong
     /// credential, 429 after too many of them; 503 when too many are being verified.
     pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
-        let given = asked.params.one("apikey");
+        let given = asked.params.value("apikey");
         let mut session = self.session(asked);
         let apikey = asked.key(given, session.as_ref())?;
         // Under another key the session is ignored.
@@ -189,13 +189,17 @@ impl Authenticator {
         let given = credential.password;
         let matching = permit.run(move |memory| {
             for (index, hash) in hashes.iter().enumerate() {
-                if password::matches(memory, hash.as_str(), &given) {
+                if password::verify_password(memory, hash.as_str(), &given) {
                     return Some(index);
                 }
             }
             // A wrong credential takes the same time for any number of candidates.
             for _ in hashes.len()..tries {
-                std::hint::black_box(password::matches(memory, password::NOBODY, &given));
+                std::hint::black_box(password::verify_password(
+                    memory,
+                    password::DUMMY_HASH,
+                    &given,
+                ));
             }
             None
         });
@@ -228,6 +232,6 @@ impl Authenticator {
 }
 
 /// Returns the error of a wrong credential, the same for every cause.
-pub(crate) fn login_failed() -> Entry {
-    Entry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
+pub(crate) fn login_failed() -> ErrorEntry {
+    ErrorEntry::new(Problem::LoginFailed, "the e-mail address or the password is wrong")
 }

@@ -93,7 +93,7 @@ impl EnumerationLimit {
         }
     }
 
-    /// Counts a booking as under way, if it could be refused without exceeding the limit.
+    /// GroupCheck a booking as under way, if it could be refused without exceeding the limit.
     fn enter(&self, email: Option<&str>, now: Instant) -> bool {
         let Some(email) = email else { return true };
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +107,7 @@ impl EnumerationLimit {
 }
 
 impl BookingPermit<'_> {
-    /// Counts the booking as a refusal that reveals something about a client.
+    /// GroupCheck the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
         if let Some(email) = &self.email {
             self.limit.emails.add(email.clone(), now);

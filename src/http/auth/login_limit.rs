@@ -28,7 +28,7 @@ impl LoginLimit {
         self.0.wait(&(email_hash, source(from)), now)
     }
 
-    /// Counts a failure.
+    /// GroupCheck a failure.
     pub(crate) fn count_failure(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
         self.0.add((email_hash, source(from)), now);
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::http::auth::sliding_window::source;
 use crate::http::error::ApiError;
-use crate::password::Memory;
+use crate::password::Argon2Memory;
 
 /// Maximum number of waiting requests of one source, per permit. Behind a proxy that is not
 /// configured all requests have one source, so this alone must be enough: a few seconds' work.
@@ -34,7 +34,7 @@ struct PermitQueue(Mutex<QueueState>);
 struct QueueState {
     /// The memory of each free permit, the last returned one at the end, so that a quiet server
     /// touches only one. While there is any, no request waits.
-    free: Vec<Memory>,
+    free: Vec<Argon2Memory>,
     /// The waiting requests by source. The source at the front is next; no source is without one.
     waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<PasswordPermit>>)>,
 }
@@ -42,14 +42,14 @@ struct QueueState {
 /// Permission to hash a password. It passes to the next request when it is dropped.
 pub(crate) struct PasswordPermit {
     queue: Arc<PermitQueue>,
-    /// Memory for hashing; `None` once the permit has passed on.
-    memory: Option<Memory>,
+    /// Argon2Memory for hashing; `None` once the permit has passed on.
+    memory: Option<Argon2Memory>,
 }
 
 impl PasswordPool {
     /// Returns a pool with one permit per core.
     pub(crate) fn new(cores: usize) -> Self {
-        let free = (0..cores).map(|_| Memory::default()).collect();
+        let free = (0..cores).map(|_| Argon2Memory::default()).collect();
         let state = QueueState { free, waiting: VecDeque::new() };
         let queue = Arc::new(PermitQueue(Mutex::new(state)));
         Self { queue, waiting_per_source: cores * WAITING_PER_SOURCE }
@@ -80,7 +80,7 @@ impl PasswordPool {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         from: IpAddr,
-        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         self.acquire(from).await?.run(compute).await
     }
@@ -137,7 +137,7 @@ impl PasswordPermit {
     /// 500 when `compute` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         mut self,
-        compute: impl FnOnce(&mut Memory) -> T + Send + 'static,
+        compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let computed = tokio::task::spawn_blocking(move || {
             compute(self.memory.as_mut().expect("a permit has its memory until it is dropped"))

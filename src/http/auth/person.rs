@@ -120,6 +120,6 @@ impl Identity {
 
     /// Returns the audience that decides which fields the caller is shown.
     pub(crate) fn audience(&self) -> Audience {
-        Audience::of(&self.caller)
+        Audience::for_caller(&self.caller)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Sessions {
 struct SessionTable {
     /// By the SHA-256 of the token.
     sessions: BTreeMap<[u8; 32], Session>,
-    draws: Randomness,
+    randomness: Randomness,
 }
 
 /// A session, which may have ended meanwhile.
@@ -66,7 +66,7 @@ pub(crate) struct ActiveSession {
 impl Sessions {
     /// Returns an empty table of sessions.
     pub(crate) fn new() -> Self {
-        let table = SessionTable { sessions: BTreeMap::new(), draws: Randomness::from_os() };
+        let table = SessionTable { sessions: BTreeMap::new(), randomness: Randomness::from_os() };
         Self { table: Mutex::new(table), behind_tls: false }
     }
 
@@ -83,7 +83,8 @@ impl Sessions {
         let owner = SessionOwner::from_person(person, published, directory)?;
         let mut table = self.lock();
         table.make_room(&owner, now);
-        let token: String = table.draws.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let token: String =
+            table.randomness.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let session = Session { apikey, owner, last_used: now };
         table.sessions.insert(hash_token(token.as_bytes()), session);
         Some(self.cookie(&format!("{token}; path=/")))

@@ -11,8 +11,8 @@ use crate::http::openapi::bodies::booking;
 use crate::http::openapi::schema::{
     any_of, filled_list, flag, givens, id, list, named, null, object, one_of, shown, text, whole,
 };
+use crate::wire::column_value::FieldType;
 use crate::wire::errors::Problem;
-use crate::wire::field::Kind;
 
 /// The statuses of errors, with the name and the description of their response component.
 const ERRORS: [(u16, &str, &str); 11] = [
@@ -76,7 +76,7 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
     components = components
         .schema("Errors", errors())
         .schema("Slots", slots())
-        .schema("Explanation", explanation())
+        .schema("Explanation", render_explanation())
         .schema("Booking", booking())
         .schema("Booked", all_required([("records", filled_list(named("Appointment")).into())]))
         .schema("Status", status())
@@ -182,7 +182,7 @@ fn status() -> Object {
 fn errors() -> Object {
     let (codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
         .into_iter()
-        .map(Problem::row)
+        .map(Problem::code_name_status)
         .map(|(code, name, _)| (Value::from(code), name))
         .unzip();
     let entry = object()
@@ -197,7 +197,7 @@ fn errors() -> Object {
 }
 
 fn datetime() -> RefOr<Schema> {
-    shown(Kind::Moment, false).into()
+    shown(FieldType::Moment, false).into()
 }
 
 fn ids() -> RefOr<Schema> {
@@ -212,15 +212,15 @@ fn slots() -> Object {
     ]);
     all_required([
         ("group_id", id().into()),
-        ("firstSlot", shown(Kind::Moment, true).into()),
+        ("firstSlot", shown(FieldType::Moment, true).into()),
         ("intervention_ids", ids()),
-        ("calendar_id", shown(Kind::Reference, true).into()),
+        ("calendar_id", shown(FieldType::Reference, true).into()),
         ("calendar_ids", ids()),
         ("availabletimeslots", list(slot).into()),
     ])
 }
 
-fn explanation() -> Object {
+fn render_explanation() -> Object {
     let rules = [
         "outside_availability",
         "off_grid",

@@ -10,7 +10,7 @@ use crate::http::openapi::schema::{
     any_of, filled_list, given, id, named, nothing, null, object, pattern, sendmail, text,
 };
 use crate::http::permissions::Resource;
-use crate::wire::field::Kind;
+use crate::wire::column_value::FieldType;
 
 /// The request body of an endpoint, if it reads one. On older paths, the apikey and the group may
 /// stand beside the object.
@@ -97,7 +97,7 @@ fn address() -> Object {
         "a booking to complete later; it is returned after the link has been followed",
     ));
     let group = any_of([named("IdGiven"), null()]);
-    let account = object().property("email", given(Kind::Email)).property("group_id", group);
+    let account = object().property("email", given(FieldType::Email)).property("group_id", group);
     account.property("pendingRdv", pending).required("email").build()
 }
 
@@ -126,8 +126,8 @@ pub(crate) fn booking() -> RefOr<Schema> {
         .property("intervention_ids", interventions)
         .property("calendar_id", named("IdGiven"))
         .property("fiche", any_of([client.into(), null()]))
-        .property("comments", given(Kind::Text { max: 65_535 }))
-        .property("websource", given(Kind::Text { max: 255 }))
+        .property("comments", given(FieldType::Text { max: 65_535 }))
+        .property("websource", given(FieldType::Text { max: 255 }))
         .property("from_web", or_nothing(named("BooleanGiven")))
         .property("smsreminder", or_nothing(named("BooleanGiven")))
         .property("group_id", named("GroupGiven"))

@@ -19,7 +19,7 @@ use crate::wire::appointment::{APPOINTMENT, SHOWN_OF_FICHE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, ColumnValue, Field, Kind, Scope, Table};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::message::MESSAGE;
@@ -87,7 +87,7 @@ fn add_record(components: ComponentsBuilder, resource: Resource) -> ComponentsBu
         Resource::Appointment => components.schema(resource.name(), appointment()),
         Resource::Pro => components.schema(resource.name(), record_object(&PROFESSIONAL).build()),
         Resource::Message => {
-            let text = || shown(Kind::Text { max: 65_535 }, true);
+            let text = || shown(FieldType::Text { max: 65_535 }, true);
             let entry =
                 record_object(&MESSAGE).property("subject", text()).property("text", text());
             components.schema(resource.name(), entry.build())
@@ -152,7 +152,7 @@ fn record_object<R: 'static>(table: &Table<R>) -> ObjectBuilder {
         if field.readers > Audience::Pro {
             continue;
         }
-        let mut schema = shown(field.kind, default_value(table, field).is_null());
+        let mut schema = shown(field.field_type, default_value(table, field).is_null());
         if field.readers > least {
             schema.description = Some("for professionals only".into());
             object = object.property(field.name, schema);
@@ -177,16 +177,16 @@ fn body_fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
         let is_always_required = table.required.iter().any(|names| *names == [field.name]);
         let schema = if is_always_required {
             // A field that each object has cannot be emptied.
-            filled(field.kind)
+            filled(field.field_type)
         } else if resource == Resource::Vevent {
             // Vevents take an empty value for each field.
-            vevent_field(field.name, field.kind)
+            vevent_field(field.name, field.field_type)
         } else {
-            given(field.kind)
+            given(field.field_type)
         };
         // The default of `sort` is the place after the last record, which is no constant.
         let has_default =
-            !is_required && field.name != "sort" && !matches!(field.kind, Kind::Moment);
+            !is_required && field.name != "sort" && !matches!(field.field_type, FieldType::Moment);
         let schema =
             if has_default { with_default(schema, default_value(table, field)) } else { schema };
         object = object.property(field.name, schema);
@@ -203,21 +203,25 @@ fn body_fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
     object.build()
 }
 
-fn vevent_field(name: &str, kind: Kind) -> RefOr<Schema> {
+fn vevent_field(name: &str, field_type: FieldType) -> RefOr<Schema> {
     match name {
         "availableInterventions" => named("IdsGiven"),
-        "taker" | "text" | "comments" | "websource" => given(kind),
-        _ => any_of([given(kind), nothing().into()]),
+        "taker" | "text" | "comments" | "websource" => given(field_type),
+        _ => any_of([given(field_type), nothing().into()]),
     }
 }
 
 /// The value of a field in a new object that does not give it.
 fn default_value<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
     let empty = GroupState::new(Catalogue::new(GROUP.blank.clone()));
-    let scope = Scope::of(&empty).at(Instant(0));
-    let cell = field.cell(&table.blank, &scope);
+    let scope = Scope::for_group(&empty).at_moment(Instant(0));
+    let cell = field.read_value(&table.blank, &scope);
     // The id 1 stands in for a reference that each object has.
-    if matches!(cell, ColumnValue::Reference(Some(1))) { 1.into() } else { cell.json(scope.zone) }
+    if matches!(cell, ColumnValue::Reference(Some(1))) {
+        1.into()
+    } else {
+        cell.to_json(scope.zone)
+    }
 }
 
 /// A page of a list of records.
@@ -228,8 +232,8 @@ fn list_envelope(name: &str) -> Object {
         ("recordsReturned", at_least(0).into()),
         ("startIndex", at_least(0).into()),
         ("pageSize", at_least(1).into()),
-        ("sort", shown(Kind::Text { max: 255 }, true).into()),
-        ("dir", shown(Kind::Text { max: 4 }, true).into()),
+        ("sort", shown(FieldType::Text { max: 255 }, true).into()),
+        ("dir", shown(FieldType::Text { max: 4 }, true).into()),
     ];
     let mut envelope = object();
     for (name, schema) in properties {
@@ -239,13 +243,13 @@ fn list_envelope(name: &str) -> Object {
 }
 
 /// All customised attributes that a group may define.
-fn customs(schema: fn(Kind) -> RefOr<Schema>) -> Object {
+fn customs(schema: fn(FieldType) -> RefOr<Schema>) -> Object {
     let kinds = [
-        ("bool", 10, Kind::Boolean),
-        ("dt", 2, Kind::CivilMoment),
-        ("num", 4, Kind::Number),
-        ("str", 15, Kind::Text { max: 255 }),
-        ("txt", 3, Kind::Text { max: 65_535 }),
+        ("bool", 10, FieldType::Boolean),
+        ("dt", 2, FieldType::CivilMoment),
+        ("num", 4, FieldType::Number),
+        ("str", 15, FieldType::Text { max: 255 }),
+        ("txt", 3, FieldType::Text { max: 65_535 }),
     ];
     let mut customs = object();
     for (stem, count, kind) in kinds {
@@ -274,7 +278,7 @@ fn appointment() -> Object {
     for field in &FICHE.fields {
         if SHOWN_OF_FICHE.contains(&field.name) {
             let is_nullable = default_value(&FICHE, field).is_null();
-            fiche = fiche.property(field.name, shown(field.kind, is_nullable));
+            fiche = fiche.property(field.name, shown(field.field_type, is_nullable));
         }
     }
     let fiche = fiche.description(Some(
@@ -285,7 +289,7 @@ fn appointment() -> Object {
     let intervention = all_required(&[
         ("id", id()),
         ("publicname", text()),
-        ("interventionset_id", shown(Kind::Reference, true)),
+        ("interventionset_id", shown(FieldType::Reference, true)),
         ("length", whole(0, i64::MAX).build()),
     ]);
     let parts = [

@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
 use crate::domain::records::ids::ID_MAX;
-use crate::wire::field::Kind;
+use crate::wire::column_value::FieldType;
 
 /// A date with or without a time, or nothing.
 const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
@@ -31,8 +31,8 @@ pub(crate) fn object() -> ObjectBuilder {
     ObjectBuilder::new()
 }
 
-pub(crate) fn of_type(kind: Type) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(kind)
+pub(crate) fn of_type(field_type: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(field_type)
 }
 
 pub(crate) fn text() -> ObjectBuilder {
@@ -80,18 +80,18 @@ pub(crate) fn nothing() -> Object {
 }
 
 /// A value in a response.
-pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
-    let (base, built) = match kind {
-        Kind::Id => (Type::Integer, id()),
-        Kind::Reference => (Type::Integer, id().minimum(Some(0_i64))),
-        Kind::Text { .. } | Kind::Name { .. } => (Type::String, text()),
-        Kind::Email => (Type::String, text()),
-        Kind::Colour => (Type::String, pattern(COLOUR)),
-        Kind::Integer { min, max } => (Type::Integer, whole(min, max)),
-        Kind::Number => (Type::Number, of_type(Type::Number)),
-        Kind::Boolean => (Type::Boolean, of_type(Type::Boolean)),
-        Kind::Moment | Kind::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
-        Kind::Choice(choices) => (Type::String, one_of(choices())),
+pub(crate) fn shown(field_type: FieldType, nullable: bool) -> Object {
+    let (base, built) = match field_type {
+        FieldType::Id => (Type::Integer, id()),
+        FieldType::Reference => (Type::Integer, id().minimum(Some(0_i64))),
+        FieldType::Text { .. } | FieldType::Name { .. } => (Type::String, text()),
+        FieldType::Email => (Type::String, text()),
+        FieldType::Colour => (Type::String, pattern(COLOUR)),
+        FieldType::Integer { min, max } => (Type::Integer, whole(min, max)),
+        FieldType::Number => (Type::Number, of_type(Type::Number)),
+        FieldType::Boolean => (Type::Boolean, of_type(Type::Boolean)),
+        FieldType::Moment | FieldType::CivilMoment => (Type::String, pattern(DATETIME_SHOWN)),
+        FieldType::Choice(choices) => (Type::String, one_of(choices())),
     };
     if nullable {
         built.schema_type(SchemaType::from_iter([base, Type::Null])).build()
@@ -101,25 +101,25 @@ pub(crate) fn shown(kind: Kind, nullable: bool) -> Object {
 }
 
 /// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
-pub(crate) fn given(kind: Kind) -> RefOr<Schema> {
+pub(crate) fn given(field_type: FieldType) -> RefOr<Schema> {
     let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
-    match kind {
-        Kind::Id | Kind::Reference => named("IdGiven"),
-        Kind::Text { max } => text_given(TEXT, max),
-        Kind::Name { max } => text_given(NAME, max),
-        Kind::Email => text()
+    match field_type {
+        FieldType::Id | FieldType::Reference => named("IdGiven"),
+        FieldType::Text { max } => text_given(TEXT, max),
+        FieldType::Name { max } => text_given(NAME, max),
+        FieldType::Email => text()
             .schema_type(or_null(Type::String))
             .max_length(Some(255))
             .pattern(Some(EMAIL))
             .into(),
-        Kind::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
-        Kind::Integer { min, max } => {
+        FieldType::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
+        FieldType::Integer { min, max } => {
             any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")])
         }
-        Kind::Number => named("NumberGiven"),
-        Kind::Boolean => named("BooleanGiven"),
-        Kind::Moment | Kind::CivilMoment => named("DatetimeGiven"),
-        Kind::Choice(choices) => {
+        FieldType::Number => named("NumberGiven"),
+        FieldType::Boolean => named("BooleanGiven"),
+        FieldType::Moment | FieldType::CivilMoment => named("DatetimeGiven"),
+        FieldType::Choice(choices) => {
             let values = choices().into_iter().map(Value::from).chain(["".into(), Value::Null]);
             ObjectBuilder::new().schema_type(or_null(Type::String)).enum_values(Some(values)).into()
         }
@@ -135,22 +135,24 @@ fn text_given(pattern: &str, max: usize) -> RefOr<Schema> {
 }
 
 /// The same for a field that each object has: empty values are not allowed.
-pub(crate) fn filled(kind: Kind) -> RefOr<Schema> {
+pub(crate) fn filled(field_type: FieldType) -> RefOr<Schema> {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
-    match kind {
-        Kind::Id | Kind::Reference => any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()]),
-        Kind::Text { max } | Kind::Name { max } => {
+    match field_type {
+        FieldType::Id | FieldType::Reference => {
+            any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()])
+        }
+        FieldType::Text { max } | FieldType::Name { max } => {
             let kinds = SchemaType::from_iter([Type::String, Type::Number]);
             text().schema_type(kinds).max_length(Some(max)).pattern(Some("[^\\s]")).into()
         }
-        Kind::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
-        Kind::Colour => pattern(&strictly(COLOUR)).into(),
-        Kind::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
-        Kind::Number | Kind::Boolean => given(kind),
-        Kind::Moment | Kind::CivilMoment => {
+        FieldType::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
+        FieldType::Colour => pattern(&strictly(COLOUR)).into(),
+        FieldType::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
+        FieldType::Number | FieldType::Boolean => given(field_type),
+        FieldType::Moment | FieldType::CivilMoment => {
             pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$").into()
         }
-        Kind::Choice(choices) => one_of(choices()).into(),
+        FieldType::Choice(choices) => one_of(choices()).into(),
     }
 }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, Aim, PendingRdv};
+use crate::domain::identity::account_link::{AccountLink, LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{AskLink, Command, FollowLink, LinkWish};
+use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::auth::sliding_window::source;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
@@ -24,7 +24,7 @@ use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, ok_response};
 use crate::http::server::Server;
-use crate::password::{self, Memory};
+use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
 
@@ -34,7 +34,7 @@ pub(crate) const PASSWORD_CHARS_MAX: usize = 1_000;
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
-        operation_id: "AskLink",
+        operation_id: "RequestLink",
         summary: "Mail a link to create an account or to set a new password",
         tag: "accounts",
         method: EndpointMethod::Post,
@@ -68,7 +68,7 @@ fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Ar
     request.server.engine.published().group_state(group)
 }
 
-/// Counts a requested link for the client address.
+/// GroupCheck a requested link for the client address.
 ///
 /// # Errors
 /// 429 if the address has requested the maximum number of links.
@@ -99,7 +99,7 @@ fn read_link_input(
     let given = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
     let email = match given("email") {
         None => Err(Fault::new("email", "is required")),
-        Some(text) => match value::text(text) {
+        Some(text) => match value::parse_text(text) {
             Ok(text) => match Email::new(text.trim_matches(' ')) {
                 Ok(email) => Ok(email),
                 Err(illegal) => Err(Fault::new("email", illegal.0)),
@@ -113,7 +113,7 @@ fn read_link_input(
             None => Err(Fault::new("group_id", "is required")),
         },
         Some(id) => {
-            let group = value::id(id).ok().flatten().and_then(GroupId::new);
+            let group = value::parse_id(id).ok().flatten().and_then(GroupId::new);
             match find_covered_group(request, group) {
                 Some(state) => Ok(state),
                 None => {
@@ -155,9 +155,9 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     count_link(&request.server, request.from, request.now)?;
     let group_id = state.catalogue.group.id.number();
     let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});
-    let wish = LinkWish::Account { pending_rdv };
-    let command = Command::AskLink(Box::new(AskLink { email, wish }));
-    let render = move |_: &Done| answer.to_string().into_bytes();
+    let link = LinkRequest::Account { pending_rdv };
+    let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
+    let render = move |_: &Committed| answer.to_string().into_bytes();
     create_once(&request.server, &state, command, key, Audience::Application, render).await
 }
 
@@ -173,15 +173,15 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
     let state = find_covered_group(&request, group_in_token(token)).ok_or_else(no_such_link)?;
     let link = Arc::clone(state.links.find(&hash, request.now).ok_or_else(no_such_link)?);
-    let password_hash = match link.aim {
-        Aim::Account { .. } => {
+    let password_hash = match link.action {
+        LinkAction::Account { .. } => {
             let sha1 = read_password_sha1(&request.body)?;
             let hash_password =
-                move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            let pool = &request.server.authenticator.verifying;
+                move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
+            let pool = &request.server.authenticator.password_pool;
             Some(pool.run(request.from, hash_password).await?)
         }
-        Aim::Email { .. } => None,
+        LinkAction::Email { .. } => None,
     };
     let group = &state.catalogue.group;
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
@@ -204,14 +204,14 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
 fn render_account(link: &AccountLink, state: &GroupState) -> Result<Value, ApiError> {
     let mut account = state.accounts.get(&link.email.folded());
     let mut pending = Value::Null;
-    match &link.aim {
-        Aim::Account { pending_rdv } => {
+    match &link.action {
+        LinkAction::Account { pending_rdv } => {
             if let Some(text) = pending_rdv {
                 pending = serde_json::from_str(text.as_str()).unwrap_or_default();
             }
         }
         // An account whose address could not be changed is still found by the old one.
-        Aim::Email { account: email_before, .. } => {
+        LinkAction::Email { account: email_before, .. } => {
             account = account.or_else(|| state.accounts.get(email_before));
         }
     }

@@ -13,7 +13,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -24,10 +24,11 @@ use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resou
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, ok_response};
-use crate::wire::appointment::{BookingClaims, parse, render, table_of};
+use crate::wire::appointment::{render, table_for_audience};
+use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::query::flag;
+use crate::wire::query::parse_flag;
 use crate::wire::vevent::VEVENT;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/appointments");
@@ -116,8 +117,8 @@ async fn book(request: GroupRequest) -> HandlerResult {
     };
     let booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
     let sent = booking.sent;
-    let render_booked = move |done: &Done| {
-        let scope = Scope::of(&done.group_state);
+    let render_booked = move |done: &Committed| {
+        let scope = Scope::for_group(&done.group_state);
         let mut records: Vec<Value> = Vec::new();
         for id in &done.appointments {
             if let Some(vevent) = done.group_state.rows.get(id) {
@@ -130,7 +131,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     let turn = match request.caller() {
         Caller::Application => {
             let email = booking.command.client.email.as_ref().map(Email::folded);
-            Some(request.server.guesses.turn(email, request.from, now).await?)
+            Some(request.server.guesses.admit(email, request.from, now).await?)
         }
         Caller::Account(_) | Caller::Pro(_) => None,
     };
@@ -139,7 +140,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     if let (Some(turn), Err(error)) = (&turn, &result)
         && error.reveals_client()
     {
-        turn.told(now);
+        turn.count_refusal(now);
     }
     result
 }
@@ -148,10 +149,10 @@ async fn book(request: GroupRequest) -> HandlerResult {
 /// or all uncancelled ones with `include_past`. An account sees only its own.
 async fn list(request: GroupRequest) -> HandlerResult {
     let (params, audience, now) = (&request.params, request.audience(), request.now);
-    let query = Query::parse(params, table_of(audience), &request.scope(), audience)?;
+    let query = Query::parse(params, table_for_audience(audience), &request.scope(), audience)?;
     // The text of an appointment is its client's names, which the client may search.
-    let query = query.searching(params, &VEVENT, Audience::Pro)?;
-    let include_past = flag(params, "include_past", false)?;
+    let query = query.with_search_table(params, &VEVENT, Audience::Pro)?;
+    let include_past = parse_flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
     let render =
         move |vevent: &Vevent, scope: &Scope<'_>| render(vevent, scope, audience, now, &Map::new());
@@ -209,7 +210,7 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     let appointment = vevent.appointment().ok_or_else(ApiError::no_result)?;
     let may_see = is_own(request.caller(), vevent)
-        || match request.params.one("key") {
+        || match request.params.value("key") {
             Some(secret) => appointment.key.matches(secret),
             None => false,
         };
@@ -231,13 +232,13 @@ async fn cancel(request: GroupRequest) -> HandlerResult {
         Caller::Pro(_) => CancelRight::Pro,
         Caller::Account(account) if is_own => CancelRight::Account(Arc::clone(account)),
         Caller::Account(_) | Caller::Application => {
-            CancelRight::Secret(request.params.one("key").unwrap_or_default().to_owned())
+            CancelRight::Secret(request.params.value("key").unwrap_or_default().to_owned())
         }
     };
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let done = request.write(request.quiet_if_asked(command, "appointment")).await?;
     let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(appointment_response(vevent, &Scope::of(&done.group_state), &request))
+    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
 }
 
 /// Whether the caller may see an appointment without its secret.

@@ -19,7 +19,7 @@ use crate::http::response::HandlerResult;
 use crate::wire::calendar::CALENDAR;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
-use crate::wire::query::ids;
+use crate::wire::query::parse_ids;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/calendars");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/calendars", LegacyRecord::Calendar);
@@ -143,13 +143,13 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let (audience, now) = (request.audience(), request.now);
     let catalogue = &request.state.catalogue;
     let exists = |id: InterventionId| catalogue.interventions.contains_key(&id);
-    let interventions = ids(&request.params, "intervention_ids", InterventionId::new, exists);
+    let interventions = parse_ids(&request.params, "intervention_ids", InterventionId::new, exists);
     let exists = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
-    let sets = ids(&request.params, "calendarset_ids", CalendarsetId::new, exists);
+    let sets = parse_ids(&request.params, "calendarset_ids", CalendarsetId::new, exists);
     let query = Query::parse(&request.params, &CALENDAR, &request.scope(), audience);
     let (interventions, sets, query) = all_or_faults(interventions, sets, query)?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
-    let with_deleted = query.names("deleted");
+    let with_deleted = query.filters_by_field("deleted");
     let wanted = move |calendar: &Calendar, state: &GroupState| {
         if !Calendar::is_visible(calendar, state, audience) || (calendar.deleted && !with_deleted) {
             return false;

@@ -4,10 +4,11 @@
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::records::record_change::{Record, deletion};
+use crate::domain::records::editable_record::EditableRecord;
+use crate::domain::records::record_change::deletion;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::error::ApiError;
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{ListedRecord, list_response};
@@ -17,7 +18,7 @@ use crate::wire::list::Query;
 use crate::wire::value;
 
 /// A record type of the API.
-pub(crate) trait CrudRecord: Record + ListedRecord {
+pub(crate) trait CrudRecord: EditableRecord + ListedRecord {
     /// The fields.
     fn table() -> &'static Table<Self>;
 
@@ -76,7 +77,7 @@ pub(crate) async fn list<R: CrudRecord>(
 ) -> HandlerResult {
     let audience = request.audience();
     let query = Query::parse(&request.params, R::table_for(audience), &request.scope(), audience)?;
-    let with_deleted = query.names("deleted");
+    let with_deleted = query.filters_by_field("deleted");
     let wanted = move |record: &R, state: &GroupState| {
         R::is_visible(record, state, audience)
             && (with_deleted || !R::is_left_out(record))
@@ -93,10 +94,10 @@ pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResul
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
     let fields = R::table().parse_new(&object, &request.scope(), request.audience())?;
     let audience = request.audience();
-    let render = move |done: &Done| {
+    let render = move |done: &Committed| {
         let id = R::id(done.object).expect("the engine returns the id of the new record");
         let record = R::find(&done.group_state, id).expect("the new record exists");
-        R::render(record, &Scope::of(&done.group_state), audience)
+        R::render(record, &Scope::for_group(&done.group_state), audience)
     };
     request.create(Command::ChangeRecord(R::change(Put { id: None, fields })), render).await
 }
@@ -151,5 +152,5 @@ pub(crate) fn record_response<R: CrudRecord>(
     state: &GroupState,
     audience: Audience,
 ) -> Response {
-    ok_response(&R::render(record, &Scope::of(state), audience).into())
+    ok_response(&R::render(record, &Scope::for_group(state), audience).into())
 }

@@ -6,7 +6,7 @@ use crate::domain::identity::account::Account;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{AskLink, Caller, Command, LinkWish, Put, RecordChange};
+use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::http::endpoint::{
@@ -137,8 +137,9 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     };
     let fields = FICHE.parse(&object, &request.scope(), request.audience())?;
     accounts::count_link(&request.server, request.from, request.now)?;
-    let wish = LinkWish::Email { account: account_email, put: Put { id: Some(id), fields } };
-    let done = request.write(Command::AskLink(Box::new(AskLink { email, wish }))).await?;
+    let link = LinkRequest::Email { account: account_email, put: Put { id: Some(id), fields } };
+    let done =
+        request.write(Command::RequestLink(Box::new(RequestLink { email, request: link }))).await?;
     let fiche = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(crud::record_response::<Fiche>(fiche, &done.group_state, request.audience()))
 }

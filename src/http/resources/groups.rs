@@ -78,9 +78,9 @@ async fn list(request: ApiRequest) -> HandlerResult {
         Some(state) => state,
         None => Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone()))),
     };
-    let query = Query::parse(&request.params, &GROUP, &Scope::of(&first), audience)?;
+    let query = Query::parse(&request.params, &GROUP, &Scope::for_group(&first), audience)?;
     let server = Arc::clone(&request.server);
-    compute_page(&request.server, groups.len().saturating_mul(query.cost()), move || {
+    compute_page(&request.server, groups.len().saturating_mul(query.cost_per_record()), move || {
         let published = server.engine.published();
         let mut states: BTreeMap<u64, Arc<GroupState>> = BTreeMap::new();
         for group in groups {
@@ -89,12 +89,12 @@ async fn list(request: ApiRequest) -> HandlerResult {
             }
         }
         let records = states.values().map(|state| &state.catalogue.group).collect();
-        let page = query.page(records, &Scope::of(&first));
-        let numbers: Vec<u64> = page.records.iter().map(|group| query.number(group)).collect();
-        let head = query.head(numbers.len(), page.total);
+        let page = query.select_page(records, &Scope::for_group(&first));
+        let numbers: Vec<u64> = page.records.iter().map(|group| query.record_id(group)).collect();
+        let head = query.envelope_head(numbers.len(), page.total);
         PageAnswer::new(head, numbers, move |number, bytes| {
             let state = &states[&number];
-            let object = GROUP.render(&state.catalogue.group, &Scope::of(state), audience);
+            let object = GROUP.render(&state.catalogue.group, &Scope::for_group(state), audience);
             write_object(&object, bytes);
         })
     })
@@ -114,6 +114,6 @@ async fn change(request: GroupRequest) -> HandlerResult {
     let fields = GROUP.parse(object, &request.scope(), request.audience())?;
     let done = request.write(Command::ChangeRecord(RecordChange::Group(fields))).await?;
     let state = &done.group_state;
-    let object = GROUP.render(&state.catalogue.group, &Scope::of(state), request.audience());
+    let object = GROUP.render(&state.catalogue.group, &Scope::for_group(state), request.audience());
     Ok(ok_response(&Value::Object(object)))
 }

@@ -16,7 +16,7 @@ use crate::http::response::HandlerResult;
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::intervention::INTERVENTION;
 use crate::wire::list::Query;
-use crate::wire::query::{id, ids};
+use crate::wire::query::{parse_id, parse_ids};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions/{id}");
@@ -120,13 +120,13 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let (audience, now) = (request.audience(), request.now);
     let catalogue = &request.state.catalogue;
     let exists = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
-    let set = id(&request.params, "interventionset_id", InterventionsetId::new, exists);
+    let set = parse_id(&request.params, "interventionset_id", InterventionsetId::new, exists);
     let exists = |id: CalendarId| catalogue.calendars.contains_key(&id);
-    let calendars = ids(&request.params, "calendar_ids", CalendarId::new, exists);
+    let calendars = parse_ids(&request.params, "calendar_ids", CalendarId::new, exists);
     let query = Query::parse(&request.params, &INTERVENTION, &request.scope(), audience);
     let (set, calendars, query) = all_or_faults(set, calendars, query)?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
-    let with_deleted = query.names("deleted");
+    let with_deleted = query.filters_by_field("deleted");
     let wanted = move |intervention: &Intervention, state: &GroupState| {
         if !Intervention::is_visible(intervention, state, audience)
             || (intervention.deleted && !with_deleted)

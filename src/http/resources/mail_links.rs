@@ -17,7 +17,7 @@ use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, Aim};
+use crate::domain::identity::account_link::{AccountLink, LinkAction};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{
@@ -30,10 +30,9 @@ use crate::engine::Rejection;
 use crate::http::request::ClientAddress;
 use crate::http::resources::accounts;
 use crate::http::server::Server;
-use crate::notify::links::{Holder, Link, Subscriber, parse};
-use crate::notify::page;
-use crate::notify::{Page, when};
-use crate::password::{self, Memory};
+use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
+use crate::notify::{LinkPage, format_page_time, render_page};
+use crate::password::{self, Argon2Memory};
 
 /// The path of all links in mails.
 pub(crate) const PATH: &str = "/m/{token}";
@@ -44,7 +43,7 @@ const FORM_BYTES_MAX: usize = 16 * 1_024;
 type Token = Result<Path<String>, PathRejection>;
 
 /// Parses the link of a token. A malformed token is no link.
-fn parse_link(token: &Token) -> Option<Link> {
+fn parse_link(token: &Token) -> Option<MailLink> {
     match token {
         Ok(Path(token)) => parse(token),
         Err(_) => None,
@@ -54,23 +53,23 @@ fn parse_link(token: &Token) -> Option<Link> {
 /// GET /m/{token}.
 pub(crate) async fn show(State(server): State<Arc<Server>>, token: Token) -> Response {
     match parse_link(&token) {
-        Some(Link::Cancel(holder)) => {
+        Some(MailLink::Cancel(holder)) => {
             appointment_page(&server, &holder, |state, vevent, appointment| {
                 if vevent.deleted {
-                    Page::Cancelled
+                    LinkPage::Cancelled
                 } else {
                     cancel_page(state, vevent, appointment, server.engine.clock().now())
                 }
             })
         }
-        Some(Link::Unsubscribe(subscriber)) => match find_subscriber(&server, &subscriber) {
+        Some(MailLink::Unsubscribe(subscriber)) => match find_subscriber(&server, &subscriber) {
             Some(state) => {
                 let group = state.catalogue.group.name.as_str().to_owned();
-                page_response(StatusCode::OK, &Page::AskUnsubscribe { group }, &state)
+                page_response(StatusCode::OK, &LinkPage::AskUnsubscribe { group }, &state)
             }
             None => gone_response(&server, Some(subscriber.group)),
         },
-        Some(Link::Account(token)) => match find_account_link(&server, &token) {
+        Some(MailLink::Account(token)) => match find_account_link(&server, &token) {
             Some((state, _, link)) => page_response(StatusCode::OK, &account_page(&link), &state),
             None => gone_response(&server, accounts::group_in_token(&token)),
         },
@@ -86,9 +85,9 @@ pub(crate) async fn act(
     body: Body,
 ) -> Response {
     match parse_link(&token) {
-        Some(Link::Cancel(holder)) => cancel(&server, &holder).await,
-        Some(Link::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(Link::Account(token)) => follow_account_link(&server, from, &token, body).await,
+        Some(MailLink::Cancel(holder)) => cancel(&server, &holder).await,
+        Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
+        Some(MailLink::Account(token)) => follow_account_link(&server, from, &token, body).await,
         None => gone_response(&server, None),
     }
 }
@@ -96,8 +95,8 @@ pub(crate) async fn act(
 /// Returns the page of the appointment whose secret the link holds.
 fn appointment_page(
     server: &Server,
-    holder: &Holder,
-    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> Page,
+    holder: &CancelLink,
+    page_of: impl FnOnce(&GroupState, &Vevent, &Appointment) -> LinkPage,
 ) -> Response {
     let Some(state) = server.engine.published().group_state(holder.group) else {
         return gone_response(server, None);
@@ -116,7 +115,7 @@ fn cancel_page(
     vevent: &Vevent,
     appointment: &Appointment,
     now: Instant,
-) -> Page {
+) -> LinkPage {
     let calendar =
         state.catalogue.calendars.get(&vevent.calendar_id).expect("each vevent has a calendar");
     let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
@@ -124,25 +123,28 @@ fn cancel_page(
         return too_late_page(state, until);
     }
     let group = &state.catalogue.group;
-    Page::AskCancel {
+    LinkPage::AskCancel {
         when: format_local(state, appointment.start),
         preposition: group.preposition.as_str().to_owned(),
         group: group.name.as_str().to_owned(),
     }
 }
 
-fn too_late_page(state: &GroupState, until: Instant) -> Page {
-    Page::TooLateToCancel {
+fn too_late_page(state: &GroupState, until: Instant) -> LinkPage {
+    LinkPage::TooLateToCancel {
         until: format_local(state, until),
         phone: state.catalogue.group.phone.as_str().to_owned(),
     }
 }
 
 fn format_local(state: &GroupState, moment: Instant) -> String {
-    when(state.catalogue.group.country.as_str(), state.catalogue.zone().civil_of(moment))
+    format_page_time(
+        state.catalogue.group.country.as_str(),
+        state.catalogue.zone().civil_of(moment),
+    )
 }
 
-async fn cancel(server: &Server, holder: &Holder) -> Response {
+async fn cancel(server: &Server, holder: &CancelLink) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.appointment, right });
     let result = server.engine.write(holder.group, command).await;
@@ -150,7 +152,7 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
         return gone_response(server, None);
     };
     match result {
-        Ok(_) => page_response(StatusCode::OK, &Page::Cancelled, &state),
+        Ok(_) => page_response(StatusCode::OK, &LinkPage::Cancelled, &state),
         Err(Rejection::Refused(refusals)) => match refusals.first() {
             Some(Refusal::MintimeAnnulation { until }) => {
                 page_response(StatusCode::BAD_REQUEST, &too_late_page(&state, *until), &state)
@@ -162,13 +164,17 @@ async fn cancel(server: &Server, holder: &Holder) -> Response {
 }
 
 /// Returns the state of the group whose client got the link; `None` for a forged link.
-fn find_subscriber(server: &Server, subscriber: &Subscriber) -> Option<Arc<GroupState>> {
+fn find_subscriber(server: &Server, subscriber: &UnsubscribeLink) -> Option<Arc<GroupState>> {
     let state = server.engine.published().group_state(subscriber.group)?;
     let client = state.fiches.get(&subscriber.client)?;
-    if subscriber.is(client, server.carriers.seal.as_ref()?) { Some(state) } else { None }
+    if subscriber.verify(client, server.gateways.link_secret.as_ref()?) {
+        Some(state)
+    } else {
+        None
+    }
 }
 
-async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
+async fn unsubscribe(server: &Server, subscriber: &UnsubscribeLink) -> Response {
     let Some(state) = find_subscriber(server, subscriber) else {
         return gone_response(server, Some(subscriber.group));
     };
@@ -176,7 +182,7 @@ async fn unsubscribe(server: &Server, subscriber: &Subscriber) -> Response {
     fields.push(|fiche: &mut crate::domain::records::fiche::Fiche| fiche.rappel_email = false);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     match server.engine.write(subscriber.group, Command::ChangeRecord(change)).await {
-        Ok(_) => page_response(StatusCode::OK, &Page::Unsubscribed, &state),
+        Ok(_) => page_response(StatusCode::OK, &LinkPage::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => gone_response(server, Some(subscriber.group)),
         Err(rejection) => busy_response(&rejection, &state),
     }
@@ -193,10 +199,10 @@ fn find_account_link(
     Some((state, hash, link))
 }
 
-fn account_page(link: &AccountLink) -> Page {
-    match link.aim {
-        Aim::Account { .. } => Page::AskPassword,
-        Aim::Email { .. } => Page::AskEmail,
+fn account_page(link: &AccountLink) -> LinkPage {
+    match link.action {
+        LinkAction::Account { .. } => LinkPage::AskPassword,
+        LinkAction::Email { .. } => LinkPage::AskEmail,
     }
 }
 
@@ -205,20 +211,20 @@ async fn follow_account_link(server: &Server, from: IpAddr, token: &str, body: B
     let Some((state, hash, link)) = find_account_link(server, token) else {
         return gone_response(server, accounts::group_in_token(token));
     };
-    let (password_hash, done) = match link.aim {
-        Aim::Account { .. } => {
+    let (password_hash, done) = match link.action {
+        LinkAction::Account { .. } => {
             let Some(password) = read_password(body).await else {
-                return page_response(StatusCode::BAD_REQUEST, &Page::NoPassword, &state);
+                return page_response(StatusCode::BAD_REQUEST, &LinkPage::NoPassword, &state);
             };
             let sha1 = password::sha1_hex(&password);
-            let hash = move |memory: &mut Memory| password::hash_password_in(memory, &sha1);
-            let hashed = server.authenticator.verifying.run(from, hash).await;
+            let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
+            let hashed = server.authenticator.password_pool.run(from, hash).await;
             let Ok(hashed) = hashed else {
-                return page_response(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, &state);
+                return page_response(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, &state);
             };
-            (Some(hashed), Page::AccountDone)
+            (Some(hashed), LinkPage::AccountDone)
         }
-        Aim::Email { .. } => (None, Page::EmailDone),
+        LinkAction::Email { .. } => (None, LinkPage::EmailDone),
     };
     let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
@@ -242,19 +248,19 @@ async fn read_password(body: Body) -> Option<String> {
 
 fn busy_response(rejection: &Rejection, state: &GroupState) -> Response {
     tracing::warn!(?rejection, "a mailed link could not be followed");
-    page_response(StatusCode::SERVICE_UNAVAILABLE, &Page::Busy, state)
+    page_response(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, state)
 }
 
 /// Returns the 404 page of an unknown link, in the language of the group that its token names.
 fn gone_response(server: &Server, group: Option<GroupId>) -> Response {
     match group.and_then(|group| server.engine.published().group_state(group)) {
-        Some(state) => page_response(StatusCode::NOT_FOUND, &Page::Gone, &state),
-        None => html_response(StatusCode::NOT_FOUND, page(&Page::Gone, "")),
+        Some(state) => page_response(StatusCode::NOT_FOUND, &LinkPage::Gone, &state),
+        None => html_response(StatusCode::NOT_FOUND, render_page(&LinkPage::Gone, "")),
     }
 }
 
-fn page_response(status: StatusCode, shown: &Page, state: &GroupState) -> Response {
-    html_response(status, page(shown, state.catalogue.group.country.as_str()))
+fn page_response(status: StatusCode, shown: &LinkPage, state: &GroupState) -> Response {
+    html_response(status, render_page(shown, state.catalogue.group.country.as_str()))
 }
 
 /// Returns an HTML response that loads nothing, is not cached, and sends no referrer.

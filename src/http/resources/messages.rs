@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::outbox::Progress;
+use crate::domain::messaging::message::Progress;
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
@@ -15,10 +15,10 @@ use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::{PageAnswer, write_object};
 use crate::http::response::{HandlerResult, ok_response};
-use crate::notify::Carriers;
+use crate::notify::Gateways;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::message::{Entry, Ledger, MESSAGE};
+use crate::wire::message::{Ledger, LedgerEntry, MESSAGE};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messages/{id}");
@@ -57,16 +57,17 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let query = Query::parse(&request.params, &MESSAGE, &request.scope(), audience)?;
     let (state, now) = (Arc::clone(&request.state), request.now);
-    let carriers = Arc::clone(&request.server.carriers);
+    let gateways = Arc::clone(&request.server.gateways);
     let compute = move || {
-        let ledger = Ledger::of(state, now);
+        let ledger = Ledger::new(state, now);
         let entries = ledger.entries();
-        let page = query.page(entries.iter().collect(), &Scope::of(ledger.group_state()));
-        let places: Vec<u64> = page.records.iter().map(|entry| query.number(entry)).collect();
-        let head = query.head(places.len(), page.total);
+        let page =
+            query.select_page(entries.iter().collect(), &Scope::for_group(ledger.group_state()));
+        let places: Vec<u64> = page.records.iter().map(|entry| query.record_id(entry)).collect();
+        let head = query.envelope_head(places.len(), page.total);
         PageAnswer::new(head, places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the page is from this ledger");
-            let object = render_entry(&entry, ledger.group_state(), audience, &carriers);
+            let object = render_entry(&entry, ledger.group_state(), audience, &gateways);
             write_object(&object, bytes);
         })
     };
@@ -77,9 +78,9 @@ async fn list(request: GroupRequest) -> HandlerResult {
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(MessageId::new)?;
     let message = request.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
-    let entry = Entry::of(message);
-    let carriers = &request.server.carriers;
-    let object = render_entry(&entry, &request.state, request.audience(), carriers);
+    let entry = LedgerEntry::from_message(message);
+    let gateways = &request.server.gateways;
+    let object = render_entry(&entry, &request.state, request.audience(), gateways);
     Ok(ok_response(&Value::Object(object)))
 }
 
@@ -87,16 +88,16 @@ async fn show(request: GroupRequest) -> HandlerResult {
 /// its subject and text.
 #[must_use]
 pub(crate) fn render_entry(
-    entry: &Entry,
+    entry: &LedgerEntry,
     state: &GroupState,
     audience: Audience,
-    carriers: &Carriers,
+    gateways: &Gateways,
 ) -> Map<String, Value> {
-    let mut object = MESSAGE.render(entry, &Scope::of(state), audience);
+    let mut object = MESSAGE.render(entry, &Scope::for_group(state), audience);
     let (mut subject, mut text) = (Value::Null, Value::Null);
     if let Some(message) = entry.message()
         && matches!(message.progress, Progress::Kept { .. })
-        && let Some(reading) = carriers.reading(state, message)
+        && let Some(reading) = gateways.preview(state, message)
     {
         subject = reading.subject.into();
         text = reading.text.into();

@@ -98,15 +98,15 @@ pub(crate) async fn list_response<R: ListedRecord>(
     render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
 ) -> HandlerResult {
     let (state, now) = (Arc::clone(&request.state), request.now);
-    compute_page(&request.server, rows.saturating_mul(query.cost()), move || {
+    compute_page(&request.server, rows.saturating_mul(query.cost_per_record()), move || {
         let mut records = all(&state);
         records.retain(|record| wanted(record, &state));
-        let page = query.page(records, &Scope::of(&state).at(now));
-        let numbers: Vec<u64> = page.records.iter().map(|record| query.number(record)).collect();
-        let head = query.head(numbers.len(), page.total);
+        let page = query.select_page(records, &Scope::for_group(&state).at_moment(now));
+        let numbers: Vec<u64> = page.records.iter().map(|record| query.record_id(record)).collect();
+        let head = query.envelope_head(numbers.len(), page.total);
         PageAnswer::new(head, numbers, move |number, bytes| {
             let record = R::find_by_number(&state, number).expect("the page is from this state");
-            write_object(&render(record, &Scope::of(&state).at(now)), bytes);
+            write_object(&render(record, &Scope::for_group(&state).at_moment(now)), bytes);
         })
     })
     .await

@@ -84,7 +84,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, body } = request;
     let authenticator = &server.authenticator;
     let session = authenticator.session(&auth);
-    let key_in_query = auth.params.one("apikey");
+    let key_in_query = auth.params.value("apikey");
     if key_in_query.is_some() {
         auth.key(key_in_query, None)?;
     }
@@ -94,22 +94,21 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
         // Without a key, the missing key is reported instead of the malformed body.
         Err(_) => Form::default(),
     };
-    let key_in_form = if form.is_json { None } else { form.params.one("apikey") };
+    let key_in_form = if form.is_json { None } else { form.params.value("apikey") };
     let apikey = auth.key(key_in_query.or(key_in_form), session.as_ref())?;
     if session.is_some() {
         authenticator.refuse_foreign(&auth)?;
     }
     // The parsed body is dropped here, before the credential waits to be verified.
-    let params = auth.params.clone().followed_by(form.params);
+    let params = auth.params.clone().append(form.params);
     let (role, attempt) = read_attempt(authenticator, &params, &auth, apikey)?;
     drop(params);
-    let Some(person) = authenticator.verified(attempt, &auth).await? else {
+    let Some(person) = authenticator.verify(attempt, &auth).await? else {
         return Ok(login_failed_response(role));
     };
-    let states = (auth.published, auth.directory.as_ref());
-    let Some(cookie) = authenticator.sessions.open(apikey, &person, states, auth.now) else {
-        return Ok(login_failed_response(role));
-    };
+    let sessions = &authenticator.sessions;
+    let cookie = sessions.open(apikey, &person, auth.published, auth.directory.as_ref(), auth.now);
+    let Some(cookie) = cookie else { return Ok(login_failed_response(role)) };
     if session.is_some() {
         authenticator.sessions.end(session.as_ref());
     }
@@ -150,17 +149,17 @@ fn read_attempt(
 ) -> Result<(&'static str, LoginAttempt), ApiError> {
     if let Some(credential) = read_credential(params, "pro") {
         let candidates = auth.pro_of(&credential.email).into_iter().collect();
-        let memo = credential.memo(authenticator, [b"pro", b"", b""]);
-        return Ok(("pro", LoginAttempt { memo, credential, candidates, tries: 1 }));
+        let cache_key = authenticator.login_cache_key(&credential, [b"pro", b"", b""]);
+        return Ok(("pro", LoginAttempt { cache_key, credential, candidates, tries: 1 }));
     }
     let Some(credential) = read_credential(params, "account") else {
         return Err(ApiError::unauthorized(
             "a login needs pro[email] and pro[password], or account[email], account[password] and account[group_id]",
         ));
     };
-    let group = params.one("account[group_id]");
-    let memo =
-        credential.memo(authenticator, [b"account", &apikey, group.unwrap_or_default().as_bytes()]);
+    let group = params.value("account[group_id]");
+    let scope: [&[u8]; 3] = [b"account", &apikey, group.unwrap_or_default().as_bytes()];
+    let cache_key = authenticator.login_cache_key(&credential, scope);
     let account = match group {
         Some(text) => {
             let group = text.parse().ok().and_then(GroupId::new);
@@ -169,13 +168,13 @@ fn read_attempt(
         None => auth.only_account(&credential.email, apikey),
     };
     let candidates = account.into_iter().collect();
-    Ok(("account", LoginAttempt { memo, credential, candidates, tries: 1 }))
+    Ok(("account", LoginAttempt { cache_key, credential, candidates, tries: 1 }))
 }
 
 /// Returns the credential of a role, if its e-mail address or its password is given.
 fn read_credential(params: &Params, role: &str) -> Option<Credential> {
-    let email = params.one(&format!("{role}[email]"));
-    let password = params.one(&format!("{role}[password]"));
+    let email = params.value(&format!("{role}[email]"));
+    let password = params.value(&format!("{role}[password]"));
     if email.is_none() && password.is_none() {
         return None;
     }
@@ -187,7 +186,7 @@ fn login_failed_response(role: &str) -> Response {
     let entry = login_failed();
     let status =
         StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
-    json_response(status, json!({ role: null, "error": entry.json() }).to_string())
+    json_response(status, json!({ role: null, "error": entry.to_json() }).to_string())
 }
 
 /// Renders a person in the response of a login.
@@ -212,7 +211,7 @@ fn render_account(
 ) -> Option<Map<String, Value>> {
     let state = auth.published.group_state(group)?;
     let fiche = state.fiches.get(&account.fiche_id)?;
-    let mut object = FICHE.render(fiche, &Scope::of(&state), Audience::Account);
+    let mut object = FICHE.render(fiche, &Scope::for_group(&state), Audience::Account);
     object.retain(|name, _| {
         ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
     });
@@ -225,7 +224,7 @@ fn render_account(
 /// Renders a professional, with times in the time zone of the main group.
 fn render_pro(pro: &Pro, auth: &AuthRequest<'_>) -> Map<String, Value> {
     let mut object = match auth.published.group_state(pro.main) {
-        Some(state) => PROFESSIONAL.render(pro, &Scope::of(&state), Audience::Pro),
+        Some(state) => PROFESSIONAL.render(pro, &Scope::for_group(&state), Audience::Pro),
         None => Map::new(),
     };
     object.insert("group_id".into(), pro.main.number().into());

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use crate::domain::booking::bookable::{Obstacle, bookable, lead_times};
+use crate::domain::booking::obstacle::Obstacle;
+
+use crate::domain::booking::bookable::{bookable, lead_times};
+use crate::domain::booking::slot_request::SlotRequest;
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
@@ -20,7 +23,7 @@ use crate::http::permissions::{Resource, Right, SHOWN_OR_ALLOWED, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
-use crate::wire::slots::{SlotSearch, SlotsAnswer, Wanted, explanation, from_web};
+use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
 
 /// Maximum number of grid points of a search on a thread that serves connections: well under a
 /// millisecond.
@@ -103,16 +106,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
 async fn search(request: GroupRequest) -> HandlerResult {
     check_search_right(&request)?;
     let search = SlotSearch::parse(&request.params, &request.state, request.caller(), request.now)?;
-    match search.wanted {
-        Wanted::All | Wanted::First => find(request, search).await,
-        Wanted::Explanation(start) => explain(request, search, start).await,
+    match search.goal {
+        SearchGoal::All | SearchGoal::First => find(request, search).await,
+        SearchGoal::Explanation(start) => explain(request, search, start).await,
     }
 }
 
 /// Checks that the caller may search. A key alone may search only if the group allows it, an
 /// account always. Only professionals may ignore the rules of the module.
 fn check_search_right(request: &GroupRequest) -> Result<(), ApiError> {
-    let from_web = from_web(&request.params);
+    let from_web = parse_from_web(&request.params);
     match request.caller() {
         Caller::Pro(_) => {}
         Caller::Application if !request.state.catalogue.group.open_data => {
@@ -146,12 +149,12 @@ async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> H
     let is_pro = matches!(request.caller(), Caller::Pro(_));
     let value = if search.calendars.len() <= INLINE_CALENDARS_MAX {
         let verdicts = judge_calendars(&search, &request.state, start, now, is_pro);
-        explanation(start, &verdicts, &request.scope(), audience)
+        render_explanation(start, &verdicts, &request.scope(), audience)
     } else {
         let state = Arc::clone(&request.state);
         let compute = move || {
             let verdicts = judge_calendars(&search, &state, start, now, is_pro);
-            explanation(start, &verdicts, &Scope::of(&state), audience)
+            render_explanation(start, &verdicts, &Scope::for_group(&state), audience)
         };
         request.server.blocking_pool.run(compute).await?
     };
@@ -165,7 +168,7 @@ fn count_points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
         let Some(calendar) = state.catalogue.calendars.get(id) else { continue };
         let Some((_, latest)) = lead_times(&state.catalogue, *id, now) else { continue };
         let mut end = search.window.end;
-        if search.channel.follows_module_rules() {
+        if search.mode.follows_module_rules() {
             end = end.min(latest);
         }
         let seconds = end.seconds_since(search.window.start).max(0);
@@ -189,7 +192,7 @@ fn find_slots(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> 
         for (place, id) in search.calendars.iter().enumerate() {
             let view = state.calendars.get(id).expect("each calendar has a view");
             starts.clear();
-            free_starts(catalogue, view, &search.chain, step, now, search.channel, &mut starts);
+            free_starts(catalogue, view, &search.chain, step, now, search.mode, &mut starts);
             for start in &starts {
                 found.push((*start, place));
             }
@@ -200,8 +203,8 @@ fn find_slots(search: &SlotSearch, state: &GroupState, now: Instant) -> Vec<u8> 
             if slot.len() < search.at_least {
                 continue;
             }
-            answer.slot(slot[0].0, slot.iter().map(|(_, place)| *place));
-            if search.wanted == Wanted::First {
+            answer.append_slot(slot[0].0, slot.iter().map(|(_, place)| *place));
+            if search.goal == SearchGoal::First {
                 return answer.finish();
             }
         }
@@ -226,7 +229,8 @@ fn judge_calendars(
             continue;
         }
         let view = state.calendars.get(id).expect("each calendar has a view");
-        verdicts.push((*id, bookable(catalogue, view, &search.chain, start, now, search.channel)));
+        let request = SlotRequest { chain: search.chain.clone(), start, mode: search.mode };
+        verdicts.push((*id, bookable(catalogue, view, &request, now)));
     }
     verdicts
 }

@@ -7,7 +7,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
-use crate::engine::Done;
+use crate::engine::Committed;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -20,8 +20,8 @@ use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
-use crate::wire::query::{id, moment};
-use crate::wire::vevent::{VEVENT, parse, revise, start};
+use crate::wire::query::{parse_id, parse_moment};
+use crate::wire::vevent::{VEVENT, first_start, parse, revise};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents", LegacyRecord::Vevent);
@@ -112,11 +112,11 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let (params, state) = (&request.params, &request.state);
     let mut faults = Vec::new();
     let exists = |id: CalendarId| state.catalogue.calendars.contains_key(&id);
-    let calendar = keep(&mut faults, id(params, "calendar_id", CalendarId::new, exists));
+    let calendar = keep(&mut faults, parse_id(params, "calendar_id", CalendarId::new, exists));
     let exists = |id: FicheId| state.fiches.contains_key(&id);
-    let fiche = keep(&mut faults, id(params, "fiche_id", FicheId::new, exists));
-    let from = keep(&mut faults, moment(params, "start_from", zone));
-    let to = keep(&mut faults, moment(params, "start_to", zone));
+    let fiche = keep(&mut faults, parse_id(params, "fiche_id", FicheId::new, exists));
+    let from = keep(&mut faults, parse_moment(params, "start_from", zone));
+    let to = keep(&mut faults, parse_moment(params, "start_to", zone));
     let query = match Query::parse(params, &VEVENT, &request.scope(), audience) {
         Ok(query) if faults.is_empty() => query,
         Ok(_) => return Err(faults.into()),
@@ -136,8 +136,8 @@ async fn list(request: GroupRequest) -> HandlerResult {
         {
             return false;
         }
-        from.is_none_or(|from| from <= start(vevent, zone))
-            && to.is_none_or(|to| start(vevent, zone) < to)
+        from.is_none_or(|from| from <= first_start(vevent, zone))
+            && to.is_none_or(|to| first_start(vevent, zone) < to)
     };
     let render = move |vevent: &Vevent, scope: &Scope<'_>| VEVENT.render(vevent, scope, audience);
     list_response(&request, state.rows.len(), query, all_vevents, wanted, render).await
@@ -170,14 +170,14 @@ async fn show(request: GroupRequest) -> HandlerResult {
 async fn create(request: GroupRequest) -> HandlerResult {
     let object = read_object(&request)?.clone();
     let draft = VeventDraft::new(move |state, _, draws, at| {
-        let input = parse(&object, &Scope::of(state), Audience::Pro)?;
-        Ok(input.vevent(draws.id, draws.key, at, at))
+        let input = parse(&object, &Scope::for_group(state), Audience::Pro)?;
+        Ok(input.into_vevent(draws.id, draws.key, at, at))
     });
     let audience = request.audience();
-    let render = move |done: &Done| {
+    let render = move |done: &Committed| {
         let id = VeventId::new(done.object).expect("the engine returns the id of the new vevent");
         let vevent = done.group_state.rows.get(&id).expect("the new vevent exists");
-        VEVENT.render(vevent, &Scope::of(&done.group_state), audience)
+        VEVENT.render(vevent, &Scope::for_group(&done.group_state), audience)
     };
     let command = Command::PutVevent(PutVevent::Make(draft));
     match request.create(command, render).await {
@@ -192,8 +192,8 @@ async fn change(request: GroupRequest) -> HandlerResult {
     let object = read_object(&request)?.clone();
     let draft = VeventDraft::new(move |state, before, draws, _| {
         let before = before.expect("the engine finds the vevent of a change first");
-        let input = revise(before, &object, &Scope::of(state))?;
-        Ok(input.vevent(before.id, draws.key, before.created_at, before.updated_at))
+        let input = revise(before, &object, &Scope::for_group(state))?;
+        Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
     write_vevent(&request, PutVevent::Change(id, draft)).await
 }
@@ -212,7 +212,7 @@ async fn write_vevent(request: &GroupRequest, command: PutVevent) -> HandlerResu
     };
     let id = VeventId::new(done.object).ok_or_else(ApiError::no_result)?;
     let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let object = VEVENT.render(vevent, &Scope::of(&done.group_state), request.audience());
+    let object = VEVENT.render(vevent, &Scope::for_group(&done.group_state), request.audience());
     Ok(ok_response(&Value::Object(object)))
 }
 

@@ -2,7 +2,8 @@
 
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::vevent::{
-    Appointment, Key, Kind, Rare, Reminders, Settled, State, Vevent,
+    Appointment, AppointmentKey, OptionalFields, ReminderOutcome, Reminders, State, Vevent,
+    VeventKind,
 };
 use crate::domain::time::{Civil, Instant};
 
@@ -16,16 +17,16 @@ pub struct VeventInput {
     /// Whether it is deleted.
     pub deleted: bool,
     /// Fields that most events lack.
-    pub rare: Rare,
+    pub rare: OptionalFields,
 }
 
-/// Kind of a parsed event, with the fields of this kind.
+/// VeventKind of a parsed event, with the fields of this kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KindInput {
     /// An appointment.
     Appointment(AppointmentInput),
     /// Any other kind, complete.
-    Other(Kind),
+    Other(VeventKind),
 }
 
 /// Appointment, before it has a key.
@@ -41,7 +42,7 @@ pub struct AppointmentInput {
     pub smsreminder: bool,
     pub from_web: bool,
     /// The key of an imported appointment.
-    pub key: Option<Key>,
+    pub key: Option<AppointmentKey>,
     /// Whether the mail reminder was sent; `None` if an import does not say.
     pub mail_sent: Option<bool>,
     /// Whether the SMS reminder was sent; `None` if an import does not say.
@@ -56,7 +57,7 @@ impl VeventInput {
     pub fn into_vevent(
         self,
         id: VeventId,
-        key: Key,
+        key: AppointmentKey,
         created_at: Instant,
         updated_at: Instant,
     ) -> Vevent {
@@ -65,12 +66,12 @@ impl VeventInput {
             KindInput::Appointment(input) => {
                 let mut reminders = Reminders::since(updated_at);
                 if input.mail_sent == Some(true) {
-                    reminders.mail.settled = Settled::Sent(input.start);
+                    reminders.mail.settled = ReminderOutcome::Sent(input.start);
                 }
                 if input.sms_sent == Some(true) {
-                    reminders.sms.settled = Settled::Sent(input.start);
+                    reminders.sms.settled = ReminderOutcome::Sent(input.start);
                 }
-                Kind::Appointment(Appointment {
+                VeventKind::Appointment(Appointment {
                     civil_start: input.civil_start,
                     start: input.start,
                     length_seconds: input.length_seconds,

@@ -5,8 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::text::{Colour, Illegal, Text};
-use crate::domain::records::vevent::{Availability, Key, Kind, Permits, Rare, State};
+use crate::domain::records::text::{Colour, InvalidValue, Text};
+use crate::domain::records::vevent::{
+    AppointmentKey, Availability, OptionalFields, Permits, State, VeventKind,
+};
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
@@ -105,10 +107,10 @@ impl<'a> VeventReader<'a> {
         self.faults.iter().any(|fault| fault.field == name)
     }
 
-    fn keep_fault<T>(&mut self, name: &str, parsed: Result<T, Illegal>) -> Option<T> {
+    fn keep_fault<T>(&mut self, name: &str, parsed: Result<T, InvalidValue>) -> Option<T> {
         match parsed {
             Ok(value) => Some(value),
-            Err(Illegal(rule)) => {
+            Err(InvalidValue(rule)) => {
                 self.add_fault(name, rule);
                 None
             }
@@ -119,7 +121,7 @@ impl<'a> VeventReader<'a> {
     fn read<T>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+        parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         let given = self.find_filled(name)?;
         self.keep_fault(name, parse(given))
@@ -129,7 +131,7 @@ impl<'a> VeventReader<'a> {
     fn read_stored<T>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&Value) -> Result<T, Illegal>,
+        parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         let given = self.find_stored(name)?;
         self.keep_fault(name, parse(given))
@@ -202,11 +204,11 @@ impl<'a> VeventReader<'a> {
                 let series = self.read_series(note)?;
                 let kind = if availability {
                     let permits = self.read_permits()?;
-                    Kind::Availability(Box::new(Availability { series, permits }))
+                    VeventKind::Availability(Box::new(Availability { series, permits }))
                 } else if note {
-                    Kind::Note(Box::new(series))
+                    VeventKind::Note(Box::new(series))
                 } else {
-                    Kind::Plage(Box::new(series))
+                    VeventKind::Plage(Box::new(series))
                 };
                 Some(KindInput::Other(kind))
             }
@@ -293,7 +295,7 @@ impl<'a> VeventReader<'a> {
         let rule = self.read_rule();
         let exceptions = self.read("repeat_exceptions", |given| {
             let parsed = value::parse_text(given)?.parse::<Exceptions>();
-            parsed.map_err(|error| Illegal(error.to_string()))
+            parsed.map_err(|error| InvalidValue(error.to_string()))
         });
         let (start, end) = (start?, end?);
         if self.faults.len() > before {
@@ -301,11 +303,11 @@ impl<'a> VeventReader<'a> {
         }
         let exceptions = exceptions.unwrap_or_default();
         let series = if !note && self.audience == Audience::Store {
-            Series::stored(zone, start, end, rule, exceptions)
+            Series::from_stored(zone, start, end, rule, exceptions)
         } else if !note {
             Series::new(zone, start, end, rule, exceptions)
         } else if start == end && start.second_of_day() == 0 {
-            Series::of_note(zone, start.day(), rule, exceptions)
+            Series::new_note(zone, start.day(), rule, exceptions)
         } else {
             let name = if start.second_of_day() == 0 { "end" } else { "start" };
             self.add_fault(name, "must be midnight of the note's day, as start and end both are");
@@ -333,7 +335,7 @@ impl<'a> VeventReader<'a> {
         if self.find_filled("rrule").is_some() {
             return self.read("rrule", |given| {
                 let parsed = value::parse_text(given)?.trim().parse::<Rule>();
-                parsed.map_err(|error| Illegal(error.to_string()))
+                parsed.map_err(|error| InvalidValue(error.to_string()))
             });
         }
         let freq = self.read("repeat_freq", |given| Ok(value::parse_text(given)?.into_owned()))?;
@@ -348,7 +350,7 @@ impl<'a> VeventReader<'a> {
         if self.faults.len() > before {
             return None;
         }
-        match fields.rule(self.scope.zone) {
+        match fields.to_rule(self.scope.zone) {
             Ok(rule) => Some(rule),
             Err(error) => {
                 self.add_fault(legacy_field_name(error), error.to_string());
@@ -382,15 +384,15 @@ impl<'a> VeventReader<'a> {
         Some(Permits::only(ids))
     }
 
-    fn read_rare(&mut self, appointment: bool) -> Rare {
-        let mut rare = Rare {
+    fn read_rare(&mut self, appointment: bool) -> OptionalFields {
+        let mut rare = OptionalFields {
             taker: self.read_text("taker"),
             colorref: self.read("colorref", |given| Colour::new(value::parse_text(given)?.trim())),
             // The text of an appointment is its client's names and is not stored.
             text: if appointment { Text::default() } else { self.read_text("text") },
             comments: self.read_text("comments"),
             websource: self.read_text("websource"),
-            ..Rare::default()
+            ..OptionalFields::default()
         };
         match parse_custom_values(self.object, &self.scope, Model::Vevent, self.audience) {
             Ok(given) => {
@@ -404,29 +406,29 @@ impl<'a> VeventReader<'a> {
     }
 }
 
-fn parse_state(given: &Value) -> Result<State, Illegal> {
+fn parse_state(given: &Value) -> Result<State, InvalidValue> {
     let number = value::parse_integer(given)?.unwrap_or(0);
     for state in State::ALL {
         if state.number() == number {
             return Ok(state);
         }
     }
-    Err(Illegal("must be 0, 1, 2 or 3".into()))
+    Err(InvalidValue("must be 0, 1, 2 or 3".into()))
 }
 
-fn parse_key(given: &Value) -> Result<Key, Illegal> {
+fn parse_key(given: &Value) -> Result<AppointmentKey, InvalidValue> {
     if let Ok(text) = value::parse_text(given)
-        && let Some(key) = Key::new(&text)
+        && let Some(key) = AppointmentKey::new(&text)
     {
         return Ok(key);
     }
-    Err(Illegal("must be 20 letters and digits".into()))
+    Err(InvalidValue("must be 20 letters and digits".into()))
 }
 
-fn parse_utc(given: &Value) -> Result<Instant, Illegal> {
+fn parse_utc(given: &Value) -> Result<Instant, InvalidValue> {
     match value::parse_civil(given)? {
         Some(civil) => datetime::instant_from_utc(civil),
-        None => Err(Illegal("must be a datetime".into())),
+        None => Err(InvalidValue("must be a datetime".into())),
     }
 }
 

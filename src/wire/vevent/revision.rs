@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomName, Model};
-use crate::domain::records::text::Illegal;
-use crate::domain::records::vevent::{Appointment, Kind, Rare, Vevent};
+use crate::domain::records::text::InvalidValue;
+use crate::domain::records::vevent::{Appointment, OptionalFields, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
@@ -63,7 +63,7 @@ pub fn revise(
     }
     let mut customs = match &row.rare {
         Some(rare) => rare.customs.clone(),
-        None => Rare::default().customs,
+        None => OptionalFields::default().customs,
     };
     match parse_custom_values(given, scope, Model::Vevent, Audience::Pro) {
         Ok(values) => {
@@ -75,7 +75,7 @@ pub fn revise(
     }
     match parse(&whole, scope, Audience::Store) {
         Ok(input) if faults.is_empty() => {
-            Ok(VeventInput { rare: Rare { customs, ..input.rare }, ..input })
+            Ok(VeventInput { rare: OptionalFields { customs, ..input.rare }, ..input })
         }
         Ok(_) => Err(faults),
         Err(wrong) => {
@@ -100,7 +100,7 @@ fn is_writable(name: &str) -> bool {
 /// Refuses to turn a note into another kind or back, and to remove a start or an end.
 fn check_unchangeable(row: &Vevent, given: &Map<String, Value>) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    let is_note = matches!(row.kind, Kind::Note(_));
+    let is_note = matches!(row.kind, VeventKind::Note(_));
     if is_filled(given, "note")
         && let Ok(note) = value::parse_boolean(&given["note"])
         && note != is_note
@@ -140,7 +140,7 @@ fn changed_civil(
     match value::parse_civil(value) {
         Ok(Some(civil)) if civil != rendered => Ok(Some(civil)),
         Ok(_) => Ok(None),
-        Err(Illegal(rule)) => Err(vec![Fault::new(name, rule)]),
+        Err(InvalidValue(rule)) => Err(vec![Fault::new(name, rule)]),
     }
 }
 
@@ -154,7 +154,7 @@ fn revise_appointment_times(
     let zone = scope.zone;
     let stored = appointment.interval();
     let to_instant = |name: &'static str, civil: Civil| {
-        datetime::to_instant(zone, civil).map_err(|Illegal(rule)| vec![Fault::new(name, rule)])
+        datetime::to_instant(zone, civil).map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)])
     };
     let moved = changed_civil(given, "start", datetime::to_local(zone, stored.start))?;
     let end = match changed_civil(given, "end", datetime::to_local(zone, stored.end))? {

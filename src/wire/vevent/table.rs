@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use crate::domain::messaging::outbox::Channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::text::Colour;
 use crate::domain::records::vevent::{
-    Appointment, Kind as VeventKind, Permits, Rare, Settled, State, Vevent,
+    Appointment, OptionalFields, Permits, ReminderOutcome, State, Vevent, VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::time::zone::{self, Zone};
@@ -37,7 +37,7 @@ pub static VEVENT: LazyLock<Table<Vevent>> = LazyLock::new(|| Table {
         set: |row, name, value| {
             let mut rare = match row.rare.take() {
                 Some(rare) => *rare,
-                None => Rare::default(),
+                None => OptionalFields::default(),
             };
             rare.customs.set(name, value);
             row.rare = rare.boxed();
@@ -82,7 +82,7 @@ fn pro_field<R: 'static>(
 }
 
 /// Returns a text that few events have.
-fn rare_text(row: &Vevent, read: for<'a> fn(&'a Rare) -> &'a str) -> ColumnValue<'_> {
+fn rare_text(row: &Vevent, read: for<'a> fn(&'a OptionalFields) -> &'a str) -> ColumnValue<'_> {
     ColumnValue::Text(Cow::Borrowed(row.rare.as_deref().map_or("", read)))
 }
 
@@ -220,14 +220,14 @@ fn permits_text(row: &Vevent) -> String {
 
 /// Returns the time at which a reminder is sent, or was sent.
 fn reminder_time(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
-    planning::shown(scope.state, scope.zone, row, channel)
+    planning::shown_time(scope.state, scope.zone, row, channel)
 }
 
 /// Returns whether a reminder was sent for the current start; null for other kinds of events.
 fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
     let Some(appointment) = row.appointment() else { return ColumnValue::Null };
-    let settled = appointment.reminders.of(channel).settled;
-    ColumnValue::Boolean(settled == Settled::Sent(appointment.start))
+    let settled = appointment.reminders.by_channel(channel).settled;
+    ColumnValue::Boolean(settled == ReminderOutcome::Sent(appointment.start))
 }
 
 /// Lists the fields of export that professionals do not see. Reference 11.2.

@@ -6,8 +6,8 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::records::text::{Email, Name, ReminderLead};
-use crate::domain::records::vevent::Key;
-use crate::domain::records::vevent::Settled;
+use crate::domain::records::vevent::AppointmentKey;
+use crate::domain::records::vevent::ReminderOutcome;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
@@ -29,7 +29,7 @@ fn state() -> GroupState {
     let mut fiche = Fiche::new(FicheId::new(7).expect("an id"), Instant(0));
     fiche.lastname = Name::new("Durand").expect("a name");
     fiche.email = Some(Email::new("a@example.org").expect("an address"));
-    GroupState::assembled(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
+    GroupState::from_records(catalogue, vec![fiche.into()], Vec::new(), Vec::new())
 }
 
 fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<String>> {
@@ -43,7 +43,7 @@ fn read(given: Value, audience: Audience) -> Result<Map<String, Value>, Vec<Stri
     let input = parse(&object, &Scope::for_group(&state), audience);
     let input =
         input.map_err(|faults| faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>())?;
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.into_vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
     Ok(VEVENT.render(&row, &Scope::for_group(&state), Audience::Pro))
 }
@@ -150,9 +150,9 @@ fn an_appointment_sent_back_as_rendered_keeps_its_instants_in_a_repeated_hour() 
         "start_utc": "2025-10-26 00:50:00", "end_utc": "2025-10-26 01:20:00"});
     let input =
         parse(object.as_object().expect("an object"), &scope, Audience::Store).expect("legal");
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = input.into_vevent(VeventId::new(9).expect("an id"), key, Instant(0), Instant(0));
-    let other = Key::new("tsrqponmlkjihgfedcba").expect("a key");
+    let other = AppointmentKey::new("tsrqponmlkjihgfedcba").expect("a key");
     let revised = |given: &Map<String, Value>| {
         revise(&row, given, &scope)
             .map(|input| input.into_vevent(row.id, other, row.created_at, row.updated_at))
@@ -168,7 +168,7 @@ fn an_appointment_sent_back_as_rendered_keeps_its_instants_in_a_repeated_hour() 
     let appointment = moved.appointment().expect("one");
     assert_eq!(
         (appointment.length_seconds, appointment.reminders.mail.settled, appointment.key),
-        (1_800, Settled::No, key)
+        (1_800, ReminderOutcome::No, key)
     );
     let faults = revised(
         json!({"end": "2025-10-26 01:00:00", "state": 9, "group_id": 5}).as_object().expect("one"),
@@ -182,7 +182,7 @@ fn an_appointment_sent_back_as_rendered_keeps_its_instants_in_a_repeated_hour() 
 fn a_change_that_is_impossible_is_reported_with_its_field() {
     let state = state();
     let scope = Scope::for_group(&state);
-    let key = Key::new("abcdefghijklmnopqrst").expect("a key");
+    let key = AppointmentKey::new("abcdefghijklmnopqrst").expect("a key");
     let row = |given: Value| {
         let input =
             parse(given.as_object().expect("an object"), &scope, Audience::Pro).expect("legal");

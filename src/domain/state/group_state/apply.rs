@@ -254,10 +254,10 @@ impl GroupState {
             match &mut row.kind {
                 VeventKind::Appointment(appointment) => appointment.start = *instant,
                 VeventKind::Plage(series) | VeventKind::Note(series) => {
-                    **series = series.until(*instant)
+                    **series = series.with_until(*instant)
                 }
                 VeventKind::Availability(availability) => {
-                    availability.series = availability.series.until(*instant)
+                    availability.series = availability.series.with_until(*instant)
                 }
             }
             self.put_vevent(Arc::new(row));
