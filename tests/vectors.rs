@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg};
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
@@ -269,7 +269,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<VeventKind, String> {
     let exceptions = line.repeat_exceptions.parse().map_err(|e| format!("{e}"))?;
     if line.note == true || line.note == 1 {
         let note =
-            Series::of_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
+            Series::new_note(zone, start.day(), rule, exceptions).map_err(|e| e.to_string())?;
         return Ok(VeventKind::Note(Box::new(note)));
     }
     let series = Series::new(zone, start, end, rule, exceptions).map_err(|e| e.to_string())?;
@@ -360,8 +360,9 @@ fn slots_are_as_the_vectors_say() {
         let within = minutes.filter(|start| window.start <= *start && *start < window.end);
         let bookable: Vec<_> = within
             .filter(|start| {
-                bookable(&group_state.catalogue, view, &chain, *start, now, BookingMode::Module)
-                    .is_ok()
+                let mode = BookingMode::Module;
+                let request = SlotRequest { chain: chain.clone(), start: *start, mode };
+                bookable(&group_state.catalogue, view, &request, now).is_ok()
             })
             .map(|start| written(zone.civil_of(start)))
             .collect();

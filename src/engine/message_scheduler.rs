@@ -282,7 +282,7 @@ impl SchedulerState {
     /// attempt in flight.
     fn due_time(&self, group: GroupId, message: &Message, earliest: Instant) -> Option<Instant> {
         match &message.progress {
-            Progress::QuarantinedEvent { not_before, .. } => {
+            Progress::Waiting { not_before, .. } => {
                 // A retry is at most a day away, so a later time came from a clock set ahead.
                 let latest = self.now().plus_seconds(DAY);
                 if *not_before > latest {

@@ -211,7 +211,7 @@ impl MessageMetrics {
     /// Counts a message by its final state; does nothing while it is open.
     pub(crate) fn record_settled(&self, message: &Message) {
         let state = match &message.progress {
-            Progress::QuarantinedEvent { .. } | Progress::Claimed { .. } => return,
+            Progress::Waiting { .. } | Progress::Claimed { .. } => return,
             Progress::Sent { .. } => "sent",
             Progress::Kept { .. } => "kept",
             Progress::Failed { .. } => "failed",

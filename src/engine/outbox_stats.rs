@@ -45,7 +45,7 @@ impl OutboxStats {
             }
         }
         for message in group_state.outbox.open() {
-            if matches!(message.progress, Progress::QuarantinedEvent { .. }) {
+            if matches!(message.progress, Progress::Waiting { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }
             self.add_waiting(message.channel(), message.created_at);

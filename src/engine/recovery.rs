@@ -220,14 +220,14 @@ mod tests {
             log.close().unwrap();
             directory
         };
-        assert_eq!(served(1).seal, Some(LinkSecret::new([1; 32])));
+        assert_eq!(served(1).link_secret, Some(LinkSecret::new([1; 32])));
         assert_eq!(
             served(2),
             served(3),
             "it is read back from the journal, and nothing is written"
         );
         let Loaded { directory, store, .. } = load(folder.path()).unwrap();
-        assert!(directory.is_blank() && directory.seal == Some(LinkSecret::new([1; 32])));
+        assert!(directory.is_blank() && directory.link_secret == Some(LinkSecret::new([1; 32])));
         drop(replace(store, &directory, &[]).unwrap());
         assert_eq!(served(4), directory, "it is read back from the snapshot");
     }

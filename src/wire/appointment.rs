@@ -1,4 +1,4 @@
-//! JournalRecord of an appointment in answers: fields and rendering. Reference 6.5.
+//! Record of an appointment in answers: fields and rendering. Reference 6.5.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

@@ -50,7 +50,7 @@ pub struct ListPage<'r, R> {
     pub total: usize,
 }
 
-/// JournalRecord with its sort key.
+/// Record with its sort key.
 struct SortEntry<'r, R> {
     /// Comparable value of the column to sort by; null in the default order.
     key: ColumnValue<'r>,

@@ -191,7 +191,7 @@ impl LedgerEntry {
     fn state(&self) -> &'static str {
         let Some(message) = self.message() else { return "planned" };
         match &message.progress {
-            Progress::QuarantinedEvent { .. } => "planned",
+            Progress::Waiting { .. } => "planned",
             Progress::Claimed { .. } => "sending",
             Progress::Sent { .. } => "sent",
             Progress::Kept { .. } => "kept",
@@ -230,9 +230,7 @@ impl LedgerEntry {
     fn planned_at(&self) -> Option<Instant> {
         match &self.source {
             EntrySource::Message(message) => match &message.progress {
-                Progress::QuarantinedEvent { not_before, .. } => {
-                    Some(message.created_at.max(*not_before))
-                }
+                Progress::Waiting { not_before, .. } => Some(message.created_at.max(*not_before)),
                 Progress::Claimed { at, .. } => Some(*at),
                 Progress::Sent { .. }
                 | Progress::Kept { .. }
@@ -249,7 +247,7 @@ impl LedgerEntry {
     fn attempts(&self) -> Option<u32> {
         match &self.source {
             EntrySource::Message(message) => match &message.progress {
-                Progress::QuarantinedEvent { attempts, .. } | Progress::Sent { attempts, .. } => {
+                Progress::Waiting { attempts, .. } | Progress::Sent { attempts, .. } => {
                     Some(*attempts)
                 }
                 Progress::Claimed { attempt, .. } => Some(*attempt),
@@ -263,7 +261,7 @@ impl LedgerEntry {
 
     fn reason(&self) -> &str {
         match self.message().map(|message| &message.progress) {
-            Some(Progress::QuarantinedEvent { reason, .. } | Progress::Failed { reason, .. }) => {
+            Some(Progress::Waiting { reason, .. } | Progress::Failed { reason, .. }) => {
                 reason.as_str()
             }
             Some(Progress::Kept { .. }) => "the server is not configured to send on this channel",

@@ -61,7 +61,7 @@ fn practice(clients: u64) -> StoreContent {
     let import = Import {
         now: SystemClock.now(),
         hash_password: &hash_password,
-        randomness: Randomness::seeded([1; 32]),
+        draws: Randomness::seeded([1; 32]),
         used_ids: UsedIds::default(),
         progress: &mut |_, _| {},
     };

@@ -127,7 +127,7 @@ fn what_a_timer_has_begun_is_not_begun_again_beside_it() {
     house.holds(1, 1, start, 30);
     house.post.goes_by(|_| VecDeque::from([Mood::Hangs, Mood::Takes]));
     // The timer is to be the next that reads the clock, long before the attempt has ended.
-    house.patience = Duration::from_secs(3);
+    house.decision_timeout = Duration::from_secs(3);
     house.live(async |engine| {
         house.at("2026-03-03 11:00");
         // The attempt itself reads no clock any more.

@@ -228,12 +228,13 @@ impl House {
                     root_certificates: None,
                     login: None,
                     from: "rdv@shop.example".to_owned(),
-                    timeout: self.patience,
+                    timeout: self.decision_timeout,
                 })
                 .expect("legal"),
             );
             let url = format!("http://{}/send", self.post.gateway);
-            gateways.sms = Some(SmsGateway::new(&url, "the-token", self.patience).expect("legal"));
+            gateways.sms =
+                Some(SmsGateway::new(&url, "the-token", self.decision_timeout).expect("legal"));
         }
         gateways
     }

@@ -1,6 +1,5 @@
 //! Which reminders leave, when, and which do not any more. Reference 12.7, 7.
 
-use slotbook::domain::booking::manual_change;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::channel::Channel;
 use slotbook::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
@@ -18,7 +17,7 @@ use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 
-use super::shop::{Shop, booking_of, civil, redrawn};
+use super::shop::{Shop, booking_of, civil, decide_manual_change, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 
 /// Open on Tuesday; mails leave a day before, text messages an hour before.
@@ -46,7 +45,7 @@ fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
     let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
         let local = zone.civil_of(planning::shown_time(&shop.group_state, zone, row, channel)?);
-        Some(slotbook::wire::datetime::text(local)[..16].to_owned())
+        Some(slotbook::wire::datetime::format_civil(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
 }
@@ -566,7 +565,7 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
     let draws =
         VeventDraws { id, key: AppointmentKey::new("anothersecretof20abc").expect("a key") };
     let event =
-        manual_change::decide(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
+        decide_manual_change(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
             .expect("legal");
     shop.carry_out(event.expect("a change"));
     told(&before, shop, id)

@@ -39,7 +39,7 @@ async fn status(base: &str, path: &str) -> u16 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothing() {
-    let memory = match Argon2Memory::new(64) {
+    let memory = match Memory::new(64) {
         Ok(memory) => memory,
         Err(reason) => {
             return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
@@ -90,7 +90,7 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
 fn a_backup_that_has_no_room_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(8_000));
-    let memory = match Argon2Memory::new(1) {
+    let memory = match Memory::new(1) {
         Ok(memory) => memory,
         Err(reason) => {
             return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");

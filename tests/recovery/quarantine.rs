@@ -18,7 +18,7 @@ use slotbook::engine::quarantine::QuarantinedGroup;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::state;
-use slotbook::store::{Log as _, Place, Record, StoreError, Stream};
+use slotbook::store::{DamageLocation, JournalRecord, Log as _, StoreError, Stream};
 
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 
@@ -33,7 +33,7 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let id = VeventId::new(77_777).expect("an id");
     let bytes = codec::encode(&Event::AppointmentCancelled { at: NOON, id });
     for sequence in 1..=count {
-        log.append(&[Record::new(Stream::Group(group), 0, sequence, bytes.clone())])
+        log.append(&[JournalRecord::new(Stream::Group(group), 0, sequence, bytes.clone())])
             .expect("it is written");
     }
     log.close().expect("it closes");
@@ -150,7 +150,7 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let mut log = loaded.store.into_log().expect("it opens");
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
-        log.append(&[Record::new(stream, 0, sequence, codec::encode(event))])
+        log.append(&[JournalRecord::new(stream, 0, sequence, codec::encode(event))])
             .expect("it is written");
     };
     // More than recovery holds on to at a time, of two groups in turn.
@@ -197,11 +197,12 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
     let sequence = loaded.directory.sequence + 1;
     let mut log = loaded.store.into_log().expect("it opens");
     let bytes = codec::encode(&DirectoryEvent::ApikeyRevoked { hash: [7; 32] });
-    let batch =
-        log.append(&[Record::new(Stream::Directory, 0, sequence, bytes)]).expect("it is written");
+    let batch = log
+        .append(&[JournalRecord::new(Stream::Directory, 0, sequence, bytes)])
+        .expect("it is written");
     log.close().expect("it closes");
     let refusal = recovery::load(&data).expect_err("nobody knows that key");
-    let place = Place::Record { batch, stream: Stream::Directory, sequence };
+    let place = DamageLocation::Record { batch, stream: Stream::Directory, sequence };
     assert!(
         matches!(refusal, StoreError::Damaged { place: found, .. } if found == place),
         "{refusal}"
@@ -218,6 +219,7 @@ fn write_more_nonsense(data: &Path) {
     let last = loaded.quarantined[0].pending_events.last().expect("three wait").clone();
     let mut log = loaded.store.into_log().expect("it opens");
     let stream = Stream::Group(loaded.quarantined[0].group);
-    log.append(&[Record::new(stream, 0, last.sequence + 1, last.bytes)]).expect("it is written");
+    log.append(&[JournalRecord::new(stream, 0, last.sequence + 1, last.bytes)])
+        .expect("it is written");
     log.close().expect("it closes");
 }

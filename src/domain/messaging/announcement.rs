@@ -203,7 +203,7 @@ fn has_open_confirmation(next: &GroupState, id: VeventId) -> bool {
         else {
             continue;
         };
-        let Progress::QuarantinedEvent { attempts, .. } = message.progress else { continue };
+        let Progress::Waiting { attempts, .. } = message.progress else { continue };
         // Before its first attempt, the quota may still suppress a message caused by a key alone.
         if attempts == 0 && message.is_by_key() {
             continue;

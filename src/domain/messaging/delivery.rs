@@ -122,7 +122,7 @@ fn claim_attempt(
         return Some(message);
     }
     let attempts = match message.progress {
-        Progress::QuarantinedEvent { attempts, not_before, .. } => {
+        Progress::Waiting { attempts, not_before, .. } => {
             // A clock that was ahead may have set a time more than a day off. It does not bind.
             let binds = not_before <= now.plus_seconds(DAY);
             if now < not_before && binds {
@@ -178,7 +178,7 @@ fn progress_after_claim(
 ) -> Progress {
     let zone = state.catalogue.zone();
     let reason = match &message.progress {
-        Progress::QuarantinedEvent { reason, .. } => reason.clone(),
+        Progress::Waiting { reason, .. } => reason.clone(),
         Progress::Claimed { .. } => {
             Text::new("the server ended during the attempt").unwrap_or_default()
         }
@@ -196,7 +196,7 @@ fn progress_after_claim(
         return Progress::Failed { at: now, reason };
     }
     if earliest > now {
-        return Progress::QuarantinedEvent { attempts, not_before: earliest, reason };
+        return Progress::Waiting { attempts, not_before: earliest, reason };
     }
     let recipient = current_recipient(state, message);
     if recipient != message.recipient {
@@ -239,7 +239,7 @@ fn settle_attempt(
             let retry_at = now.plus_seconds(backoff_seconds(attempt, *draw));
             let not_before = earliest_send_time(zone, message.channel(), retry_at);
             if not_before < send_deadline(zone, &message) {
-                Progress::QuarantinedEvent { attempts: attempt, not_before, reason: reason.clone() }
+                Progress::Waiting { attempts: attempt, not_before, reason: reason.clone() }
             } else {
                 Progress::Failed { at: now, reason: reason.clone() }
             }

@@ -118,7 +118,7 @@ pub enum LinkPurpose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Progress {
     /// Waits for its first or next attempt.
-    QuarantinedEvent {
+    Waiting {
         /// Number of attempts so far.
         attempts: u32,
         /// Earliest time of the next attempt.
@@ -268,7 +268,7 @@ impl Message {
     #[must_use]
     pub const fn settled_at(&self) -> Option<Instant> {
         match &self.progress {
-            Progress::QuarantinedEvent { .. } | Progress::Claimed { .. } => None,
+            Progress::Waiting { .. } | Progress::Claimed { .. } => None,
             Progress::Sent { at, .. }
             | Progress::Kept { at }
             | Progress::Failed { at, .. }
@@ -281,7 +281,7 @@ impl Message {
     #[must_use]
     pub const fn last_progress_at(&self) -> Instant {
         match &self.progress {
-            Progress::QuarantinedEvent { .. } => self.created_at,
+            Progress::Waiting { .. } => self.created_at,
             Progress::Claimed { at, .. }
             | Progress::Sent { at, .. }
             | Progress::Kept { at }
@@ -304,9 +304,9 @@ impl Message {
                 why: SuppressionReason::TooMany | SuppressionReason::Begun,
                 ..
             } => Some(ReminderOutcome::GivenUp(start)),
-            Progress::QuarantinedEvent { .. }
-            | Progress::Claimed { .. }
-            | Progress::Suppressed { .. } => None,
+            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => {
+                None
+            }
         }
     }
 

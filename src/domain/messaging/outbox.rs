@@ -93,7 +93,7 @@ impl Outbox {
             recipient: Text::new(recipient).expect("an address is a short text"),
             first_claimed_at: None,
             // The earliest instant, because the group's stamps may be ahead of the clock.
-            progress: Progress::QuarantinedEvent {
+            progress: Progress::Waiting {
                 attempts: 0,
                 not_before: INSTANT_MIN,
                 reason: Text::default(),

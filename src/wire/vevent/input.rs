@@ -20,7 +20,7 @@ pub struct VeventInput {
     pub rare: OptionalFields,
 }
 
-/// VeventKind of a parsed event, with the fields of this kind.
+/// Kind of a parsed event, with the fields of this kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KindInput {
     /// An appointment.
