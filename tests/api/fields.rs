@@ -1,5 +1,5 @@
 //! Every field of every record, as the specification's tables say: its default, its limit at, under and over, and what
-//! it does not take. Reference 12.1 to 2.6, Reference 1, 10.
+//! it does not take. Reference 12.1 to 12.6, 1, 10.
 
 use reqwest::Method;
 use serde_json::{Value, json};

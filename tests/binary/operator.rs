@@ -78,7 +78,7 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     printed(run(&["key", "revoke", &id], &data));
     assert_eq!(status(&served, &key, PRO).await, 403, "it opens nothing any more");
     refused(&run(&["key", "revoke", &id], &data), "no key matches");
-    refused(&run(&["key", "add", "--group", "9"], &data), "there is no group 9");
+    refused(&run(&["key", "add", "--group", "9"], &data), "group 9 does not exist");
     drop(served.end("KILL"));
     assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "offline the same holds");
 }
@@ -276,7 +276,7 @@ async fn the_operator_reads_messages_that_nobody_carries_while_the_server_runs_a
     );
     let text = online["text"].as_str().expect("what it says");
     assert!(text.contains("10:00") && text.contains(&format!("{URL}/m/")), "{text}");
-    refused(&run(&["messages", "--group", "9"], &data), "there is no group 9");
+    refused(&run(&["messages", "--group", "9"], &data), "group 9 does not exist");
     drop(served.end("KILL"));
     let offline = printed(run(&["messages", "--public-url", URL], &data));
     assert_eq!(serde_json::from_str::<Value>(offline.trim()).expect("one line of JSON"), online);

@@ -84,7 +84,10 @@ fn options_without_sense_are_refused_by_name_before_the_store_is_touched() {
     assert!(complaint(&refused).contains("0 is not in 1..=1000000"), "{}", complaint(&refused));
     for (more, why) in [
         (["--sms-url", "gateway", "--log", "warn"], "its address"),
-        (["--smtp-host", "localhost", "--mail-from", "nobody"], "the address that mails come from"),
+        (
+            ["--smtp-host", "localhost", "--mail-from", "nobody"],
+            "the sender's mail address is invalid",
+        ),
         (
             ["--smtp-host", "localhost", "--smtp-password-file", "/nope"],
             "--smtp-password-file: /nope cannot be read",
