@@ -3,7 +3,6 @@
 use askama::Template;
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::delivery;
 use crate::domain::messaging::message::{AppointmentTime, LinkPurpose, Message, MessageContent};
 use crate::domain::records::group::Group;
 use crate::domain::records::postal_address::PostalAddress;
