@@ -113,7 +113,8 @@ pub(crate) fn create_journal(
 ///
 /// # Errors
 ///
-/// When the disk refuses, or the header does not come back. The journal is then removed.
+/// When the disk refuses, or the header does not come back. A new journal is then removed; one
+/// that was there stays, and without a header it counts as empty.
 pub(crate) fn open_empty_journal(
     path: &Path,
     generation: u64,
@@ -130,7 +131,7 @@ pub(crate) fn open_empty_journal(
         read_header(&database, generation)?;
         Ok(database)
     });
-    if opened.is_err() {
+    if opened.is_err() && is_new {
         remove_directory(path)?;
     }
     opened

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
-use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata, remove_directory};
+use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata};
 use crate::store::generation::{
     self, CurrentGeneration, DirectoryLayout, Generation, journal_path, snapshots_path,
 };
@@ -147,10 +147,9 @@ impl Store {
         }
         let newest = *journals.last().expect("the first one is there");
         replay.finish(&journal_path(&self.directory, newest))?;
-        let (first_journal, unbegun_journal) = match last {
-            LastJournal::Used => (None, None),
-            LastJournal::Empty => (Some(newest), None),
-            LastJournal::Unbegun => (None, Some(newest)),
+        let first_journal = match last {
+            LastJournal::Empty => Some(newest),
+            LastJournal::Used | LastJournal::Unusable => None,
         };
         let torn_batch = replay.torn_batch.as_ref().map(|(torn, _)| *torn);
         let report = RecoveryReport {
@@ -164,7 +163,7 @@ impl Store {
             torn_batch,
         };
         let positions = replay.positions;
-        Ok(RecoveredStore { store: self, positions, first_journal, unbegun_journal, report })
+        Ok(RecoveredStore { store: self, positions, first_journal, report })
     }
 
     /// Replays the journal of a generation.
@@ -178,10 +177,10 @@ impl Store {
         let path = journal_path(&self.directory, generation);
         let database = Database::open_copy(&path, None)?;
         let last_key = database.last_key()?;
-        // A crash or a failed read while it was begun. If a batch in it was answered, the watermark
-        // is ahead of the batches found, and the replay is refused.
-        if is_last && last_key.is_none() {
-            return Ok(LastJournal::Unbegun);
+        // A crash or a failed read while it was begun. If it ever held a batch, the batches that
+        // follow or the watermark are ahead of those found, and the replay is refused.
+        if last_key.is_none() {
+            return Ok(LastJournal::Unusable);
         }
         let header = journal::read_header(&database, generation.0)?;
         let expected = replay.last.next();
@@ -221,8 +220,8 @@ enum LastJournal {
     Used,
     /// It holds its header only, and can receive the next batch.
     Empty,
-    /// It has no header.
-    Unbegun,
+    /// It has no header, and stays unused.
+    Unusable,
 }
 
 /// Drops the databases that a recovery may read from the page cache.
@@ -404,8 +403,6 @@ pub struct RecoveredStore {
     positions: StreamPositions,
     /// The newest journal, where it is empty.
     first_journal: Option<Generation>,
-    /// A journal without a header, to be removed.
-    unbegun_journal: Option<Generation>,
     report: RecoveryReport,
 }
 
@@ -424,11 +421,8 @@ impl RecoveredStore {
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, positions, first_journal, unbegun_journal, report } = self;
+        let Self { store, positions, first_journal, report } = self;
         let Store { directory, lock, current, mut watermark } = store;
-        if let Some(unbegun) = unbegun_journal {
-            remove_directory(&journal_path(&directory, unbegun))?;
-        }
         let layout = DirectoryLayout::read(&directory)?;
         layout.remove_leftovers(Some(current))?;
         let first_journal = first_journal.unwrap_or_else(|| layout.unused_generation());
