@@ -8,7 +8,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{self, Loaded, short_hash};
-use crate::store::{RecoveryReport, StoreError, copy_store};
+use crate::store::{RecoveryReport, StoreError};
 
 /// The findings of a check.
 #[derive(Debug)]
@@ -44,17 +44,12 @@ pub struct GroupCheck {
     pub broken: Vec<BrokenInvariant>,
 }
 
-/// Reads the whole store in `data`, from a copy beside it: opening a damaged database can change
-/// it.
+/// Reads the whole store in `data`, without changing it.
 ///
 /// # Errors
 /// Damage that prevents a start, a store in use, or no room for the copy.
 pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
-    let copy = copy_store(data)?;
-    let loaded = match recovery::load(copy.path()) {
-        Ok(loaded) => loaded,
-        Err(error) => return Err(error.with_original_path(copy.path(), data)),
-    };
+    let loaded = recovery::load(data)?;
     let Loaded { directory, group_states, quarantined, store } = loaded;
     let mut groups = Vec::with_capacity(group_states.len());
     for group_state in &group_states {

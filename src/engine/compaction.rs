@@ -15,6 +15,9 @@ use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
 
 /// Interval of the checks whether a new generation is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of journals since the current generation. Each start begins one, so more of them
+/// would make starts slow.
+const JOURNALS_MAX: usize = 16;
 /// Delay before the next check after a generation was abandoned.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
 
@@ -172,13 +175,16 @@ impl Compactor {
     /// A directory that cannot be read.
     pub fn is_due(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
-        Ok(sizes.journals > self.limits.journal_bytes && sizes.journals > sizes.snapshots / 2)
+        let are_long =
+            sizes.journals > self.limits.journal_bytes && sizes.journals > sizes.snapshots / 2;
+        Ok(are_long || sizes.journal_count > JOURNALS_MAX)
     }
 
     /// Returns whether a generation as large as the current one leaves the reserve free.
     fn has_room(&self) -> Result<bool, StoreError> {
         let sizes = self.generations.sizes()?;
-        let needed = self.limits.reserve_bytes.saturating_add(sizes.sum());
+        // The new snapshots and, while they are verified, a copy of them.
+        let needed = self.limits.reserve_bytes.saturating_add(sizes.sum().saturating_mul(2));
         Ok(free_bytes(self.generations.directory())? > needed)
     }
 

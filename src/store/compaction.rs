@@ -20,8 +20,8 @@ use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
 use crate::store::generation::{
     self, CurrentGeneration, DirectoryLayout, Generation, journal_path, set_current, snapshots_path,
 };
-use crate::store::io_throttle::{IoThrottle, read_ahead};
-use crate::store::journal::{self, JournalRotation, NextJournal, SledLog};
+use crate::store::io_throttle::IoThrottle;
+use crate::store::journal::{JournalRotation, NextJournal, SledLog, open_empty_journal};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 
@@ -34,6 +34,8 @@ pub struct Generations {
     _lock: Arc<DirectoryLock>,
     /// Content of `CURRENT`, updated with each publication.
     current: CurrentGeneration,
+    /// Generation of the first journal of this life of the server, whether it has begun or not.
+    first_journal: Generation,
 }
 
 /// A generation under construction beside the one in use. Dropped before [`Compaction::publish`],
@@ -54,6 +56,8 @@ pub struct StoreSizes {
     pub snapshots: u64,
     /// Journals since.
     pub journals: u64,
+    /// Number of journals since. Each start that is followed by a write begins one.
+    pub journal_count: usize,
 }
 
 impl StoreSizes {
@@ -65,11 +69,13 @@ impl StoreSizes {
 
     fn measure(directory: &Path, current: CurrentGeneration) -> Result<Self, StoreError> {
         let mut journals = 0;
-        for journal in DirectoryLayout::read(directory)?.journals_from(current.generation) {
+        let since = DirectoryLayout::read(directory)?.journals_from(current.generation);
+        let journal_count = since.len();
+        for journal in since {
             journals += directory_bytes(&journal_path(directory, journal))?;
         }
         let snapshots = directory_bytes(&snapshots_path(directory, current.generation))?;
-        Ok(Self { snapshots, journals })
+        Ok(Self { snapshots, journals, journal_count })
     }
 }
 
@@ -107,6 +113,7 @@ impl SledLog {
             current: expect_current(&self.directory)?,
             directory: self.directory.clone(),
             _lock: Arc::clone(&self.lock),
+            first_journal: self.first_journal,
         })
     }
 }
@@ -142,10 +149,12 @@ impl Generations {
     ///
     /// When the disk refuses.
     pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
-        let generation = DirectoryLayout::read(&self.directory)?.unused_generation();
+        let after_first = Generation(self.first_journal.0 + 1);
+        let unused = DirectoryLayout::read(&self.directory)?.unused_generation();
+        let generation = unused.max(after_first);
         let path = journal_path(&self.directory, generation);
-        journal::create_journal(&path, generation.0, None)?;
-        Ok(NextJournal { generation, database: Database::open(&path)? })
+        let database = open_empty_journal(&path, generation.0, None)?;
+        Ok(NextJournal { generation, database })
     }
 
     /// Begins the snapshots of the new journal's generation. Each must hold at least the records of
@@ -159,7 +168,9 @@ impl Generations {
         rotation: JournalRotation,
     ) -> Result<Compaction<'_>, StoreError> {
         let JournalRotation { generation, first_batch, ended } = rotation;
-        ended.close()?;
+        if let Some(ended) = ended {
+            ended.close()?;
+        }
         let path = snapshots_path(&self.directory, generation);
         let writer = SnapshotsWriter::throttled(Database::create(&path)?);
         Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
@@ -254,8 +265,8 @@ impl Compaction<'_> {
             None => {
                 let current = self.generations.current.generation;
                 let path = snapshots_path(&self.generations.directory, current);
-                read_ahead(&path, &mut IoThrottle::new())?;
-                Snapshots::open(Database::open(&path)?, current.0)?
+                let copy = Database::open_copy(&path, Some(&mut IoThrottle::new()))?;
+                Snapshots::open(copy, current.0)?
             }
         };
         Ok(self.current.insert(snapshots))

@@ -182,6 +182,10 @@ impl NewGeneration {
         let journal = journal_path(&directory, generation);
         journal::create_journal(&journal, generation.0, Some(first_batch))?;
         set_current(&directory, CurrentGeneration { generation, previous: None })?;
+        // The second write of the watermark: from now on a missing `CURRENT` is damage.
+        let mut watermark = DurableWatermark::open(&directory)?;
+        watermark.write(watermark.current())?;
+        watermark.sync()?;
         let store = Store::open_locked(&directory, lock)?;
         cleanup.keep_all();
         Ok(store)
@@ -198,7 +202,7 @@ impl RecoveredStore {
     pub fn replace(self) -> Result<NewGeneration, StoreError> {
         let SledLog { directory, lock, journal, mut watermark, last, .. } = self.into_log()?;
         let lock = Arc::into_inner(lock).expect("no other part of the process has the log");
-        journal.close()?;
+        drop(journal);
         watermark.write(Watermark { clean: true, ..watermark.current() })?;
         watermark.sync()?;
         NewGeneration::begin(&directory, lock, last.next(), CreationCleanup::default())

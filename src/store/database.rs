@@ -16,6 +16,8 @@ use rustix::fs::FlockOperation;
 
 use crate::store::error::StoreError;
 use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
+use crate::store::io_throttle::IoThrottle;
+use crate::store::read_copy::ReadCopy;
 
 const CACHE_BYTES: u64 = 16 << 20;
 /// Tries to take the lock of a closed database, one each [`RELEASE_PAUSE`]: 5 s in all.
@@ -25,7 +27,7 @@ const RELEASE_PAUSE: Duration = Duration::from_millis(1);
 /// A database in which every write is durable when it returns.
 #[derive(Debug)]
 pub(crate) struct Database {
-    /// Directory of sled's files.
+    /// Directory that errors name: the original, where sled has opened a copy.
     path: PathBuf,
     /// `None` only while the database is being dropped.
     db: Option<sled::Db>,
@@ -34,6 +36,9 @@ pub(crate) struct Database {
     file: File,
     /// Set by the first failure and never reset: from then on the content of the disk is unknown.
     failed: bool,
+    /// The copy that sled has opened; `None` where it has opened the database itself. It is dropped
+    /// after the database.
+    copy: Option<ReadCopy>,
 }
 
 impl Database {
@@ -48,23 +53,37 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens the database in `path`. sled repairs as it opens: it overwrites what it cannot read.
+    /// Opens a copy of the database in `path`, to be read. The original is read to its end and not
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadCopy::create`] and [`Database::open`].
+    pub(crate) fn open_copy(
+        path: &Path,
+        throttle: Option<&mut IoThrottle>,
+    ) -> Result<Self, StoreError> {
+        expect_files(path)?;
+        expect_access(path)?;
+        let copy = ReadCopy::create(path, throttle)?;
+        let mut database = match Self::open(copy.path()) {
+            Ok(database) => database,
+            Err(error) => return Err(error.with_original_path(copy.path(), path)),
+        };
+        database.path = path.to_owned();
+        database.copy = Some(copy);
+        Ok(database)
+    }
+
+    /// Opens the database in `path` itself. sled repairs as it opens, and overwrites what it cannot
+    /// read: only for a database without records, or a copy.
     ///
     /// # Errors
     ///
     /// [`StoreError::Database`] when sled refuses or panics, or when a file is missing that sled
     /// would create again.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        for name in ["conf", "db"] {
-            let is_file = match find_metadata(&path.join(name))? {
-                Some(metadata) => metadata.is_file(),
-                None => false,
-            };
-            if !is_file {
-                let reason = format!("its file `{name}` is missing");
-                return Err(StoreError::Database { path: path.to_owned(), doing: "open", reason });
-            }
-        }
+        expect_files(path)?;
         remove_page_tables(path, PageTables::Unfinished)?;
         expect_access(path)?;
         let database = match Self::open_sled(path) {
@@ -90,7 +109,7 @@ impl Database {
         let db = guarded(path, "open", || config.open())?;
         let data = path.join("db");
         let file = File::open(&data).map_err(StoreError::io("open", &data))?;
-        Ok(Self { path: path.to_owned(), db: Some(db), file, failed: false })
+        Ok(Self { path: path.to_owned(), db: Some(db), file, failed: false, copy: None })
     }
 
     /// The directory of the database.
@@ -156,6 +175,13 @@ impl Database {
         let db = self.db.as_ref().expect("open until dropped");
         let value = guarded(&self.path, "read", || db.get(key))?;
         Ok(value.map(|value| value.to_vec()))
+    }
+
+    /// Returns the largest key.
+    pub(crate) fn last_key(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let db = self.db.as_ref().expect("open until dropped");
+        let last = guarded(&self.path, "read", || db.last())?;
+        Ok(last.map(|(key, _)| key.to_vec()))
     }
 
     /// Iterates over keys and values after `key`, ascending. It ends after the first error.
@@ -279,6 +305,21 @@ fn remove_page_tables(path: &Path, which: PageTables) -> Result<usize, StoreErro
         }
     }
     Ok(removed)
+}
+
+/// Refuses a directory without the files that sled would create again.
+fn expect_files(path: &Path) -> Result<(), StoreError> {
+    for name in ["conf", "db"] {
+        let is_file = match find_metadata(&path.join(name))? {
+            Some(metadata) => metadata.is_file(),
+            None => false,
+        };
+        if !is_file {
+            let reason = format!("its file `{name}` is missing");
+            return Err(StoreError::Database { path: path.to_owned(), doing: "open", reason });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses files that this user may not read and write; sled would report them as damage.

@@ -150,6 +150,16 @@ pub enum StoreError {
         /// The last durable batch according to the watermark.
         watermark: BatchNumber,
     },
+    /// Two readings of a journal differ: the disk fails to read. Nothing was changed.
+    #[error(
+        "two readings of {} differ: the disk fails to read; nothing was changed, so look at the \
+         disk and start again",
+        path.display()
+    )]
+    ReadingsDiffer {
+        /// The directory of the journal.
+        path: PathBuf,
+    },
     /// A record does not continue its stream. On reading it is damage; on appending, a bug.
     #[error(
         "{} batch {batch}: {stream} continues with record {found} of epoch {epoch}, where record \
@@ -282,6 +292,7 @@ impl StoreError {
             | Self::Damaged { path, .. }
             | Self::Database { path, .. }
             | Self::JournalShort { path, .. }
+            | Self::ReadingsDiffer { path }
             | Self::Gap { path, .. }
             | Self::Newer { path, .. }
             | Self::Poisoned { path } => {

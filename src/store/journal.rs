@@ -11,8 +11,8 @@ use crate::store::codec::{self, STORE_FORMAT};
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
-use crate::store::files::{DirectoryLock, sync_directory};
-use crate::store::generation::Generation;
+use crate::store::files::{DirectoryLock, find_metadata, remove_directory, sync_directory};
+use crate::store::generation::{Generation, journal_path};
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
 
@@ -85,8 +85,9 @@ pub struct JournalRotation {
     pub(crate) generation: Generation,
     /// The first batch of the new journal.
     pub(crate) first_batch: BatchNumber,
-    /// The journal that ended, still open: closing it takes a while.
-    pub(crate) ended: Database,
+    /// The journal that ended, still open: closing it takes a while. `None` where nothing was
+    /// appended since the start.
+    pub(crate) ended: Option<Database>,
 }
 
 /// Creates the empty journal `path`. It gets its name only when it is complete and durable.
@@ -97,15 +98,50 @@ pub(crate) fn create_journal(
 ) -> Result<(), StoreError> {
     let unfinished = path.with_extension("new");
     let mut database = Database::create(&unfinished)?;
-    let first_batch = first_batch.map_or(0, |batch| batch.0);
-    let header = JournalHeader { format: STORE_FORMAT, generation, first_batch };
-    database.write([(header_key(), Some(codec::encode_with_checksum(&header)))])?;
+    database.write([header_entry(generation, first_batch)])?;
     database.close()?;
     fs::rename(&unfinished, path).map_err(StoreError::io("rename", &unfinished))?;
     match path.parent() {
         Some(parent) => sync_directory(parent),
         None => Ok(()),
     }
+}
+
+/// Opens the journal `path` to be written, without a batch in it and with `first_batch` as the
+/// next; creates it where it is missing. Its header is read back: sled takes a failed read for an
+/// empty log, and the batches of a journal without a header could not be read.
+///
+/// # Errors
+///
+/// When the disk refuses, or the header does not come back. A new journal is then removed; one
+/// that was there stays, and without a header it counts as empty.
+pub(crate) fn open_empty_journal(
+    path: &Path,
+    generation: u64,
+    first_batch: Option<BatchNumber>,
+) -> Result<Database, StoreError> {
+    let is_new = find_metadata(path)?.is_none();
+    if is_new {
+        create_journal(path, generation, first_batch)?;
+    }
+    let opened = Database::open(path).and_then(|mut database| {
+        if !is_new {
+            database.write([header_entry(generation, first_batch)])?;
+        }
+        read_header(&database, generation)?;
+        Ok(database)
+    });
+    if opened.is_err() && is_new {
+        remove_directory(path)?;
+    }
+    opened
+}
+
+/// Returns the header as an entry of the database.
+fn header_entry(generation: u64, first_batch: Option<BatchNumber>) -> (Vec<u8>, Option<Vec<u8>>) {
+    let first_batch = first_batch.map_or(0, |batch| batch.0);
+    let header = JournalHeader { format: STORE_FORMAT, generation, first_batch };
+    (header_key(), Some(codec::encode_with_checksum(&header)))
 }
 
 /// Reads the header of the journal in `database`.
@@ -145,8 +181,12 @@ pub struct SledLog {
     pub(crate) directory: PathBuf,
     /// Excludes every other process while this one may write.
     pub(crate) lock: Arc<DirectoryLock>,
-    /// The newest journal, which receives the batches.
-    pub(crate) journal: Database,
+    /// The newest journal, which receives the batches. `None` until the first batch after a start,
+    /// which begins a new one: journals of earlier lives are only read.
+    pub(crate) journal: Option<Database>,
+    /// Generation whose journal receives the first batch of this life: missing yet, or empty.
+    /// Compactions use higher numbers, so that journals are replayed in the order of writing.
+    pub(crate) first_journal: Generation,
     /// Never ahead of what is on disk: it is moved after the sync of each batch.
     pub(crate) watermark: DurableWatermark,
     /// Positions of the streams on disk. They prevent the write of a gap.
@@ -169,10 +209,15 @@ impl SledLog {
         number: BatchNumber,
         records: &[JournalRecord],
     ) -> Result<(), StoreError> {
-        advance_all(&mut self.positions, self.journal.path(), number, records)?;
+        advance_all(&mut self.positions, &self.directory, number, records)?;
+        if self.journal.is_none() {
+            let path = journal_path(&self.directory, self.first_journal);
+            self.journal = Some(open_empty_journal(&path, self.first_journal.0, Some(number))?);
+        }
+        let journal = self.journal.as_mut().expect("it was begun");
         let encoded = batch::encode_batch(number, records);
         let chunks = (0..).zip(encoded.chunks);
-        self.journal
+        journal
             .write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
         self.watermark.write(Watermark { batch: number, crc: encoded.crc, clean: false })
     }
@@ -209,7 +254,7 @@ impl Log for SledLog {
         self.run_step(|log| {
             let first_batch = log.last.next();
             let NextJournal { generation, database } = next;
-            let ended = std::mem::replace(&mut log.journal, database);
+            let ended = log.journal.replace(database);
             Ok(JournalRotation { generation, first_batch, ended })
         })
     }
@@ -220,6 +265,9 @@ impl Log for SledLog {
             log.watermark.write(Watermark { clean: true, ..log.watermark.current() })?;
             log.watermark.sync()
         })?;
-        self.journal.close()
+        match self.journal {
+            Some(journal) => journal.close(),
+            None => Ok(()),
+        }
     }
 }

@@ -45,7 +45,6 @@
 mod batch;
 pub mod codec;
 mod compaction;
-mod copy;
 mod creation;
 mod database;
 mod durable_watermark;
@@ -54,6 +53,7 @@ mod files;
 mod generation;
 mod io_throttle;
 mod journal;
+mod read_copy;
 mod record;
 mod recovery;
 mod replay;
@@ -64,7 +64,6 @@ pub mod state;
 mod tests;
 
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
-pub use copy::{StoreCopy, copy_store};
 pub use creation::NewGeneration;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::store::batch::chunk_key;
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
@@ -114,11 +113,6 @@ impl Store {
         let Some(current) = generation::read_current(directory)? else {
             return Err(StoreError::Empty { directory: directory.to_owned() });
         };
-        if !watermark.was_completed() {
-            // From now on a missing `CURRENT` is damage.
-            watermark.write(watermark.current())?;
-            watermark.sync()?;
-        }
         if !watermark.current().clean {
             drop_databases_from_cache(directory, current)?;
         }
@@ -146,19 +140,18 @@ impl Store {
             let what = "the journal of this generation is missing";
             return Err(StoreError::damaged(&path, DamageLocation::Whole, what));
         }
-        let mut newest = None;
+        let mut last = LastJournal::Used;
         for journal in &journals {
-            let database = self.replay_journal(*journal, &mut replay, visitor)?;
-            if let Some(older) = newest.replace(database) {
-                older.close()?;
-            }
+            let is_last = Some(journal) == journals.last();
+            last = self.replay_journal(*journal, is_last, &mut replay, visitor)?;
         }
-        let journal = newest.expect("the journal of the first generation was read");
-        replay.finish(journal.path())?;
-        let (torn_batch, torn_journal) = match replay.torn_batch {
-            Some((torn_batch, path)) => (Some(torn_batch), Some(path)),
-            None => (None, None),
+        let newest = *journals.last().expect("the first one is there");
+        replay.finish(&journal_path(&self.directory, newest))?;
+        let first_journal = match last {
+            LastJournal::Empty => Some(newest),
+            LastJournal::Used | LastJournal::Unusable => None,
         };
+        let torn_batch = replay.torn_batch.as_ref().map(|(torn, _)| *torn);
         let report = RecoveryReport {
             generation: self.current.generation.0,
             clean: self.watermark.current().clean,
@@ -170,27 +163,65 @@ impl Store {
             torn_batch,
         };
         let positions = replay.positions;
-        Ok(RecoveredStore { store: self, journal, torn_journal, positions, report })
+        Ok(RecoveredStore { store: self, positions, first_journal, report })
     }
 
+    /// Replays the journal of a generation.
     fn replay_journal(
         &self,
         generation: Generation,
+        is_last: bool,
         replay: &mut Replay,
         visitor: &mut impl RecoveryVisitor,
-    ) -> Result<Database, StoreError> {
-        let database = Database::open(&journal_path(&self.directory, generation))?;
+    ) -> Result<LastJournal, StoreError> {
+        let path = journal_path(&self.directory, generation);
+        let database = Database::open_copy(&path, None)?;
+        let last_key = database.last_key()?;
+        // A crash or a failed read while it was begun. If it ever held a batch, the batches that
+        // follow or the watermark are ahead of those found, and the replay is refused.
+        if last_key.is_none() {
+            return Ok(LastJournal::Unusable);
+        }
         let header = journal::read_header(&database, generation.0)?;
         let expected = replay.last.next();
         if header.first_batch != 0 && header.first_batch != expected.0 {
             let first = header.first_batch;
             let what = format!("it begins with batch {first} instead of batch {expected}");
-            return Err(StoreError::damaged(database.path(), DamageLocation::Header, what));
+            return Err(StoreError::damaged(&path, DamageLocation::Header, what));
         }
-        let chunks = JournalChunks { path: database.path(), chunks: database.after(&header_key()) };
+        let first_batch = (header.first_batch != 0).then_some(BatchNumber(header.first_batch));
+        let chunks = database.after(&header_key());
+        let chunks = JournalChunks { path: &path, first_batch, chunks };
         replay.replay_journal(chunks, |batch, record| visitor.record(batch, record))?;
-        Ok(database)
+        database.close()?;
+        if is_last && !self.watermark.current().clean {
+            self.expect_same_end(&path, last_key.as_deref())?;
+        }
+        let is_empty = last_key == Some(header_key());
+        Ok(if is_empty { LastJournal::Empty } else { LastJournal::Used })
     }
+
+    /// Reads the newest journal once more. After a power cut the watermark may be older than the
+    /// last answered batch, and sled silently ends its log at a failed read. Two readings that
+    /// differ show such a failure.
+    fn expect_same_end(&self, path: &Path, last_key: Option<&[u8]>) -> Result<(), StoreError> {
+        let again = Database::open_copy(path, None)?;
+        if again.last_key()?.as_deref() != last_key {
+            return Err(StoreError::ReadingsDiffer { path: path.to_owned() });
+        }
+        again.close()
+    }
+}
+
+/// State of the newest journal.
+#[derive(Clone, Copy, Debug)]
+enum LastJournal {
+    /// It holds batches.
+    Used,
+    /// It holds its header only, and can receive the next batch.
+    Empty,
+    /// It has no header, and stays unused.
+    Unusable,
 }
 
 /// Drops the databases that a recovery may read from the page cache.
@@ -303,7 +334,7 @@ impl SnapshotReading {
         generation: Generation,
         visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
-        let database = Database::open(&snapshots_path(directory, generation))?;
+        let database = Database::open_copy(&snapshots_path(directory, generation), None)?;
         let snapshots = Snapshots::open(database, generation.0)?;
         self.first_batch = snapshots.first_batch();
         self.written = self.written.max(snapshots.streams());
@@ -368,12 +399,10 @@ pub struct RecoveryReport {
 #[derive(Debug)]
 pub struct RecoveredStore {
     store: Store,
-    /// The newest journal, open.
-    journal: Database,
-    /// The journal that ends in a torn batch, if one does.
-    torn_journal: Option<PathBuf>,
     /// Positions of all streams.
     positions: StreamPositions,
+    /// The newest journal, where it is empty.
+    first_journal: Option<Generation>,
     report: RecoveryReport,
 }
 
@@ -384,41 +413,33 @@ impl RecoveredStore {
         &self.report
     }
 
-    /// Continues at the end of the journal. It removes a torn batch, and the files of generations
-    /// that are no longer needed.
+    /// Continues at the end of the journals: the first batch begins a new one. A torn batch stays
+    /// where it is, and the new journal begins with its number. Files of generations that are no
+    /// longer needed are removed.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, mut journal, torn_journal, positions, report } = self;
+        let Self { store, positions, first_journal, report } = self;
         let Store { directory, lock, current, mut watermark } = store;
-        DirectoryLayout::read(&directory)?.remove_leftovers(Some(current))?;
-        match (report.torn_batch, torn_journal) {
-            (Some(torn), Some(path)) if path != journal.path() => {
-                // The journal rotated before the next append.
-                let mut older = Database::open(&path)?;
-                remove_batch(&mut older, torn.batch)?;
-                older.close()?;
-            }
-            (Some(torn), _) => remove_batch(&mut journal, torn.batch)?,
-            (None, _) => {}
-        }
-        // Synced, so that a crash right after it counts as one. The crc stays that of the batch at
-        // the watermark.
+        let layout = DirectoryLayout::read(&directory)?;
+        layout.remove_leftovers(Some(current))?;
+        let first_journal = first_journal.unwrap_or_else(|| layout.unused_generation());
+        // Synced, so that a crash right after it counts as one, and a missing `CURRENT` as damage.
+        // The crc stays that of the batch at the watermark.
         watermark.write(Watermark { clean: false, ..watermark.current() })?;
         watermark.sync()?;
         let (lock, last) = (Arc::new(lock), report.last);
-        Ok(SledLog { directory, lock, journal, watermark, positions, last, poisoned: false })
+        Ok(SledLog {
+            directory,
+            lock,
+            journal: None,
+            first_journal,
+            watermark,
+            positions,
+            last,
+            poisoned: false,
+        })
     }
-}
-
-fn remove_batch(journal: &mut Database, batch: BatchNumber) -> Result<(), StoreError> {
-    let before = chunk_key(BatchNumber(batch.0 - 1), u32::MAX);
-    let mut changes = Vec::new();
-    for entry in journal.after(&before) {
-        let (key, _) = entry?;
-        changes.push((key, None::<Vec<u8>>));
-    }
-    journal.write(changes)
 }

@@ -46,6 +46,8 @@ type BatchChunks = (BatchNumber, Vec<(u32, Vec<u8>)>);
 pub(crate) struct JournalChunks<'a, C> {
     /// The directory of the journal, for errors.
     pub(crate) path: &'a Path,
+    /// Number of its first batch by its header; `None` where the header leaves it open.
+    pub(crate) first_batch: Option<BatchNumber>,
     /// Chunks by key, without the header.
     pub(crate) chunks: C,
 }
@@ -68,7 +70,11 @@ impl Replay {
     where
         C: Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>>,
     {
-        let JournalChunks { path, chunks } = journal;
+        let JournalChunks { path, first_batch, chunks } = journal;
+        // A start that met a torn batch began this journal in its place: the tear does not count.
+        if self.torn_batch.as_ref().is_some_and(|(torn, _)| first_batch == Some(torn.batch)) {
+            self.torn_batch = None;
+        }
         let mut chunks = chunks.map(|entry| parse_chunk(path, entry?)).peekable();
         while let Some(first) = chunks.next() {
             let (number, found) = collect_batch(first?, &mut chunks)?;
@@ -108,8 +114,8 @@ impl Replay {
         let what = match batch::decode_batch(number, chunks) {
             Ok(batch) => return Ok(Some(batch)),
             Err(BatchFault::Torn { found }) => {
-                // A batch up to the watermark was durable, and a clean end leaves no torn batch.
-                if at_end && number > self.watermark.batch && !self.watermark.clean {
+                // The end of the replay decides whether a crash may have torn it.
+                if at_end {
                     let torn_batch = TornBatch { batch: number, chunks: found };
                     self.torn_batch = Some((torn_batch, path.to_owned()));
                     return Ok(None);
@@ -171,6 +177,13 @@ impl Replay {
     /// [`StoreError::JournalShort`] when batches up to the watermark are missing.
     /// [`StoreError::Damaged`] when a stream ends before its snapshot.
     pub(crate) fn finish(&mut self, path: &Path) -> Result<(), StoreError> {
+        // A batch up to the watermark was durable, and a clean end leaves no torn batch.
+        if let Some((TornBatch { batch, chunks }, torn)) = &self.torn_batch
+            && (*batch <= self.watermark.batch || self.watermark.clean)
+        {
+            let what = format!("it has only {chunks} of its chunks");
+            return Err(StoreError::damaged(torn, DamageLocation::Batch(*batch), what));
+        }
         if self.last < self.watermark.batch {
             return Err(StoreError::JournalShort {
                 path: path.to_owned(),

@@ -109,7 +109,7 @@ impl SimulatedDisk {
         let (image, watermark) = self.with(|contents| (contents.live.clone(), contents.watermark));
         let mut replay = Replay::new(watermark, StreamPositions::default(), BatchNumber(0));
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
-        replay.replay_journal(JournalChunks { path: &path, chunks }, visit)?;
+        replay.replay_journal(JournalChunks { path: &path, first_batch: None, chunks }, visit)?;
         replay.finish(&path)?;
         let Replay { positions, last, torn_batch, .. } = replay;
         self.with(|contents| {

@@ -16,7 +16,7 @@ use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use crate::store::database::{Database, DatabaseEntries, DatabaseEntry};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::drop_page_cache;
-use crate::store::io_throttle::{IoThrottle, THROTTLED_BYTES, read_ahead};
+use crate::store::io_throttle::{IoThrottle, THROTTLED_BYTES};
 use crate::store::record::{BatchNumber, Position, Stream};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
@@ -183,10 +183,8 @@ fn verify_snapshots(
     mut throttle: Option<IoThrottle>,
 ) -> Result<(), StoreError> {
     drop_page_cache(path)?;
-    if let Some(throttle) = &mut throttle {
-        read_ahead(path, throttle)?;
-    }
-    let snapshots = Snapshots::open(Database::open(path)?, generation)?;
+    let copy = Database::open_copy(path, throttle.as_mut())?;
+    let snapshots = Snapshots::open(copy, generation)?;
     snapshots.for_each_stream(|_, _, frames| {
         while let Some(frame) = frames.next()? {
             if let Some(throttle) = &mut throttle {

@@ -110,16 +110,23 @@ fn journals_after_the_current_generation_are_replayed_in_turn() {
     let second = directory.path().join("journal-000002");
     journal::create_journal(&second, 2, Some(BatchNumber(2))).unwrap();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
-    assert_eq!(log.journal.path(), second);
+    assert!(log.journal.is_none(), "journals of earlier lives are only read");
     assert_eq!(log.append(&[record(1, 2, 5)]).unwrap(), BatchNumber(2));
+    assert_eq!(log.journal.as_ref().unwrap().path(), second, "it was empty");
     drop(log);
     let (seen, _) = recovered(directory.path()).unwrap();
     assert_eq!(
         seen.records,
         [(BatchNumber(1), record(1, 1, 5)), (BatchNumber(2), record(1, 2, 5))]
     );
-    fs::remove_dir_all(&second).unwrap();
+    let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
+    log.append(&[record(1, 3, 5)]).unwrap();
+    drop(log);
+    let third = directory.path().join("journal-000003");
+    assert_eq!(recovered(directory.path()).unwrap().0.records.len(), 3);
+    fs::remove_dir_all(&third).unwrap();
     assert!(matches!(refusal(directory.path()), StoreError::JournalShort { .. }));
+    fs::remove_dir_all(&second).unwrap();
     journal::create_journal(&second, 2, Some(BatchNumber(3))).unwrap();
     assert!(matches!(
         refusal(directory.path()),
