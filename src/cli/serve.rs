@@ -32,8 +32,10 @@ use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, EngineParts};
 use crate::http::{self, Routes, Server};
 use crate::notify::Gateways;
-use crate::store::{Generations, Log};
+use crate::store::{Generations, Log, free_bytes};
 
+/// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
+const START_WRITES_BYTES: u64 = 8 << 20;
 /// Longest time that a write may wait to be decided.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that messages under way may take after the signal to stop, as long as connections.
@@ -135,9 +137,14 @@ fn serve_store(
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     let mut log = store.into_log()?;
-    recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
     let mut randomness = Randomness::from_os();
-    recovery::ensure_link_secret(&mut log, &mut directory, || LinkSecret::new(randomness.bytes()))?;
+    if free_bytes(&options.store.data)? >= START_WRITES_BYTES {
+        recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
+        let new_secret = || LinkSecret::new(randomness.bytes());
+        recovery::ensure_link_secret(&mut log, &mut directory, new_secret)?;
+    } else {
+        tracing::warn!("the disk is full: reads are served, and writes once there is free space");
+    }
     started.gateways.link_secret.clone_from(&directory.link_secret);
     let generations = log.generations()?;
     let parts = EngineParts {
@@ -178,7 +185,14 @@ async fn serve_until_signal(
         tokio::spawn(remove_deleted(engine.clone(), options.keep_deleted_days));
     }
     let disk = DiskReserve { data: data.clone(), reserve_mib };
-    let operator_socket = socket::listen(disk, engine.clone(), Arc::clone(&gateways))?;
+    let operator_socket = match socket::listen(disk, engine.clone(), Arc::clone(&gateways)) {
+        Ok(socket) => Some(socket),
+        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            tracing::warn!("the disk is full: commands cannot reach this server");
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
     let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&gateways));
     let messages = engine.send_messages(sending).await;
     let routes = create_routes(options, &engine, gateways, &metrics);

@@ -283,6 +283,30 @@ impl StoreError {
         message
     }
 
+    /// Whether bytes are damaged, or the disk failed to read them: another generation may replace
+    /// them. A machine short of memory or descriptors says nothing about the disk.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::Database { .. } => true,
+            Self::Io { source, .. } => {
+                source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+            }
+            Self::Denied { .. }
+            | Self::ForeignOwner { .. }
+            | Self::Locked { .. }
+            | Self::Empty { .. }
+            | Self::Occupied { .. }
+            | Self::Foreign { .. }
+            | Self::NoRoom { .. }
+            | Self::JournalShort { .. }
+            | Self::ReadingsDiffer { .. }
+            | Self::Gap { .. }
+            | Self::Newer { .. }
+            | Self::Poisoned { .. }
+            | Self::Rejected { .. } => false,
+        }
+    }
+
     /// Replaces a path in the copy `copy` by that of its original in `original`.
     #[must_use]
     pub fn with_original_path(mut self, copy: &Path, original: &Path) -> Self {

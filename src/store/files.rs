@@ -2,8 +2,8 @@
 //! cache.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FlockOperation};
@@ -32,13 +32,15 @@ impl DirectoryLock {
         }
         let path = directory.join("lock");
         loop {
-            let mut file = Self::lock_file(directory, &path)?;
+            let file = Self::lock_file(directory, &path)?;
             let held = file.metadata().map_err(StoreError::io("look at", &path))?;
             // A failed creation may have removed the file just before it released the lock. A lock
             // on a removed file excludes no process, so the name must still lead to this file.
             let Some(named) = find_metadata(&path)? else { continue };
             if (named.dev(), named.ino()) == (held.dev(), held.ino()) {
-                write_process_id(&mut file).map_err(StoreError::io("write", &path))?;
+                // The id is only for the message to a second process. A full disk is no reason to
+                // refuse a start that could serve reads.
+                drop(write_process_id(&file));
                 return Ok(Self { _file: file });
             }
         }
@@ -60,7 +62,7 @@ impl DirectoryLock {
                 if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
                     "unknown".clone_into(&mut holder);
                 }
-                let holder = holder.trim().to_owned();
+                let holder = holder.lines().next().unwrap_or_default().trim().to_owned();
                 Err(StoreError::Locked { directory: directory.to_owned(), holder })
             }
             Err(error) => Err(StoreError::io("lock", path)(error.into())),
@@ -68,10 +70,9 @@ impl DirectoryLock {
     }
 }
 
-fn write_process_id(file: &mut File) -> io::Result<()> {
-    file.set_len(0)?;
-    file.rewind()?;
-    writeln!(file, "{}", std::process::id())
+/// Overwrites the id in place, with a fixed width: on a full disk a file cannot be written anew.
+fn write_process_id(file: &File) -> io::Result<()> {
+    file.write_all_at(format!("{:<19}\n", std::process::id()).as_bytes(), 0)
 }
 
 /// Returns the metadata of `path`; `None` where nothing has that name.

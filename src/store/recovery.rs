@@ -320,7 +320,7 @@ impl SnapshotReading {
     ) -> Result<(), StoreError> {
         match self.read_streams(directory, generation, visitor) {
             Ok(()) => Ok(()),
-            Err(error @ (StoreError::Damaged { .. } | StoreError::Database { .. })) => {
+            Err(error) if error.is_unreadable() => {
                 self.failed.get_or_insert(error);
                 Ok(())
             }

@@ -113,3 +113,50 @@ fn a_backup_that_has_no_room_is_refused_before_anything_is_made() {
     let done = run(&["backup", to.to_str().expect("a plain path")], &data);
     assert!(done.status.success(), "{}", complaint(&done));
 }
+
+/// Writes a file that takes all free space of its disk.
+fn fill(path: &std::path::Path) {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(path).expect("a name needs no space here");
+    for size in [1 << 20, 4_096, 1] {
+        while file.write_all(&vec![7; size]).is_ok() {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_without_a_free_byte_serves_reads_and_later_writes() {
+    let memory = match Memory::new(64) {
+        Ok(memory) => memory,
+        Err(reason) => {
+            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
+        }
+    };
+    let data = store_of(memory.0.path(), &practice(CALENDARS));
+    let witness = Arc::new(Witness::brief());
+    let server = Served::on(&data, &["--disk-reserve-mib", "4"]);
+    let clients = witness.load(&server.base, 200).await;
+    server.end("KILL");
+    clients.join_all().await;
+
+    let filler = memory.0.path().join("filler");
+    fill(&filler);
+    let server = Served::on(&data, &["--disk-reserve-mib", "4"]);
+    let reading = "/api/v1/groups/1?apikey=test-key";
+    assert_eq!(status(&server.base, reading).await, 200);
+    assert_eq!(status(&server.base, "/readyz").await, 503);
+    let wish = booking("late", &half_hour(200_000), 1, &[2]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
+    let refused = reqwest::Client::new().post(url).json(&wish).send().await.expect("an answer");
+    assert_eq!(refused.status(), 503);
+
+    std::fs::remove_file(&filler).expect("ours");
+    let mut patience = 500;
+    while status(&server.base, "/readyz").await != 200 && patience > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        patience -= 1;
+    }
+    let clients = witness.load(&server.base, 100).await;
+    server.end("KILL");
+    clients.join_all().await;
+    witness.examine(&exported(&data));
+}
