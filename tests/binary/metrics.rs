@@ -199,14 +199,8 @@ async fn figures_tell_what_is_to_be_sent_and_what_became_of_it() {
                 "{name} is {found}, not {value}"
             );
         }
-        let text = http
-            .get(format!("http://{address}/metrics"))
-            .send()
-            .await
-            .expect("an answer")
-            .text()
-            .await
-            .expect("text");
+        let metrics = http.get(format!("http://{address}/metrics")).send().await;
+        let text = metrics.expect("an answer").text().await.expect("text");
         assert!(figure(&text, "slotbook_messages_under_way{channel=\"sms\"}").abs() < 0.5);
         assert_eq!(served.terminate(), Some(0));
     }

@@ -332,6 +332,37 @@ impl NaiveAgenda {
         found
     }
 
+    /// Notes a setting of the group, and returns it as a command.
+    fn set_group(&mut self, setting: Setting) -> RecordChange {
+        match setting {
+            Setting::Open(open) => {
+                self.open = open;
+                of_group(move |group| group.open = open)
+            }
+            Setting::Inactive(inactive) => {
+                self.inactive = inactive;
+                of_group(move |group| group.inactive = inactive)
+            }
+            Setting::ValidateEmail(validate) => {
+                self.validate_email = validate;
+                of_group(move |group| group.validate_email = validate)
+            }
+            Setting::MinutesBetween(minutes) => {
+                self.minutes_between = minutes;
+                of_group(move |group| group.mintime_between = Bounded::new(minutes).expect("legal"))
+            }
+            Setting::UpcomingMax(most) => {
+                self.upcoming_max = most;
+                of_group(move |group| group.maxrdv_number = Bounded::new(most).expect("legal"))
+            }
+            Setting::ChainMax(most) => {
+                self.chain_max = most;
+                of_group(move |group| group.max_multirdvs = Bounded::new(most).expect("legal"))
+            }
+            other => unreachable!("{other:?} is no setting of the group"),
+        }
+    }
+
     /// Times at which a calendar is open for an intervention.
     fn permitting(&self, on: u64, wanted: u64) -> Vec<Interval> {
         let mut found = Vec::new();
@@ -659,20 +690,7 @@ impl Pair {
     async fn run(&mut self, engine: &Engine, line: &Line) -> Result<(), TestCaseError> {
         match line {
             Line::Book { client, at, chain, on, by } => {
-                let mut command = booking_of(&format!("client{client}"), self.first_day);
-                command.date = self.civil_at(*at);
-                command.intervention_ids = chain.iter().map(|id| intervention(*id)).collect();
-                command.calendar_id = on.map(calendar);
-                let known = self.naive.clients.iter().find(|known| known.name == *client);
-                let wish = Wish {
-                    start: self.naive.zone.instant_of(command.date),
-                    chain: chain.clone(),
-                    on: *on,
-                    // The back office makes a client of its own unless it names one.
-                    client: known.filter(|_| *by != By::ProInBackOffice).map(|known| known.id),
-                    by: *by,
-                };
-                self.book(engine, command, &wish, *client).await
+                self.book_by_name(engine, *client, *at, chain, *on, *by).await
             }
             Line::BookAgain { like, at, on, by } => {
                 let Some((_, client)) = self.appointment(*like) else { return Ok(()) };
@@ -743,6 +761,32 @@ impl Pair {
             }
         }
         if all.is_empty() { None } else { Some(all[which.index(all.len())]) }
+    }
+
+    /// Books for a client described by a name, known or not.
+    async fn book_by_name(
+        &mut self,
+        engine: &Engine,
+        client: u8,
+        at: Ticks,
+        chain: &[u64],
+        on: Option<u64>,
+        by: By,
+    ) -> Result<(), TestCaseError> {
+        let mut command = booking_of(&format!("client{client}"), self.first_day);
+        command.date = self.civil_at(at);
+        command.intervention_ids = chain.iter().map(|id| intervention(*id)).collect();
+        command.calendar_id = on.map(calendar);
+        let known = self.naive.clients.iter().find(|known| known.name == client);
+        let wish = Wish {
+            start: self.naive.zone.instant_of(command.date),
+            chain: chain.to_vec(),
+            on,
+            // The back office makes a client of its own unless it names one.
+            client: known.filter(|_| by != By::ProInBackOffice).map(|known| known.id),
+            by,
+        };
+        self.book(engine, command, &wish, client).await
     }
 
     async fn book(
@@ -999,30 +1043,12 @@ impl Pair {
     async fn set(&mut self, engine: &Engine, setting: Setting) -> Result<(), TestCaseError> {
         let naive = &mut self.naive;
         let change = match setting {
-            Setting::Open(open) => {
-                naive.open = open;
-                of_group(move |group| group.open = open)
-            }
-            Setting::Inactive(inactive) => {
-                naive.inactive = inactive;
-                of_group(move |group| group.inactive = inactive)
-            }
-            Setting::ValidateEmail(validate) => {
-                naive.validate_email = validate;
-                of_group(move |group| group.validate_email = validate)
-            }
-            Setting::MinutesBetween(minutes) => {
-                naive.minutes_between = minutes;
-                of_group(move |group| group.mintime_between = Bounded::new(minutes).expect("legal"))
-            }
-            Setting::UpcomingMax(most) => {
-                naive.upcoming_max = most;
-                of_group(move |group| group.maxrdv_number = Bounded::new(most).expect("legal"))
-            }
-            Setting::ChainMax(most) => {
-                naive.chain_max = most;
-                of_group(move |group| group.max_multirdvs = Bounded::new(most).expect("legal"))
-            }
+            Setting::Open(_)
+            | Setting::Inactive(_)
+            | Setting::ValidateEmail(_)
+            | Setting::MinutesBetween(_)
+            | Setting::UpcomingMax(_)
+            | Setting::ChainMax(_) => naive.set_group(setting),
             Setting::GridMinutes(on, minutes) => {
                 naive.calendars[place(on)].grid_minutes = minutes;
                 of_calendar(on, move |row| {
