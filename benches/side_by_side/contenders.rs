@@ -255,6 +255,7 @@ impl Contender {
             shape,
             work,
             connections: load.connections,
+            warm_up_seconds: options.seconds / 3.0,
             seconds: options.seconds,
             requests_max: load.requests_max,
             rate,

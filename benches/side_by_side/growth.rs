@@ -65,7 +65,7 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
         sizes.push(start(context, (dimension.shape)(size), size));
     }
     let search = SearchSize { calendars: 1, days: 7, first: false };
-    for (work, kind) in [(Work::Searches(search), "a search"), (Work::Bookings, "a booking")] {
+    for (work, kind) in [(Work::Searches(search), "search"), (Work::Bookings, "booking")] {
         // One calendar has 20 free starts on each day that can be booked.
         let requests_max = 60_000 / options.rounds;
         let load = Load { work, connections: 1, requests_max };
@@ -83,7 +83,7 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
             let latencies = if bookings { result.bookings } else { result.searches };
             let ratio = latencies.p50 / *smallest_p50.get_or_insert(latencies.p50);
             table.add(Row {
-                workload: format!("growth, {} {}: {kind}", grouped(size.size), dimension.name),
+                workload: format!("growth, {}: {}, {kind}", dimension.name, grouped(size.size)),
                 contender: size.contender.name.to_owned(),
                 rate: Some(result.rate),
                 latencies: Some(latencies),
@@ -96,13 +96,14 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
     for size in &sizes {
         let mib = size.resident as f64 / 1_048_576.0;
         let mut comparison = format!("{mib:.1} MiB, recovery {:.3} s", size.recovery_seconds);
-        if size.size > smallest.0 {
-            let bytes = size.resident as f64 - smallest.1 as f64;
+        let bytes = size.resident as f64 - smallest.1 as f64;
+        // Less than that is the noise of the allocator.
+        if bytes > 1_048_576.0 {
             let each = bytes / (size.size - smallest.0) as f64;
             comparison += &format!(", {each:.0} bytes for each further {}", dimension.unit);
         }
         table.add(Row {
-            workload: format!("growth, {} {}: memory", grouped(size.size), dimension.name),
+            workload: format!("growth, {}: {}, memory", dimension.name, grouped(size.size)),
             contender: size.contender.name.to_owned(),
             rate: None,
             latencies: None,

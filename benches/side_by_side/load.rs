@@ -79,7 +79,10 @@ impl Client {
 /// Counters that the clients of one load share.
 struct Run {
     parameters: LoadParameters,
+    /// Moment of the first request. Requests of the warm-up do not count.
     began: Instant,
+    /// End of the warm-up, from which requests count.
+    counted_from: Instant,
     arrivals: AtomicU64,
     numbers: AtomicU64,
 }
@@ -108,9 +111,10 @@ async fn drive(parameters: LoadParameters) -> LoadResult {
     if let Work::Burst { first_day, days, random } = parameters.work {
         return drive_bursts(&parameters, clients, first_day..first_day + days, random).await;
     }
-    let processor_before = processor_us(&parameters.target.pids);
+    let began = Instant::now();
     let run = Arc::new(Run {
-        began: Instant::now(),
+        began,
+        counted_from: began + Duration::from_secs_f64(parameters.warm_up_seconds),
         arrivals: AtomicU64::new(0),
         numbers: AtomicU64::new(parameters.first_number),
         parameters,
@@ -119,15 +123,18 @@ async fn drive(parameters: LoadParameters) -> LoadResult {
     for (index, client) in (0_u64..).zip(clients) {
         tasks.push(tokio::spawn(ask_in_loop(Arc::clone(&run), client, index)));
     }
+    tokio::time::sleep_until(run.counted_from.into()).await;
+    let processor_before = processor_us(&run.parameters.target.pids);
     let mut all = Samples::default();
     for task in tasks {
         let samples = task.await.expect("every answer is right");
         all.bookings.extend(samples.bookings);
         all.searches.extend(samples.searches);
     }
-    let seconds = run.began.elapsed().as_secs_f64();
+    let seconds = run.counted_from.elapsed().as_secs_f64();
     let requests = (all.bookings.len() + all.searches.len()) as u64;
     let processor = processor_us(&run.parameters.target.pids) - processor_before;
+    assert!(requests > 0, "requests are left after the warm-up");
     LoadResult {
         requests,
         rate: requests as f64 / seconds,
@@ -141,7 +148,7 @@ async fn drive(parameters: LoadParameters) -> LoadResult {
 /// Sends requests on one connection until the load ends.
 async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
     let parameters = &run.parameters;
-    let until = run.began + Duration::from_secs_f64(parameters.seconds);
+    let until = run.counted_from + Duration::from_secs_f64(parameters.seconds);
     let seed = parameters.seed.wrapping_add(index.wrapping_mul(1_000_003));
     let mut places = Places::seeded(parameters.shape, seed);
     let mut random = StdRng::seed_from_u64(seed);
@@ -165,7 +172,9 @@ async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
         };
         if let Some(size) = search {
             client.search(&places.draw(size)).await;
-            samples.searches.push(due.elapsed().as_secs_f64());
+            if due >= run.counted_from {
+                samples.searches.push(due.elapsed().as_secs_f64());
+            }
             continue;
         }
         let number = run.numbers.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +192,9 @@ async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
         };
         let booked = client.book(&booking).await;
         assert_eq!(booked, full_days.is_none(), "{booking:?}");
-        samples.bookings.push(due.elapsed().as_secs_f64());
+        if due >= run.counted_from {
+            samples.bookings.push(due.elapsed().as_secs_f64());
+        }
     }
 }
 
@@ -209,16 +220,22 @@ struct Burst {
     parameters: LoadParameters,
 }
 
+/// Runs a burst on each calendar-day. The first one warms up and does not count.
 async fn drive_bursts(
     parameters: &LoadParameters,
     mut clients: Vec<Client>,
     days: std::ops::Range<u64>,
     random: bool,
 ) -> LoadResult {
-    let processor_before = processor_us(&parameters.target.pids);
     let numbers = Arc::new(AtomicU64::new(parameters.first_number));
+    let (mut processor_before, mut number_before) = (0.0, 0);
     let mut seconds = Vec::new();
+    let warm_up = days.start;
     for day in days {
+        if day == warm_up + 1 {
+            processor_before = processor_us(&parameters.target.pids);
+            number_before = numbers.load(Ordering::Relaxed);
+        }
         let burst = Arc::new(Burst {
             began: Instant::now(),
             taken: AtomicU64::new(0),
@@ -241,9 +258,12 @@ async fn drive_bursts(
             until_taken = until_taken.max(booked_after);
         }
         assert_eq!(burst.taken.load(Ordering::Relaxed), STARTS_A_DAY, "each start is taken once");
-        seconds.push(until_taken);
+        if day > warm_up {
+            seconds.push(until_taken);
+        }
     }
-    let requests = numbers.load(Ordering::Relaxed) - parameters.first_number;
+    let last_number = numbers.load(Ordering::Relaxed);
+    let requests = last_number - number_before;
     let processor = processor_us(&parameters.target.pids) - processor_before;
     let starts = seconds.len() as u64 * STARTS_A_DAY;
     LoadResult {
@@ -252,7 +272,7 @@ async fn drive_bursts(
         processor_us: processor / requests as f64,
         bookings: Latencies::from_seconds(seconds),
         searches: Latencies::default(),
-        numbers_used: requests,
+        numbers_used: last_number - parameters.first_number,
     }
 }
 

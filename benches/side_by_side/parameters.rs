@@ -55,7 +55,7 @@ pub(crate) enum Work {
     Searches(SearchSize),
     /// 19 searches, then a booking.
     Mixed(SearchSize),
-    /// All clients book the 32 starts of one calendar-day, then of the next.
+    /// All clients book the 32 starts of one calendar-day, then of the next. The first day warms up.
     Burst { first_day: u64, days: u64, random: bool },
 }
 
@@ -66,9 +66,11 @@ pub(crate) struct LoadParameters {
     pub(crate) shape: Shape,
     pub(crate) work: Work,
     pub(crate) connections: u64,
-    /// Duration of the load.
+    /// Time before the load counts, in which connections prepare their plans and caches.
+    pub(crate) warm_up_seconds: f64,
+    /// Duration of what counts.
     pub(crate) seconds: f64,
-    /// Number of requests after which the load ends earlier.
+    /// Number of requests, with those of the warm-up, after which the load ends earlier.
     pub(crate) requests_max: u64,
     /// Requests a second of an open loop; without it the loop is closed.
     pub(crate) rate: Option<f64>,

@@ -38,7 +38,8 @@ const HEAD: [&str; 8] = [
 ];
 
 const NOTES: &str = "\
-- Figures are medians of the rounds. Contenders are measured in turn.
+- Figures are medians of the rounds. Contenders are measured in turn. A warm-up of a third of the time does not count.
+- `slotbook 2.00×`: the rate of slotbook is twice that of this contender.
 - The clients are one process with one thread on the same machine. Their processor time is not counted.
 - Processor time is user and system time of the server's processes; with PostgreSQL those of the whole cluster.
 - Bare axum returns bodies that slotbook answered before. It reads the requests and does nothing else.
@@ -152,7 +153,9 @@ fn machine_and_command(context: &Context) -> String {
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processors.lines().find(|line| line.starts_with("model name"));
     let model = model.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, name)| name);
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let cargo = if arguments.iter().any(|a| a == "--bench") { "bench" } else { "test" };
+    let arguments: Vec<String> = arguments.into_iter().filter(|a| a != "--bench").collect();
     let now = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is past 1970");
     let options = &context.options;
     let database = match &context.cluster {
@@ -162,7 +165,7 @@ fn machine_and_command(context: &Context) -> String {
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(
         "- machine: {cores} cores, {model}; {database}\n\
-         - command: `cargo bench --bench side_by_side -- {}`; {build} build, {} rounds of {} s\n\
+         - command: `cargo {cargo} --bench side_by_side -- {}`; {build} build, {} rounds of {} s\n\
          - date: {} UTC\n\n",
         arguments.join(" "),
         options.rounds,

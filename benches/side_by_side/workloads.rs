@@ -3,7 +3,7 @@
 use crate::contenders::{Contenders, Context, Load, Measured};
 use crate::data::{APPOINTMENTS_A_DAY, first_day};
 use crate::parameters::{Latencies, SearchSize, Shape, Work};
-use crate::report::{Row, Table};
+use crate::report::{Row, Table, grouped};
 
 /// Days of bookings that every calendar accepts: `maxrdv_period` is 3,650 days.
 const BOOKABLE_DAYS: u64 = 3_600;
@@ -11,6 +11,11 @@ const BOOKABLE_DAYS: u64 = 3_600;
 const BURST_CLIENTS: u64 = 64;
 const SEARCH_CONNECTIONS: u64 = 16;
 const NO_LIMIT: u64 = u64::MAX;
+
+fn plural(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count))
+}
 
 fn row(workload: &str, measured: &Measured, latencies: Latencies, comparison: String) -> Row {
     Row {
@@ -62,9 +67,12 @@ pub(crate) fn bookings(context: &Context, table: &mut Table) {
         for connections in connections {
             let load = Load { work: Work::Bookings, connections, requests_max };
             let all = contenders.measure(options, &load, None);
-            let plural = if groups == 1 { "group" } else { "groups" };
-            let workload =
-                format!("bookings, {groups} {plural} of {calendars}, {connections} connections");
+            let workload = format!(
+                "bookings, {} of {}, {}",
+                plural(groups, "group"),
+                plural(calendars, "calendar"),
+                plural(connections, "connection")
+            );
             add_rows(table, &workload, &all, |measured| measured.result.bookings);
         }
         contenders.finish(context);
@@ -82,7 +90,8 @@ pub(crate) fn burst(context: &Context, table: &mut Table) {
         first_day: first_day(),
     };
     let mut contenders = Contenders::start(context, "burst", shape);
-    let days = options.choose(2, 20);
+    // One more day warms up.
+    let days = options.choose(3, 21);
     let mut first_day = 0;
     for (random, order) in [(false, "in order"), (true, "at random")] {
         let work = Work::Burst { first_day, days, random };
