@@ -53,7 +53,8 @@ impl Shape {
         if self.open_minutes == DAY_MINUTES { 0 } else { 540 }
     }
 
-    /// Returns the minute at which a slot of a day starts, since 1970. `day` counts from `first_day`.
+    /// Returns the minute at which a slot of a day starts, since 1970. `day` counts from
+    /// `first_day`.
     fn slot_start(&self, day: u64, slot: u64) -> u64 {
         (self.first_day + day) * DAY_MINUTES + self.opens() + slot * STEP
     }

@@ -11,7 +11,7 @@ use crate::report::{Row, Table, grouped};
 /// One dimension of a store.
 struct Dimension {
     name: &'static str,
-    /// What one more is called.
+    /// Noun for one of it.
     unit: &'static str,
     sizes: [u64; 3],
     shape: fn(u64) -> Shape,

@@ -99,7 +99,8 @@ fn read_booking(group: u64, body: &[u8]) -> Option<(Booking, String, String)> {
     let appointment = &body["appointment"];
     let email = appointment["fiche"]["email"].as_str()?;
     let lastname = appointment["fiche"]["lastname"].as_str()?;
-    // Addresses of the load are `cNUMBER@example.org`; the statement builds the same text from the number.
+    // Addresses of the load are `cNUMBER@example.org`; the statement builds the same text from the
+    // number.
     let client = email.strip_prefix('c')?.strip_suffix("@example.org")?.parse().ok()?;
     let booking = Booking {
         group,

@@ -79,9 +79,9 @@ impl Client {
 /// Counters that the clients of one load share.
 struct Run {
     parameters: LoadParameters,
-    /// Moment of the first request. Requests of the warm-up do not count.
+    /// Moment of the first request.
     began: Instant,
-    /// End of the warm-up, from which requests count.
+    /// End of the warm-up. Requests that are answered earlier do not count.
     counted_from: Instant,
     arrivals: AtomicU64,
     numbers: AtomicU64,
@@ -167,12 +167,12 @@ async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
         }
         let search = match parameters.work {
             Work::Searches(size) => Some(size),
-            Work::Mixed(size) if arrival % MIXED_CYCLE != 0 => Some(size),
+            Work::Mixed(size) if !arrival.is_multiple_of(MIXED_CYCLE) => Some(size),
             Work::Mixed(_) | Work::Bookings | Work::Refusals { .. } | Work::Burst { .. } => None,
         };
         if let Some(size) = search {
             client.search(&places.draw(size)).await;
-            if due >= run.counted_from {
+            if Instant::now() >= run.counted_from {
                 samples.searches.push(due.elapsed().as_secs_f64());
             }
             continue;
@@ -192,7 +192,7 @@ async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
         };
         let booked = client.book(&booking).await;
         assert_eq!(booked, full_days.is_none(), "{booking:?}");
-        if due >= run.counted_from {
+        if Instant::now() >= run.counted_from {
             samples.bookings.push(due.elapsed().as_secs_f64());
         }
     }
@@ -200,8 +200,8 @@ async fn ask_in_loop(run: Arc<Run>, mut client: Client, index: u64) -> Samples {
 
 /// Waits until an arrival of an open loop is due; returns the moment from which its time counts.
 ///
-/// That is the moment it was due, so waiting for a free connection counts. Timers have a resolution of one
-/// millisecond: where a free connection waited for the timer, the time counts from its end.
+/// That is the moment it was due, so waiting for a free connection counts. Timers have a resolution
+/// of one millisecond: where a free connection waited for the timer, the time counts from its end.
 async fn wait_for_arrival(began: Instant, arrival: u64, rate: f64) -> Instant {
     let due = began + Duration::from_secs_f64(arrival as f64 / rate);
     if due <= Instant::now() {

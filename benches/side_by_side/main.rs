@@ -1,10 +1,12 @@
 //! Speed of the server beside others on the same machine, in the same run.
 //!
-//! The others are a bare axum server and PostgreSQL, directly and behind axum. Loads come from a process of
-//! their own, which is this program in another role. Every answer is checked, so no figure is made from errors.
+//! The others are a bare axum server and PostgreSQL, directly and behind axum. Loads come from a
+//! process of their own, which is this program in another role. Every answer is checked, so no
+//! figure is made from errors.
 //!
-//! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small sizes,
-//! `only=bookings,burst,search,mixed,growth` for a part, `connections=64`, `rounds=3`, `seconds=1.5`.
+//! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
+//! sizes, `only=bookings,burst,search,mixed,growth` for a part, `connections=64`, `rounds=3`,
+//! `seconds=1.5`.
 
 mod contenders;
 mod data;

@@ -55,7 +55,8 @@ pub(crate) enum Work {
     Searches(SearchSize),
     /// 19 searches, then a booking.
     Mixed(SearchSize),
-    /// All clients book the 32 starts of one calendar-day, then of the next. The first day warms up.
+    /// All clients book the 32 starts of one calendar-day, then of the next. The first day warms
+    /// up.
     Burst { first_day: u64, days: u64, random: bool },
 }
 

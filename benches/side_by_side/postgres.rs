@@ -14,7 +14,8 @@ use crate::parameters::Shape;
 use crate::postgres_client::{CONSTRAINTS_SQL, TABLES, TABLES_SQL, connect};
 use crate::processes::{Process, send_signal};
 
-/// Settings beside the defaults. `fsync` and `synchronous_commit` are stated although they are defaults.
+/// Settings beside the defaults. `fsync` and `synchronous_commit` are stated although they are
+/// defaults.
 const SETTINGS: [&str; 11] = [
     "listen_addresses=",
     "fsync=on",

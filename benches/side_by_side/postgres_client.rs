@@ -1,7 +1,8 @@
 //! Bookings and searches as prepared statements of PostgreSQL.
 //!
-//! A booking is one statement, so it is one round trip and one transaction. `ON CONFLICT` on the exclusion
-//! constraint inserts speculatively: two clients that want the same start do not deadlock.
+//! A booking is one statement, so it is one round trip and one transaction. `ON CONFLICT` on the
+//! exclusion constraint inserts speculatively: two clients that want the same start do not
+//! deadlock.
 
 use std::time::{Duration, SystemTime};
 
@@ -45,6 +46,8 @@ ALTER TABLE appointments ADD FOREIGN KEY (calendar_id) REFERENCES calendars;
 ALTER TABLE appointments ADD FOREIGN KEY (client_id) REFERENCES clients;
 ALTER TABLE appointments ADD CONSTRAINT appointments_free
     EXCLUDE USING gist (calendar_id WITH =, during WITH &&);
+ALTER TABLE appointments ADD CHECK (upper(during) - lower(during) <= interval '1 day');
+CREATE INDEX ON appointments (calendar_id, lower(during)) INCLUDE (during);
 ";
 
 /// $1 group, $2 calendar, $3 intervention, $4 start, $5 e-mail. No row: the start is not free.
@@ -73,9 +76,11 @@ WITH wish AS (
 )
 SELECT id, secret FROM made";
 
+/// Searches read a B-tree: that is several times faster than the index of the exclusion constraint.
+///
 /// $1 group, $2 calendars, $3 start at midnight, $4 end, $5 intervention. Rows: start, calendars.
 const SEARCH_SQL: &str = "
-SELECT starts, array_agg(calendar_id ORDER BY calendar_id)
+SELECT starts, array_agg(calendar_id)
 FROM (
     SELECT c.id AS calendar_id, starts
     FROM calendars c
@@ -88,7 +93,9 @@ FROM (
         WHERE a.calendar_id = c.id) AS open
     CROSS JOIN LATERAL (
         SELECT coalesce(range_agg(p.during), '{}') AS ranges
-        FROM appointments p WHERE p.calendar_id = c.id AND p.during && tsrange($3, $4)) AS taken
+        FROM appointments p
+        WHERE p.calendar_id = c.id AND upper(p.during) > $3
+          AND lower(p.during) > $3 - interval '1 day' AND lower(p.during) < $4) AS taken
     CROSS JOIN LATERAL unnest(open.ranges - taken.ranges) AS free
     CROSS JOIN LATERAL generate_series(
         date_bin(make_interval(mins => c.step),
@@ -96,6 +103,7 @@ FROM (
             timestamp '2000-01-01' + make_interval(mins => open.opens)),
         upper(free) - make_interval(mins => i.minutes), make_interval(mins => c.step)) AS starts
     WHERE c.group_id = $1 AND c.id = ANY($2)
+    ORDER BY starts, calendar_id
 ) AS found
 GROUP BY starts ORDER BY starts";
 

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Starts a server that prints `listening on http://ADDRESS` when it is ready; returns the address too.
+    /// Starts a server that prints `listening on http://ADDRESS` when it is ready; returns the
+    /// address too.
     pub(crate) fn start_server(command: &mut Command) -> (Self, String) {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
         let mut line = String::new();

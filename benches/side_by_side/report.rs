@@ -97,8 +97,8 @@ impl Table {
 impl Row {
     fn cells(&self) -> [String; 8] {
         let milliseconds = |pick: fn(&Latencies) -> f64| match &self.latencies {
-            Some(latencies) => format!("{:.3}", pick(latencies)),
-            None => String::new(),
+            Some(latencies) if latencies.count > 0 => format!("{:.3}", pick(latencies)),
+            Some(_) | None => String::new(),
         };
         [
             self.workload.clone(),
@@ -140,7 +140,7 @@ pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -160,7 +160,7 @@ fn machine_and_command(context: &Context) -> String {
     let options = &context.options;
     let database = match &context.cluster {
         Some(cluster) => format!("PostgreSQL {}", cluster.version),
-        None => "PostgreSQL is missing".to_owned(),
+        None => "without PostgreSQL".to_owned(),
     };
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(

@@ -146,7 +146,7 @@ pub(crate) fn searches(context: &Context, table: &mut Table) {
     contenders.finish(context);
 }
 
-/// 95 % searches and 5 % bookings: the peak in a closed loop, then half of it in an open loop.
+/// 95 % searches and 5 % bookings: the peak in a closed loop, then open loops at half of it.
 fn mixed(context: &Context, table: &mut Table, contenders: &mut Contenders) {
     let options = &context.options;
     let size = SearchSize { calendars: 1, days: 7, first: false };
@@ -155,21 +155,39 @@ fn mixed(context: &Context, table: &mut Table, contenders: &mut Contenders) {
     let peak = contenders.measure(options, &load, None);
     let workload = "mixed, peak in a closed loop, 64 connections: searches";
     add_rows(table, workload, &peak, |measured| measured.result.searches);
-    let mut rates = Vec::new();
+    let mut own = Vec::new();
     for measured in &peak {
-        rates.push(measured.result.rate / 2.0);
+        own.push(measured.result.rate / 2.0);
     }
-    let half = contenders.measure(options, &load, Some(&rates));
-    for (bookings, kind) in [(false, "searches"), (true, "bookings")] {
-        let workload = format!("mixed, half of its own peak in an open loop: {kind}");
-        let pick = |measured: &Measured| {
-            if bookings { measured.result.bookings } else { measured.result.searches }
+    // At their own peaks contenders differ in load, so the times are compared at one rate too.
+    let lowest = own.iter().copied().fold(f64::INFINITY, f64::min);
+    let same = vec![lowest; own.len()];
+    for (rates, name) in [(&own, "half of its own peak"), (&same, "half of the lowest peak")] {
+        let all = contenders.measure(options, &load, Some(rates));
+        let workload = format!("mixed, {name} in an open loop");
+        add_p99_rows(table, &format!("{workload}: searches"), &all, |all| all.result.searches);
+        add_p99_rows(table, &format!("{workload}: bookings"), &all, |all| all.result.bookings);
+    }
+}
+
+/// Adds a row for each contender, compared with the 99th percentile of slotbook, the first.
+fn add_p99_rows(
+    table: &mut Table,
+    workload: &str,
+    all: &[Measured],
+    latencies: impl Fn(&Measured) -> Latencies,
+) {
+    let slotbook = &all[0];
+    for (index, measured) in all.iter().enumerate() {
+        let p99_ratio = latencies(measured).p99 / latencies(slotbook).p99;
+        let load_ratio = measured.result.rate / slotbook.result.rate;
+        // A short run at a low rate may have no booking at all.
+        let comparable = latencies(measured).count > 0 && latencies(slotbook).count > 0;
+        let comparison = if index == 0 || !comparable {
+            String::new()
+        } else {
+            format!("p99 {p99_ratio:.2}× slotbook's at {load_ratio:.2}× the load")
         };
-        for (index, measured) in half.iter().enumerate() {
-            let ratio = pick(measured).p99 / pick(&half[0]).p99;
-            let comparison =
-                if index == 0 { String::new() } else { format!("p99 {ratio:.2}× slotbook's") };
-            table.add(row(&workload, measured, pick(measured), comparison));
-        }
+        table.add(row(workload, measured, latencies(measured), comparison));
     }
 }
