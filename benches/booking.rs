@@ -62,7 +62,9 @@ fn decide_booking(
     let verdict = bookable(&state.catalogue, view, &slot.request, now);
     match pending.on_reply(verdict, state, command, now) {
         BookingStep::Booked(event) => event,
-        other => panic!("the only candidate is free: {other:?}"),
+        other @ (BookingStep::Ask(_) | BookingStep::Refused(_)) => {
+            panic!("the only candidate is free: {other:?}")
+        }
     }
 }
 

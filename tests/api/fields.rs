@@ -186,6 +186,7 @@ static GROUP: &[(&str, Takes)] = &[
 ];
 
 /// Values that a field takes, each with how it is then shown, and values that it does not.
+#[expect(clippy::too_many_lines, reason = "one list of cases, read from top to bottom")]
 fn values(takes: Takes) -> (Vec<(Value, Value)>, Vec<Value>) {
     let same = |values: Vec<Value>| {
         values.into_iter().map(|value| (value.clone(), value)).collect::<Vec<_>>()

@@ -143,6 +143,7 @@ async fn a_vendor_puts_the_key_into_the_body_of_older_paths() {
     assert_eq!(send(Method::PUT, &path, &body).await.is(200)["deleted"], false);
 }
 
+#[expect(clippy::too_many_lines, reason = "one list of cases, read from top to bottom")]
 #[tokio::test]
 async fn an_agenda_synchronises_both_ways() {
     let server = TestServer::start().await;

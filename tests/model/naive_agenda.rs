@@ -359,7 +359,15 @@ impl NaiveAgenda {
                 self.chain_max = most;
                 of_group(move |group| group.max_multirdvs = Bounded::new(most).expect("legal"))
             }
-            other => unreachable!("{other:?} is no setting of the group"),
+            Setting::GridMinutes(..)
+            | Setting::LeadMinutes(..)
+            | Setting::AheadMinutes(..)
+            | Setting::CancelMinutes(..)
+            | Setting::CalendarShown(..)
+            | Setting::CalendarDeleted(..)
+            | Setting::InterventionShown(..)
+            | Setting::InterventionDeleted(..)
+            | Setting::InterventionMinutes(..) => unreachable!("a setting of the group"),
         }
     }
 
