@@ -30,7 +30,7 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::{Engine, EngineParts};
-use crate::http::{self, Routes, Server};
+use crate::http::{self, HttpService, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
 
@@ -235,14 +235,14 @@ fn create_routes(
     engine: &Engine,
     gateways: Arc<Gateways>,
     metrics: &MetricsExporter,
-) -> Routes {
+) -> HttpService {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let server = Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone())
         .metered(metrics.http_metrics());
-    Routes::new(server)
+    HttpService::new(server)
 }
 
 /// Binds the address of an option.

@@ -210,23 +210,14 @@ impl GroupActorState {
             appointments,
             answer: None,
         };
+        let changed = self.group_state.calendars_changed_by(&event);
         let (bytes, committed) = match encode_event(&envelope, event, committed, now) {
             Ok(encoded) => encoded,
             Err(rejection) => return envelope.send_answer(Err(rejection)),
         };
         envelope.timing.record_decision();
         let next = Arc::clone(&committed.group_state);
-        for (id, view) in &next.calendars {
-            let changed =
-                !self.group_state.calendars.get(id).is_some_and(|before| Arc::ptr_eq(before, view));
-            if changed && let Some((_, link)) = self.calendars.get(id) {
-                link.send(CalendarMessage::UpdateView(
-                    Arc::clone(view),
-                    Arc::clone(&next.catalogue),
-                    now,
-                ));
-            }
-        }
+        self.update_views(&next, changed, now);
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.remove_used_ids();
@@ -235,6 +226,31 @@ impl GroupActorState {
             effect: EntryEffect::PublishGroup(self.id, next),
             reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });
+    }
+
+    /// Sends the next views to the calendars that an event changed: `changed`, or any if `None`.
+    fn update_views(&self, next: &GroupState, changed: Option<Vec<CalendarId>>, now: Instant) {
+        // The cost is that of the calendars touched, not of all that the group has.
+        let candidates = match changed {
+            Some(changed) => changed,
+            None => self.calendars.keys().copied().collect(),
+        };
+        debug_assert!(self.calendars.keys().all(|id| {
+            let is_same = |(a, b)| Arc::ptr_eq(a, b);
+            let views = self.group_state.calendars.get(id).zip(next.calendars.get(id));
+            candidates.contains(id) || views.is_some_and(is_same)
+        }));
+        for id in candidates {
+            let (Some(view), Some((_, link))) = (next.calendars.get(&id), self.calendars.get(&id))
+            else {
+                continue;
+            };
+            let before = self.group_state.calendars.get(&id);
+            if !before.is_some_and(|before| Arc::ptr_eq(before, view)) {
+                let catalogue = Arc::clone(&next.catalogue);
+                link.send(CalendarMessage::UpdateView(Arc::clone(view), catalogue, now));
+            }
+        }
     }
 
     /// Answers a refusal. It waits for the journal, since it may depend on a state not yet durable.

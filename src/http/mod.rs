@@ -30,4 +30,4 @@ pub use endpoint::Route;
 pub use metrics::{HttpMetrics, serve_metrics};
 pub use route_table::routes;
 pub use server::Server;
-pub use service::Routes;
+pub use service::HttpService;

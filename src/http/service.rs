@@ -34,13 +34,13 @@ use crate::wire::errors::Problem;
 
 /// The service that answers requests.
 #[derive(Clone)]
-pub struct Routes {
+pub struct HttpService {
     router: TowerToHyperService<Router>,
     server: Arc<Server>,
     pub(crate) metrics: Arc<HttpMetrics>,
 }
 
-impl Routes {
+impl HttpService {
     /// Builds the service of a server, with its OpenAPI document.
     #[must_use]
     pub fn new(mut server: Server) -> Self {

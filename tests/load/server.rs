@@ -13,7 +13,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{Routes, Server, serve};
+use slotbook::http::{HttpService, Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
 use slotbook::store::{
@@ -110,7 +110,7 @@ impl Loaded {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = Routes::new(Server::new(engine.clone(), 2));
+        let routes = HttpService::new(Server::new(engine.clone(), 2));
         tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
         Self { address, engine, disk, first }
     }

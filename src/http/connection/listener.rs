@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::service::Routes;
+use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// then have seven seconds to end.
 pub async fn serve(
     listener: TcpListener,
-    routes: Routes,
+    routes: HttpService,
     connections_max: usize,
     stop: impl Future<Output = ()>,
 ) {
@@ -75,7 +75,7 @@ fn spawn_connection(
     stream: TcpStream,
     peer: SocketAddr,
     permit: OwnedSemaphorePermit,
-    routes: Routes,
+    routes: HttpService,
     graceful: &GracefulShutdown,
 ) {
     if let Err(error) = stream.set_nodelay(true) {

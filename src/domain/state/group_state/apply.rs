@@ -30,6 +30,44 @@ impl GroupState {
         next
     }
 
+    /// Returns the calendars whose view an event on this state can change; `None` for any of them.
+    /// An actor of a calendar that is not named keeps its view.
+    #[must_use]
+    pub fn calendars_changed_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
+        match event {
+            Event::AppointmentsBooked { legs, .. } => {
+                Some(legs.iter().map(|leg| leg.calendar_id).collect())
+            }
+            Event::AppointmentCancelled { id, .. } => {
+                Some(self.rows.get(id).map(|row| row.calendar_id).into_iter().collect())
+            }
+            Event::VeventPut { row, .. } => {
+                let before = self.rows.get(&row.id).map(|before| before.calendar_id);
+                Some(before.into_iter().chain([row.calendar_id]).collect())
+            }
+            Event::CalendarPut { row, .. } => Some(vec![row.id]),
+            Event::FichePut { .. }
+            | Event::CalendarsetPut { .. }
+            | Event::InterventionPut { .. }
+            | Event::InterventionsetPut { .. }
+            | Event::CustomfieldPut { .. }
+            | Event::InterventionsetRemoved { .. }
+            | Event::MessagePut { .. }
+            | Event::AccountPut { .. } => Some(Vec::new()),
+            Event::Announced { event, .. } | Event::DoneOnce { event, .. } => {
+                self.calendars_changed_by(event)
+            }
+            Event::AccountLinkRequested { change: Some(change), .. } => {
+                self.calendars_changed_by(change)
+            }
+            Event::AccountLinkRequested { change: None, .. } => Some(Vec::new()),
+            Event::CalendarsetRemoved { .. }
+            | Event::GroupChanged { .. }
+            | Event::InstantsResolved { .. }
+            | Event::VeventsRemoved { .. } => None,
+        }
+    }
+
     /// Applies an event to this state. Parts that no other state shares are changed in place,
     /// without a copy.
     ///
