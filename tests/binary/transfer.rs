@@ -72,7 +72,8 @@ fn accept_mail(mut stream: TcpStream, accepted: &Mutex<Vec<String>>) {
 
 fn serve(data: &Path, mails: &MailServer) -> Served {
     let options = ["--smtp-host", "127.0.0.1", "--smtp-port", &mails.port, "--smtp-tls", "none"];
-    let more = ["--mail-from", "rdv@shop.example", "--public-url", "https://rdv.example.org"];
+    // A silent server must hold an attempt until the end of the test.
+    let more = ["--public-url", "https://rdv.example.org", "--message-seconds-max", "600"];
     Served::on(data, &[&options[..], &more].concat())
 }
 

@@ -211,10 +211,9 @@ fn shop_with_a_queue() -> StoreContent {
 
 fn claim(state: &GroupState, item: DueItem) -> Option<Progress> {
     let step = DeliveryStep::Claim { item, daily_max: 20, has_gateway: true };
-    match delivery::decide(state, &step, now())? {
-        Event::MessagePut { message, .. } => Some(message.progress),
-        event => panic!("{event:?}"),
-    }
+    let event = delivery::decide(state, &step, now())?;
+    let Event::MessagePut { message, .. } = event else { panic!("a claim changes a message") };
+    Some(message.progress)
 }
 
 #[test]
