@@ -46,6 +46,10 @@ pub(crate) enum CliCommand {
         file: PathBuf,
     },
     /// Write the whole content of a store as one JSON document, whether a server runs on it or not.
+    ///
+    /// The document holds the messages to clients, sent and queued. It leaves out sessions, stored
+    /// answers of Idempotency-Keys, the tokens of mailed account links, and the secret of
+    /// unsubscribe links. Links that were mailed do not work in a store made from the document.
     Export {
         #[command(flatten)]
         store: StoreOptions,
@@ -186,6 +190,22 @@ mod tests {
         ] {
             let help = help(name);
             assert!(help.contains(shown) && !help.contains(hidden), "{name}: {help}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_export_says_what_the_document_leaves_out() {
+        let mut command = Cli::command();
+        let export = command.find_subcommand_mut("export").expect("it is a command");
+        let help = export.render_long_help().to_string();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "sessions",
+            "Idempotency-Keys",
+            "tokens of mailed account links",
+            "secret of unsubscribe",
+        ] {
+            assert!(words.contains(part), "{part}: {help}");
         }
     }
 

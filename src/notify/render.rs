@@ -163,7 +163,8 @@ impl SubjectMatter {
     }
 }
 
-/// Finds the subject matter of a mail. `None` if all its appointments have been removed.
+/// Finds the subject matter of a mail. `None` if all its appointments have been removed, or its
+/// account link has ended with an export.
 fn find_subject_matter(
     state: &GroupState,
     message: &Message,
@@ -171,6 +172,8 @@ fn find_subject_matter(
 ) -> Option<SubjectMatter> {
     let find = |standing: &AppointmentTime| MailAppointment::find(state, *standing);
     let subject_matter = match &message.content {
+        // An imported message has lost its token, because its link ended with the export.
+        MessageContent::AccountLink { token, .. } if token.is_blank() => return None,
         MessageContent::AccountLink { purpose, token, .. } => {
             let kind = match purpose {
                 LinkPurpose::Confirm => MailKind::ConfirmAccount,

@@ -15,11 +15,11 @@ pub(crate) enum DocumentPart {
     Top(String, Value),
     /// The beginning of a group.
     Group,
-    /// A member of a group other than its fiches and vevents, with the index of the group.
+    /// A member of a group other than its long lists, with the index of the group.
     Field(usize, String, Value),
-    /// The given id of a fiche or a vevent, when no rows are requested.
+    /// The given id of a row of a long list, when no rows are requested.
     RowId(RowSection, Option<Value>),
-    /// A fiche or a vevent, with the index of its group and its index there.
+    /// A row of a long list, with the index of its group and its index there.
     Row(usize, usize, Value),
 }
 
@@ -28,6 +28,7 @@ pub(crate) enum DocumentPart {
 pub(crate) enum RowSection {
     Fiches,
     Vevents,
+    Messages,
 }
 
 impl RowSection {
@@ -35,6 +36,7 @@ impl RowSection {
         match self {
             Self::Fiches => "fiches",
             Self::Vevents => "vevents",
+            Self::Messages => "messages",
         }
     }
 }
@@ -156,6 +158,7 @@ impl<'de> Visitor<'de> for Group<'_, '_> {
             match key.as_str() {
                 "fiches" => map.next_value_seed(Rows(self.0, RowSection::Fiches))?,
                 "vevents" => map.next_value_seed(Rows(self.0, RowSection::Vevents))?,
+                "messages" => map.next_value_seed(Rows(self.0, RowSection::Messages))?,
                 _ if self.0.rows.is_none() => {
                     let value = map.next_value()?;
                     (self.0.sink)(DocumentPart::Field(self.0.groups - 1, key, value));

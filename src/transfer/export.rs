@@ -1,5 +1,5 @@
-//! Export: content becomes a document, one row a line, that import restores exactly. Reference
-//! 11.2.
+//! Export: content becomes a document, one row a line, that import restores exactly, except for
+//! [`LEFT_OUT`]. Reference 11.2.
 
 use std::borrow::Borrow;
 use std::io;
@@ -7,11 +7,13 @@ use std::io;
 use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Apikey, Directory, Pro};
+use crate::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
-use crate::transfer::MESSAGES_MADE;
+use crate::transfer::ids::section_name;
+use crate::transfer::message_row::render_message;
 use crate::transfer::people::hex;
+use crate::transfer::{HIGHEST_IDS, MESSAGES_MADE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
@@ -20,6 +22,10 @@ use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::vevent::VEVENT;
+
+/// Parts of a store that no document holds. The document says so in its member `left_out`.
+pub const LEFT_OUT: &str = "sessions; stored answers of Idempotency-Keys; tokens of mailed account \
+     links, which end with an export; the secret of mailed unsubscribe links, which end too";
 
 /// Writes the whole content, row by row.
 ///
@@ -31,7 +37,7 @@ pub fn write_document(
     group_states: &[impl Borrow<GroupState>],
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    out.write_all(b"{\"apikeys\":[")?;
+    write!(out, "{{\"left_out\":{},\n\"apikeys\":[", Value::from(LEFT_OUT))?;
     let keys = directory.apikeys.iter().map(|(hash, apikey)| render_apikey(hash, apikey));
     write_rows(keys, out)?;
     out.write_all(b"],\n\"groups\":[")?;
@@ -63,6 +69,7 @@ fn write_group(
     if state.outbox.last_id() > 0 {
         fields.insert(MESSAGES_MADE.into(), state.outbox.last_id().into());
     }
+    fields.insert(HIGHEST_IDS.into(), render_highest_ids(state).into());
     let fields = serde_json::to_string(&fields)?;
     out.write_all(fields.strip_suffix('}').expect("an object ends with a brace").as_bytes())?;
     let pros = directory.pros.values().filter(|pro| pro.groups.contains(&catalogue.group.id));
@@ -83,7 +90,20 @@ fn write_group(
     write_table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
     let vevents = state.rows.values().map(|row| render_vevent(row, &scope));
     write_section("vevents", vevents, out)?;
+    let messages = state.outbox.messages().map(|message| render_message(message));
+    write_section("messages", messages, out)?;
     out.write_all(b"}")
+}
+
+fn render_highest_ids(state: &GroupState) -> Map<String, Value> {
+    let mut highest_ids = Map::new();
+    for kind in IdKind::ALL {
+        let highest = state.highest_id(kind);
+        if highest > 0 {
+            highest_ids.insert(section_name(kind).into(), highest.into());
+        }
+    }
+    highest_ids
 }
 
 fn write_table<'a, R: 'static>(

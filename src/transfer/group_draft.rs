@@ -1,28 +1,34 @@
 //! A group under import: its state without vevents, and the rows read so far.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::messaging::reminder;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId, ID_MAX, MessageId, VeventId};
 use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::randomness::Randomness;
 use crate::transfer::faults::ImportFaults;
-use crate::transfer::ids::IdAllocator;
+use crate::transfer::ids::{IdAllocator, record_highest_id};
+use crate::transfer::message_row;
 use crate::transfer::rows::parse_stamps;
 use crate::wire::datetime;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::value;
 use crate::wire::vevent::{self, VEVENT};
+
+/// Highest number of a message in a document, so that numbers are left for later messages.
+pub(crate) const MESSAGES_MADE_MAX: u64 = ID_MAX / 2;
 
 /// Start of reminders for mails and text messages. An import does not know it, so it is the
 /// earliest time; past reminders are suppressed per appointment.
@@ -34,12 +40,25 @@ pub(crate) struct GroupDraft {
     pub(crate) path: String,
     /// The group without vevents, for the lookup of references.
     pub(crate) state: GroupState,
-    /// Number of messages the group has made elsewhere.
-    pub(crate) messages_made: u64,
+    /// Counters of the group in the document.
+    counters: GroupCounters,
     /// Fiches read so far.
     fiches: Vec<Arc<Fiche>>,
     /// Vevents read so far, each with its index in the document, ascending.
     vevents: Vec<(usize, Arc<Vevent>)>,
+    /// Highest id of a vevent that the group ever used, as far as the document has been read.
+    highest_vevent: u64,
+    /// Messages read so far.
+    messages: BTreeMap<MessageId, Arc<Message>>,
+}
+
+/// Counters of a group, which cover its removed rows as well.
+#[derive(Debug, Default)]
+pub(crate) struct GroupCounters {
+    /// Number of messages that the group has made.
+    pub(crate) messages_made: u64,
+    /// Highest id ever used, by kind; a kind may be missing.
+    pub(crate) highest_ids: BTreeMap<IdKind, u64>,
 }
 
 /// The time of one live appointment on a calendar.
@@ -53,8 +72,10 @@ struct OccupiedTime {
 }
 
 impl GroupDraft {
-    pub(crate) const fn new(path: String, state: GroupState, messages_made: u64) -> Self {
-        Self { path, state, messages_made, fiches: Vec::new(), vevents: Vec::new() }
+    pub(crate) fn new(path: String, state: GroupState, counters: GroupCounters) -> Self {
+        let highest_vevent = counters.highest_ids.get(&IdKind::Vevent).copied().unwrap_or(0);
+        let (fiches, vevents, messages) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { path, state, counters, fiches, vevents, highest_vevent, messages }
     }
 
     /// Reads the fiche `row`.
@@ -111,7 +132,40 @@ impl GroupDraft {
         if let VeventKind::Appointment(appointment) = &mut row.kind {
             suppress_past_reminders(appointment, &scope, now);
         }
+        self.highest_vevent = self.highest_vevent.max(id.number());
         self.vevents.push((index, Arc::new(row)));
+    }
+
+    /// Reads the message `row`, once all vevents are read.
+    pub(crate) fn read_message(
+        &mut self,
+        index: usize,
+        row: &Value,
+        now: Instant,
+        faults: &mut ImportFaults,
+    ) {
+        let path = format!("{}.messages[{index}]", self.path);
+        let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
+        let message = match message_row::parse_message(object, now) {
+            Ok(message) => message,
+            Err(fault) => return faults.extend(&path, vec![fault]),
+        };
+        if message.id.number() > MESSAGES_MADE_MAX {
+            faults.add(format!("{path}.id"), format!("must be at most {MESSAGES_MADE_MAX}"));
+        }
+        for (place, appointment) in message.appointments().iter().enumerate() {
+            // A later event would get this id, and the message would be about that one.
+            if appointment.id.number() > self.highest_vevent {
+                let rule =
+                    "must be the id of a vevent of the group, at most its highest_ids.vevents";
+                faults.add(format!("{path}.appointments[{place}].id"), rule);
+            }
+        }
+        let id = message.id;
+        if self.messages.insert(id, Arc::new(message)).is_some() {
+            let rule = format!("{id} appears twice among the group's messages");
+            faults.add(format!("{path}.id"), rule);
+        }
     }
 
     /// Moves the fiches into the state, where vevents and accounts look them up.
@@ -192,8 +246,15 @@ impl GroupDraft {
             vevents.push(row);
         }
         let mut state = GroupState::from_records(catalogue, self.fiches, accounts, vevents);
+        for message in self.messages.values() {
+            last_stamp = last_stamp.max(message.created_at);
+        }
         state.last_stamp = last_stamp;
-        state.outbox = Outbox::from_messages(Vec::new(), self.messages_made);
+        for (kind, highest) in self.counters.highest_ids {
+            record_highest_id(&mut state, kind, highest);
+        }
+        let messages = self.messages.into_values().collect();
+        state.outbox = Outbox::from_messages(messages, self.counters.messages_made);
         state
     }
 }

@@ -13,7 +13,37 @@ use crate::transfer::faults::ImportFaults;
 use crate::wire::value;
 
 /// Highest id that a document may give. The ids above it are left for new records.
-const GIVEN_MAX: u64 = ID_MAX - (1 << 40);
+pub(crate) const GIVEN_MAX: u64 = ID_MAX - (1 << 40);
+
+/// Returns the section of a group that holds the rows of a kind.
+pub(crate) const fn section_name(kind: IdKind) -> &'static str {
+    match kind {
+        IdKind::Fiche => "fiches",
+        IdKind::Vevent => "vevents",
+        IdKind::Calendar => "calendars",
+        IdKind::Calendarset => "calendarsets",
+        IdKind::Intervention => "interventions",
+        IdKind::Interventionset => "interventionsets",
+        IdKind::Customfield => "customfields",
+    }
+}
+
+/// Records that ids of a kind up to `highest` were used, so that they are not assigned again.
+pub(crate) fn record_highest_id(state: &mut GroupState, kind: IdKind, highest: u64) {
+    match kind {
+        IdKind::Fiche => state.highest_ids.fiche = state.highest_ids.fiche.max(highest),
+        IdKind::Vevent => state.highest_ids.vevent = state.highest_ids.vevent.max(highest),
+        IdKind::Calendar
+        | IdKind::Calendarset
+        | IdKind::Intervention
+        | IdKind::Interventionset
+        | IdKind::Customfield => {
+            if highest > state.highest_id(kind) {
+                state.record_removed_id(kind, highest);
+            }
+        }
+    }
+}
 
 /// Ids and names that the store already uses and a document must not.
 #[derive(Clone, Debug, Default)]
@@ -39,41 +69,24 @@ impl UsedIds {
         }
         // Ids of granted blocks may be in use before they are published.
         for ((kind, block), owner) in &content.directory.blocks {
-            let section = match (kind, owner) {
-                (IdKind::Fiche, _) => "fiches",
-                (IdKind::Vevent, _) => "vevents",
+            match (kind, owner) {
+                (IdKind::Fiche | IdKind::Vevent, _) | (_, Block::Granted(_)) => {
+                    used.note(section_name(*kind), (block + 1) * BLOCK - 1);
+                }
                 // The rows of an import are counted above.
-                (_, Block::Imported(_)) => continue,
-                (IdKind::Calendar, Block::Granted(_)) => "calendars",
-                (IdKind::Calendarset, Block::Granted(_)) => "calendarsets",
-                (IdKind::Intervention, Block::Granted(_)) => "interventions",
-                (IdKind::Interventionset, Block::Granted(_)) => "interventionsets",
-                (IdKind::Customfield, Block::Granted(_)) => "customfields",
-            };
-            used.note(section, (block + 1) * BLOCK - 1);
+                (_, Block::Imported(_)) => {}
+            }
         }
         used
     }
 
     fn note_group(&mut self, state: &GroupState) {
-        let catalogue = &state.catalogue;
-        self.note("groups", catalogue.group.id.number());
-        for id in catalogue.calendars.keys() {
-            self.note("calendars", id.number());
+        let group = &state.catalogue.group;
+        self.note("groups", group.id.number());
+        // Ids of removed rows count too.
+        for kind in IdKind::ALL {
+            self.note(section_name(kind), state.highest_id(kind));
         }
-        for id in catalogue.calendarsets.keys() {
-            self.note("calendarsets", id.number());
-        }
-        for id in catalogue.interventions.keys() {
-            self.note("interventions", id.number());
-        }
-        for id in catalogue.interventionsets.keys() {
-            self.note("interventionsets", id.number());
-        }
-        for id in catalogue.customfields.keys() {
-            self.note("customfields", id.number());
-        }
-        let group = &catalogue.group;
         self.urlnames.insert(group.urlname.as_str().to_owned(), group.id);
         self.groups.insert(group.id.number());
     }

@@ -1,15 +1,16 @@
 //! Import: a document becomes content. All of it is checked, faults are reported by path, and a
 //! document with faults is refused as a whole. Reference 11.2.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::Directory;
+use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{GroupId, ID_MAX};
+use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -17,26 +18,24 @@ use crate::domain::time::zone_names::ZoneName;
 use crate::engine::randomness::Randomness;
 use crate::transfer::document::{DocumentPart, RowSection, walk_document};
 use crate::transfer::faults::ImportFaults;
-use crate::transfer::group_draft::{ALWAYS, GroupDraft};
-use crate::transfer::ids::IdAllocator;
+use crate::transfer::group_draft::{ALWAYS, GroupCounters, GroupDraft, MESSAGES_MADE_MAX};
 pub use crate::transfer::ids::UsedIds;
+use crate::transfer::ids::{GIVEN_MAX, IdAllocator, section_name};
 use crate::transfer::people::{self, HashPassword, ImportedPros};
 use crate::transfer::rows::parse_stamps;
 use crate::transfer::section_reader::SectionReader;
 use crate::transfer::slug;
-use crate::transfer::{ImportFault, MESSAGES_MADE, StoreContent};
+use crate::transfer::{HIGHEST_IDS, ImportFault, MESSAGES_MADE, StoreContent};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
 use crate::wire::value;
 
 /// Rows between two reports of the progress.
 const PROGRESS_ROWS: usize = 10_000;
-/// Highest `messages_made` of a group, so that numbers are left for its later messages.
-const MESSAGES_MADE_MAX: u64 = ID_MAX / 2;
 
 /// Members of a document.
 const PARTS: [&str; 2] = ["apikeys", "groups"];
-/// Short lists of a group; its long lists are fiches and vevents.
+/// Short lists of a group; its long lists are fiches, vevents and messages.
 const SECTIONS: [&str; 7] = [
     "pros",
     "accounts",
@@ -75,14 +74,14 @@ pub fn read_document(
     Import { now, hash_password, draws, used_ids, progress: &mut |_, _| {} }.read_document(document)
 }
 
-/// The document without its fiches and vevents.
+/// The document without its fiches, vevents and messages.
 #[derive(Default)]
 struct DocumentOutline {
     /// Members of the document other than `groups`.
     top: Map<String, Value>,
-    /// Members of each group other than its fiches and vevents.
+    /// Members of each group other than its fiches, vevents and messages.
     groups: Vec<Map<String, Value>>,
-    /// Number of fiches and vevents.
+    /// Number of fiches, vevents and messages.
     rows: usize,
 }
 
@@ -96,6 +95,8 @@ impl DocumentOutline {
             DocumentPart::Field(group, key, value) => {
                 outline.groups[group].insert(key, value);
             }
+            // The number of a message is unique in its group only.
+            DocumentPart::RowId(RowSection::Messages, _) => outline.rows += 1,
             DocumentPart::RowId(section, id) => {
                 outline.rows += 1;
                 ids.note(section.name(), id.as_ref());
@@ -104,6 +105,11 @@ impl DocumentOutline {
         })?;
         for group in &outline.groups {
             ids.note("groups", group.get("id"));
+            if let Some(Value::Object(highest_ids)) = group.get(HIGHEST_IDS) {
+                for kind in IdKind::ALL {
+                    ids.note(section_name(kind), highest_ids.get(section_name(kind)));
+                }
+            }
             for section in SECTIONS {
                 let Some(Value::Array(rows)) = group.get(section) else { continue };
                 for row in rows {
@@ -124,12 +130,14 @@ impl DocumentOutline {
         }
         for (index, group) in self.groups.iter().enumerate() {
             for (name, value) in group {
-                let known = SECTIONS.contains(&name.as_str()) || GROUP.field(name).is_some();
+                let known = SECTIONS.contains(&name.as_str())
+                    || name == HIGHEST_IDS
+                    || GROUP.field(name).is_some();
                 if known || !is_section(value) {
                     continue;
                 }
                 let rule = format!(
-                    "is no section of a group: those are {}, fiches and vevents",
+                    "is no section of a group: those are {}, fiches, vevents and messages",
                     SECTIONS.join(", ")
                 );
                 faults.add(format!("groups[{index}].{}", shorten(name)), rule);
@@ -190,6 +198,14 @@ impl Import<'_> {
             self.count_row(&mut done, outline.rows);
         })
         .map_err(|fault| vec![fault])?;
+        walk_document(document, Some(RowSection::Messages), &mut |part| {
+            let DocumentPart::Row(group, index, row) = part else { return };
+            if !faults.is_full() {
+                drafts[group].read_message(index, &row, self.now, &mut faults);
+            }
+            self.count_row(&mut done, outline.rows);
+        })
+        .map_err(|fault| vec![fault])?;
         let people = self.read_people(&outline, &drafts, &mut ids, &mut faults);
         for draft in &drafts {
             draft.check_overlaps(&mut faults);
@@ -218,8 +234,11 @@ impl Import<'_> {
             let group = self.read_group(fields, &path, ids, faults);
             let mut sections = SectionReader { fields, path: &path, now: self.now, ids, faults };
             let catalogue = sections.read_catalogue(group);
-            let messages_made = read_messages_made(fields, &path, faults);
-            drafts.push(GroupDraft::new(path, GroupState::new(catalogue), messages_made));
+            let counters = GroupCounters {
+                messages_made: read_messages_made(fields, &path, faults),
+                highest_ids: read_highest_ids(fields, &path, faults),
+            };
+            drafts.push(GroupDraft::new(path, GroupState::new(catalogue), counters));
         }
         drafts
     }
@@ -310,6 +329,42 @@ fn read_messages_made(fields: &Map<String, Value>, path: &str, faults: &mut Impo
             0
         }
     }
+}
+
+/// Reads the highest ids that a group ever used, by kind; none without the field.
+fn read_highest_ids(
+    fields: &Map<String, Value>,
+    path: &str,
+    faults: &mut ImportFaults,
+) -> BTreeMap<IdKind, u64> {
+    let mut highest_ids = BTreeMap::new();
+    let path = format!("{path}.{HIGHEST_IDS}");
+    let given = match fields.get(HIGHEST_IDS) {
+        None | Some(Value::Null) => return highest_ids,
+        Some(Value::Object(given)) => given,
+        Some(_) => {
+            faults.add(path, "must be an object of ids, such as {\"calendarsets\":7}");
+            return highest_ids;
+        }
+    };
+    for (name, value) in given {
+        let Some(kind) = IdKind::ALL.into_iter().find(|kind| section_name(*kind) == name) else {
+            let names = IdKind::ALL.map(section_name).join(", ");
+            faults.add(format!("{path}.{}", shorten(name)), format!("must be one of {names}"));
+            continue;
+        };
+        match value::parse_id(value) {
+            Ok(None) => {}
+            Ok(Some(highest)) if highest <= GIVEN_MAX => {
+                highest_ids.insert(kind, highest);
+            }
+            Ok(Some(_)) | Err(_) => {
+                let rule = format!("must be a whole number from 0 to {GIVEN_MAX}");
+                faults.add(format!("{path}.{name}"), rule);
+            }
+        }
+    }
+    highest_ids
 }
 
 /// Assembles the states of the groups, and notes the owners of ids.

@@ -2,16 +2,19 @@
 //! 11.1.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use imbl::OrdMap;
 use serde_json::Value;
 
 use crate::domain::identity::directory::{Directory, IdKind, Pro};
+use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::document::{DocumentPart, RowSection, walk_document};
 use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
+use crate::transfer::ids::record_highest_id;
 use crate::transfer::{ImportFault, StoreContent};
 use crate::wire::value;
 
@@ -48,6 +51,7 @@ pub fn merge_content(
         let id = state.catalogue.group.id;
         if let Some(replaced) = old.iter().find(|old| old.catalogue.group.id == id) {
             keep_spent_ids(state, replaced);
+            state.outbox = merge_messages(&state.outbox, &replaced.outbox);
         }
     }
     let mut group_states = staying;
@@ -68,18 +72,28 @@ fn claim_ids(directory: &mut Directory, state: &GroupState) {
 
 /// Prevents that ids of the replaced group are assigned again.
 fn keep_spent_ids(state: &mut GroupState, replaced: &GroupState) {
-    state.highest_ids.fiche = state.highest_ids.fiche.max(replaced.highest_ids.fiche);
-    state.highest_ids.vevent = state.highest_ids.vevent.max(replaced.highest_ids.vevent);
-    let last_message = state.outbox.last_id().max(replaced.outbox.last_id());
-    state.outbox = Outbox::from_messages(Vec::new(), last_message);
     for kind in IdKind::ALL {
-        if matches!(kind, IdKind::Fiche | IdKind::Vevent) {
-            continue;
-        }
-        if replaced.highest_id(kind) > state.highest_id(kind) {
-            state.record_removed_id(kind, replaced.highest_id(kind));
-        }
+        record_highest_id(state, kind, replaced.highest_id(kind));
     }
+}
+
+/// Merges the messages of a group: those of the document, of which the replaced group may know that
+/// they are settled. The document may be older than that group, and nothing is sent twice.
+fn merge_messages(arriving: &Outbox, replaced: &Outbox) -> Outbox {
+    let mut messages = Vec::with_capacity(arriving.messages().len());
+    for message in arriving.messages() {
+        messages.push(match replaced.message(message.id) {
+            Some(known) if is_settled_meanwhile(message, known) => Arc::clone(known),
+            Some(_) | None => Arc::clone(message),
+        });
+    }
+    Outbox::from_messages(messages, arriving.last_id().max(replaced.last_id()))
+}
+
+/// Whether `known` is the same message as the open `message`, and settled. The number alone does
+/// not identify a message: both groups may have given it since they parted.
+fn is_settled_meanwhile(message: &Message, known: &Message) -> bool {
+    message.is_open() && !known.is_open() && message.created_at == known.created_at
 }
 
 /// Rules broken by used ids, by index of the group, section and id.

@@ -9,6 +9,7 @@ mod group_draft;
 mod ids;
 pub mod import;
 pub mod merge;
+mod message_row;
 mod people;
 mod rows;
 mod section_reader;
@@ -23,9 +24,12 @@ use crate::domain::state::group_state::GroupState;
 
 /// Field of a group in a document: the number of messages that the group has made.
 ///
-/// An export leaves the messages out. Their numbers still must not be used again, because they
-/// distinguish later messages from earlier ones.
+/// Messages older than 90 days are removed. Their numbers still must not be used again, because
+/// they distinguish later messages from earlier ones.
 const MESSAGES_MADE: &str = "messages_made";
+/// Field of a group in a document: the highest id ever used of each resource, by its section. Ids
+/// of removed rows must not be used again, because applications may still hold them.
+const HIGHEST_IDS: &str = "highest_ids";
 
 /// The whole content of a store.
 #[derive(Clone, Debug, Default)]

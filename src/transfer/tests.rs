@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+mod messages;
+
 use super::import::{Import, UsedIds, read_document};
 use super::merge::merge_content;
 use super::{ImportFault, StoreContent, demo, export};

@@ -7,3 +7,4 @@ mod operator;
 mod readme;
 mod server;
 mod service;
+mod transfer;

@@ -16,8 +16,8 @@
 //! reminder becomes a message when it is first claimed, because its time follows from the
 //! appointment.
 //!
-//! The outbox is part of the state and of its hash. An export leaves it out: open messages belong
-//! to the server that sends them, and the secrets of links must not leave it.
+//! The outbox is part of the state and of its hash. An export holds it, except for the tokens of
+//! account links. Open messages are sent by the server that opens the imported store.
 
 use std::sync::Arc;
 

@@ -1,0 +1,371 @@
+//! Rows of messages: a message becomes a row of a document, and a row becomes the same message.
+//! Reference 11.2.
+//!
+//! A row holds everything but the token of an account link, which would let any reader of the
+//! document set the password. So a link ends with an export: its message is kept without a token,
+//! and is suppressed at import if it was still to be sent.
+
+use serde_json::{Map, Value};
+
+use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{
+    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
+    WithdrawnAppointment,
+};
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::text::{InvalidValue, Name, Text};
+use crate::domain::records::vevent::AppointmentKey;
+use crate::domain::state::refusal::Fault;
+use crate::domain::time::{DAY, INSTANT_MIN, Instant, zone};
+use crate::transfer::rows::{given_field, given_text};
+use crate::wire::{datetime, value};
+
+/// Maximum number of attempts in a document. Three days of retries are fewer than a hundred.
+const ATTEMPTS_MAX: u32 = 1_000_000;
+
+const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
+     mail_reminder, sms_reminder, account_confirmation, new_password, new_email";
+const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
+
+/// All reasons of suppression, for the lookup by name.
+const SUPPRESSION_REASONS: [SuppressionReason; 9] = [
+    SuppressionReason::Cancelled,
+    SuppressionReason::Moved,
+    SuppressionReason::Restored,
+    SuppressionReason::Unwanted,
+    SuppressionReason::NoRecipient,
+    SuppressionReason::Begun,
+    SuppressionReason::Expired,
+    SuppressionReason::TooMany,
+    SuppressionReason::GivenAway,
+];
+
+/// Returns the row of a message.
+pub(crate) fn render_message(message: &Message) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("id".into(), message.id.number().into());
+    row.insert("kind".into(), kind_name(&message.content).into());
+    if message.is_by_key() {
+        row.insert("by_key".into(), true.into());
+    }
+    row.insert("recipient".into(), message.recipient.as_str().into());
+    row.insert("created_at_utc".into(), utc_text(message.created_at));
+    if let Some(at) = message.first_claimed_at {
+        row.insert("first_attempt_at_utc".into(), utc_text(at));
+    }
+    render_content(&message.content, &mut row);
+    render_progress(&message.progress, &mut row);
+    row
+}
+
+/// Parses the row of a message. An account link that was still to be mailed is suppressed.
+///
+/// # Errors
+///
+/// The first fault of the row.
+pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Message, Fault> {
+    let id = parse_id(row, "id", MessageId::new)?;
+    let created_at = parse_instant(row, "created_at_utc")?;
+    // Later messages must have later stamps.
+    if created_at > now.plus_seconds(DAY) {
+        return Err(Fault::new("created_at_utc", "lies more than a day in the future"));
+    }
+    let content = parse_content(row)?;
+    let mut progress = parse_progress(row)?;
+    let is_open = matches!(progress, Progress::Waiting { .. } | Progress::Claimed { .. });
+    if is_open && matches!(content, MessageContent::AccountLink { .. }) {
+        progress = Progress::Suppressed { at: now, why: SuppressionReason::Expired };
+    }
+    Ok(Message {
+        id,
+        created_at,
+        content,
+        recipient: parse_recipient(row)?,
+        first_claimed_at: parse_optional_instant(row, "first_attempt_at_utc")?,
+        progress,
+    })
+}
+
+/// Returns the name of a kind of content: as in the list of messages, except that a restoration and
+/// a withdrawal have names of their own.
+fn kind_name(content: &MessageContent) -> &'static str {
+    match content {
+        MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => "account_confirmation",
+        MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => "new_password",
+        MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => "new_email",
+        MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => "confirmation",
+        MessageContent::Change { .. } => "change",
+        MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_) => "cancellation",
+        MessageContent::Reminder(Channel::Mail, _) => "mail_reminder",
+        MessageContent::Reminder(Channel::Sms, _) => "sms_reminder",
+        MessageContent::Withdrawal(_) => "withdrawal",
+        MessageContent::Restoration(_) => "restoration",
+    }
+}
+
+fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
+    match content {
+        MessageContent::AccountLink { expires, purpose: _, token: _ } => {
+            row.insert("expires_at_utc".into(), utc_text(*expires));
+        }
+        MessageContent::Confirmation(appointments)
+        | MessageContent::ConfirmationByKey(appointments) => {
+            render_appointments(appointments, row);
+        }
+        MessageContent::Change { appointment, was } => {
+            render_appointments(&[*appointment], row);
+            row.insert("previous_start_utc".into(), utc_text(*was));
+        }
+        MessageContent::Cancellation(appointment)
+        | MessageContent::CancellationByKey(appointment)
+        | MessageContent::Reminder(_, appointment)
+        | MessageContent::Restoration(appointment) => render_appointments(&[*appointment], row),
+        MessageContent::Withdrawal(withdrawn) => {
+            render_appointments(&[withdrawn.appointment], row);
+            row.insert("length_seconds".into(), withdrawn.length_seconds.into());
+            row.insert("fiche_id".into(), withdrawn.client.number().into());
+            row.insert("calendar_id".into(), withdrawn.calendar.number().into());
+            row.insert("intervention_id".into(), withdrawn.intervention.number().into());
+            row.insert("key".into(), withdrawn.key.as_str().into());
+        }
+    }
+}
+
+fn render_appointments(appointments: &[AppointmentTime], row: &mut Map<String, Value>) {
+    let mut list = Vec::with_capacity(appointments.len());
+    for appointment in appointments {
+        let mut object = Map::new();
+        object.insert("id".into(), appointment.id.number().into());
+        object.insert("start_utc".into(), utc_text(appointment.start));
+        list.push(Value::Object(object));
+    }
+    row.insert("appointments".into(), list.into());
+}
+
+fn render_progress(progress: &Progress, row: &mut Map<String, Value>) {
+    let (state, settled_at) = match progress {
+        Progress::Waiting { attempts, not_before, reason } => {
+            row.insert("attempts".into(), (*attempts).into());
+            if *not_before > INSTANT_MIN {
+                row.insert("not_before_utc".into(), utc_text(*not_before));
+            }
+            if !reason.as_str().is_empty() {
+                row.insert("reason".into(), reason.as_str().into());
+            }
+            ("planned", None)
+        }
+        Progress::Claimed { attempt, at } => {
+            row.insert("attempts".into(), (*attempt).into());
+            row.insert("attempted_at_utc".into(), utc_text(*at));
+            ("sending", None)
+        }
+        Progress::Sent { at, attempts } => {
+            row.insert("attempts".into(), (*attempts).into());
+            ("sent", Some(*at))
+        }
+        Progress::Kept { at } => ("kept", Some(*at)),
+        Progress::Failed { at, reason } => {
+            row.insert("reason".into(), reason.as_str().into());
+            ("failed", Some(*at))
+        }
+        Progress::Missed { at } => ("missed", Some(*at)),
+        Progress::Suppressed { at, why } => {
+            row.insert("reason".into(), suppression_name(*why).into());
+            ("suppressed", Some(*at))
+        }
+    };
+    row.insert("state".into(), state.into());
+    if let Some(at) = settled_at {
+        row.insert("settled_at_utc".into(), utc_text(at));
+    }
+}
+
+fn utc_text(at: Instant) -> Value {
+    datetime::format_civil(zone::utc_of(at)).into()
+}
+
+const fn suppression_name(why: SuppressionReason) -> &'static str {
+    match why {
+        SuppressionReason::Cancelled => "cancelled",
+        SuppressionReason::Moved => "moved",
+        SuppressionReason::Restored => "restored",
+        SuppressionReason::Unwanted => "unwanted",
+        SuppressionReason::NoRecipient => "no_recipient",
+        SuppressionReason::Begun => "begun",
+        SuppressionReason::Expired => "expired",
+        SuppressionReason::TooMany => "too_many",
+        SuppressionReason::GivenAway => "given_away",
+    }
+}
+
+fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
+    let is_by_key = match given_field(row, "by_key") {
+        Some(given) => value::parse_boolean(given).map_err(|rule| fault_at("by_key", rule))?,
+        None => false,
+    };
+    Ok(match given_text(row, "kind").unwrap_or_default() {
+        "confirmation" if is_by_key => MessageContent::ConfirmationByKey(parse_appointments(row)?),
+        "confirmation" => MessageContent::Confirmation(parse_appointments(row)?),
+        "cancellation" if is_by_key => MessageContent::CancellationByKey(parse_appointment(row)?),
+        "cancellation" => MessageContent::Cancellation(parse_appointment(row)?),
+        "change" => MessageContent::Change {
+            appointment: parse_appointment(row)?,
+            was: parse_instant(row, "previous_start_utc")?,
+        },
+        "restoration" => MessageContent::Restoration(parse_appointment(row)?),
+        "withdrawal" => MessageContent::Withdrawal(Box::new(parse_withdrawn(row)?)),
+        "mail_reminder" => MessageContent::Reminder(Channel::Mail, parse_appointment(row)?),
+        "sms_reminder" => MessageContent::Reminder(Channel::Sms, parse_appointment(row)?),
+        "account_confirmation" => parse_link(row, LinkPurpose::Confirm)?,
+        "new_password" => parse_link(row, LinkPurpose::NewPassword)?,
+        "new_email" => parse_link(row, LinkPurpose::NewEmail)?,
+        _ => return Err(Fault::new("kind", KINDS)),
+    })
+}
+
+fn parse_link(row: &Map<String, Value>, purpose: LinkPurpose) -> Result<MessageContent, Fault> {
+    let expires = parse_instant(row, "expires_at_utc")?;
+    Ok(MessageContent::AccountLink { purpose, token: Text::default(), expires })
+}
+
+fn parse_withdrawn(row: &Map<String, Value>) -> Result<WithdrawnAppointment, Fault> {
+    let Some(key) = given_text(row, "key").and_then(AppointmentKey::new) else {
+        return Err(Fault::new("key", "must be 20 letters and digits"));
+    };
+    Ok(WithdrawnAppointment {
+        appointment: parse_appointment(row)?,
+        length_seconds: parse_count(row, "length_seconds", u32::MAX)?,
+        client: parse_id(row, "fiche_id", FicheId::new)?,
+        calendar: parse_id(row, "calendar_id", CalendarId::new)?,
+        intervention: parse_id(row, "intervention_id", InterventionId::new)?,
+        key,
+    })
+}
+
+/// Parses the one appointment that a message is about.
+fn parse_appointment(row: &Map<String, Value>) -> Result<AppointmentTime, Fault> {
+    match parse_appointments(row)?.as_slice() {
+        [appointment] => Ok(*appointment),
+        several => {
+            let rule = format!("must be one appointment, not {}", several.len());
+            Err(Fault::new("appointments", rule))
+        }
+    }
+}
+
+fn parse_appointments(row: &Map<String, Value>) -> Result<Vec<AppointmentTime>, Fault> {
+    const RULE: &str = "must be a list of objects, each with id and start_utc";
+    let Some(Value::Array(list)) = row.get("appointments") else {
+        return Err(Fault::new("appointments", RULE));
+    };
+    let mut appointments = Vec::with_capacity(list.len());
+    for (index, entry) in list.iter().enumerate() {
+        let path = format!("appointments[{index}]");
+        let Value::Object(entry) = entry else { return Err(Fault::new(path, "must be an object")) };
+        let id = parse_id(entry, "id", VeventId::new).map_err(|fault| fault.within(&path))?;
+        let start = parse_instant(entry, "start_utc").map_err(|fault| fault.within(&path))?;
+        appointments.push(AppointmentTime { id, start });
+    }
+    if appointments.is_empty() {
+        return Err(Fault::new("appointments", RULE));
+    }
+    Ok(appointments)
+}
+
+fn parse_progress(row: &Map<String, Value>) -> Result<Progress, Fault> {
+    let settled_at = || parse_instant(row, "settled_at_utc");
+    Ok(match given_text(row, "state").unwrap_or_default() {
+        "planned" => Progress::Waiting {
+            attempts: parse_count(row, "attempts", ATTEMPTS_MAX)?,
+            not_before: parse_optional_instant(row, "not_before_utc")?.unwrap_or(INSTANT_MIN),
+            reason: parse_reason(row)?,
+        },
+        "sending" => Progress::Claimed {
+            attempt: parse_count(row, "attempts", ATTEMPTS_MAX)?,
+            at: parse_instant(row, "attempted_at_utc")?,
+        },
+        "sent" => Progress::Sent {
+            at: settled_at()?,
+            attempts: parse_count(row, "attempts", ATTEMPTS_MAX)?,
+        },
+        "kept" => Progress::Kept { at: settled_at()? },
+        "failed" => Progress::Failed { at: settled_at()?, reason: parse_reason(row)? },
+        "missed" => Progress::Missed { at: settled_at()? },
+        "suppressed" => {
+            Progress::Suppressed { at: settled_at()?, why: parse_suppression_reason(row)? }
+        }
+        _ => return Err(Fault::new("state", STATES)),
+    })
+}
+
+fn parse_suppression_reason(row: &Map<String, Value>) -> Result<SuppressionReason, Fault> {
+    let given = given_text(row, "reason").unwrap_or_default();
+    for why in SUPPRESSION_REASONS {
+        if suppression_name(why) == given {
+            return Ok(why);
+        }
+    }
+    let names = SUPPRESSION_REASONS.map(suppression_name).join(", ");
+    Err(Fault::new("reason", format!("must be one of {names}")))
+}
+
+/// Parses the text of a gateway; empty without one.
+fn parse_reason(row: &Map<String, Value>) -> Result<Text<255>, Fault> {
+    let Some(given) = row.get("reason") else { return Ok(Text::default()) };
+    let text = value::parse_text(given).map_err(|rule| fault_at("reason", rule))?;
+    Text::new(&text).map_err(|rule| fault_at("reason", rule))
+}
+
+fn parse_recipient(row: &Map<String, Value>) -> Result<Text<255>, Fault> {
+    let Some(given) = row.get("recipient") else {
+        return Err(Fault::new("recipient", "is required: an e-mail address or telephone number"));
+    };
+    let text = value::parse_text(given).map_err(|rule| fault_at("recipient", rule))?;
+    // Neither an address nor a number holds a line break.
+    Name::<255>::new(&text).map_err(|rule| fault_at("recipient", rule))?;
+    Text::new(&text).map_err(|rule| fault_at("recipient", rule))
+}
+
+fn parse_id<I>(
+    row: &Map<String, Value>,
+    name: &str,
+    new: impl Fn(u64) -> Option<I>,
+) -> Result<I, Fault> {
+    let given = row.get(name).map_or(Ok(None), value::parse_id);
+    match given.map_err(|rule| fault_at(name, rule))?.and_then(new) {
+        Some(id) => Ok(id),
+        None => Err(Fault::new(name, "is required: a whole number from 1")),
+    }
+}
+
+/// Parses a whole number from 0 to `max`.
+fn parse_count(row: &Map<String, Value>, name: &str, max: u32) -> Result<u32, Fault> {
+    let given = row.get(name).map_or(Ok(None), value::parse_integer);
+    let given = given.map_err(|rule| fault_at(name, rule))?;
+    match given.and_then(|number| u32::try_from(number).ok()) {
+        Some(number) if number <= max => Ok(number),
+        Some(_) | None => {
+            Err(Fault::new(name, format!("is required: a whole number from 0 to {max}")))
+        }
+    }
+}
+
+fn parse_instant(row: &Map<String, Value>, name: &str) -> Result<Instant, Fault> {
+    match parse_optional_instant(row, name)? {
+        Some(at) => Ok(at),
+        None => Err(Fault::new(name, "is required: YYYY-MM-DD HH:MM:SS in UTC")),
+    }
+}
+
+/// Parses a time in UTC; `None` where it is missing or empty.
+fn parse_optional_instant(row: &Map<String, Value>, name: &str) -> Result<Option<Instant>, Fault> {
+    let Some(given) = row.get(name) else { return Ok(None) };
+    let civil = value::parse_civil(given).map_err(|rule| fault_at(name, rule))?;
+    let Some(civil) = civil else { return Ok(None) };
+    let instant = datetime::instant_from_utc(civil).map_err(|rule| fault_at(name, rule))?;
+    Ok(Some(instant))
+}
+
+fn fault_at(name: &str, InvalidValue(rule): InvalidValue) -> Fault {
+    Fault::new(name, rule)
+}
