@@ -29,6 +29,7 @@ use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
+use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
 use crate::http::{self, Routes, Server};
 use crate::notify::Gateways;
@@ -135,7 +136,9 @@ fn serve_store(
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     let mut log = store.into_log()?;
-    recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
+    let last_stamp = find_last_stamp(group_states.iter());
+    let now = initial_time(SystemClock.now(), last_stamp);
+    recovery::update_time_zones(&mut log, &mut group_states, now)?;
     let mut randomness = Randomness::from_os();
     recovery::ensure_link_secret(&mut log, &mut directory, || LinkSecret::new(randomness.bytes()))?;
     started.gateways.link_secret.clone_from(&directory.link_secret);
