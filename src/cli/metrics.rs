@@ -109,6 +109,7 @@ struct GaugeSampler {
     writes_under_way: Gauge,
     writes_of_fullest_group: Gauge,
     resident_bytes: Gauge,
+    clock_ahead_seconds: Gauge,
     snapshot_bytes: Gauge,
     journal_bytes: Gauge,
     quarantined_groups: Gauge,
@@ -141,6 +142,11 @@ impl GaugeSampler {
                 "Writes with a permit and no answer yet, of the group that has most.",
             ),
             resident_bytes: gauge("slotbook_resident_bytes", "Resident memory of the process."),
+            clock_ahead_seconds: gauge(
+                "slotbook_clock_ahead_seconds",
+                "Seconds by which the clock is ahead of the last known time while it is in doubt, \
+                 else 0.",
+            ),
             snapshot_bytes: store_bytes("snapshots"),
             journal_bytes: store_bytes("journals"),
             quarantined_groups: gauge(
@@ -172,6 +178,8 @@ impl GaugeSampler {
         if let Some(bytes) = read_resident_bytes() {
             self.resident_bytes.set(to_f64(bytes));
         }
+        let ahead_seconds = self.engine.clock_doubt_seconds().unwrap_or(0);
+        self.clock_ahead_seconds.set(to_f64(u64::try_from(ahead_seconds).unwrap_or(0)));
         self.snapshot_bytes.set(to_f64(count_bytes(&self.data, "snapshots-")));
         self.journal_bytes.set(to_f64(count_bytes(&self.data, "journal-")));
         self.quarantined_groups.set(to_f64(self.engine.published().quarantined().len() as u64));

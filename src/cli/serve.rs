@@ -29,6 +29,7 @@ use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
+use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
 use crate::http::{self, HttpService, Server};
 use crate::notify::Gateways;
@@ -137,9 +138,11 @@ fn serve_store(
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     let mut log = store.into_log()?;
+    let last_stamp = find_last_stamp(group_states.iter());
+    let now = initial_time(SystemClock.now(), last_stamp);
     let mut randomness = Randomness::from_os();
     if free_bytes(&options.store.data)? >= START_WRITES_BYTES {
-        recovery::update_time_zones(&mut log, &mut group_states, SystemClock.now())?;
+        recovery::update_time_zones(&mut log, &mut group_states, now)?;
         let new_secret = || LinkSecret::new(randomness.bytes());
         recovery::ensure_link_secret(&mut log, &mut directory, new_secret)?;
     } else {

@@ -60,12 +60,14 @@ fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
     }
 }
 
-/// Returns the due time of a reminder; `None` if there is none to send.
+/// Returns the due time of a reminder; `None` if there is none to send. One that was given up at a
+/// time after `now` is to be sent.
 pub(crate) fn reminder_due(
     group_state: &GroupState,
     id: VeventId,
     channel: Channel,
+    now: Instant,
 ) -> Option<Instant> {
     let vevent = group_state.rows.get(&id)?;
-    planning::unclaimed_due_time(group_state, group_state.catalogue.zone(), vevent, channel)
+    planning::unclaimed_due_time(group_state, group_state.catalogue.zone(), vevent, channel, now)
 }

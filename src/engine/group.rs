@@ -26,6 +26,7 @@ use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
+use crate::engine::steady_clock::SteadyClock;
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::store::codec;
 use crate::store::{JournalRecord, Stream};
@@ -37,6 +38,7 @@ pub(crate) struct GroupParts {
     pub(crate) published: Arc<Published>,
     pub(crate) journal: JournalHandle,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) steady_clock: Arc<SteadyClock>,
     pub(crate) randomness: Randomness,
     pub(crate) transport: Transport,
     pub(crate) supervisor: Mailbox<SupervisorMessage>,
@@ -68,6 +70,8 @@ struct GroupActorState {
     published: Arc<Published>,
     journal: JournalHandle,
     clock: Arc<dyn Clock>,
+    /// The time by which idempotency records and account links expire.
+    steady_clock: Arc<SteadyClock>,
     randomness: Randomness,
     transport: Transport,
     supervisor: Mailbox<SupervisorMessage>,
@@ -114,6 +118,7 @@ impl Actor for GroupActor {
             published: parts.published,
             journal: parts.journal,
             clock: parts.clock,
+            steady_clock: parts.steady_clock,
             randomness: parts.randomness,
             transport: parts.transport,
             supervisor: parts.supervisor,
@@ -211,7 +216,7 @@ impl GroupActorState {
             answer: None,
         };
         let changed = self.group_state.calendars_changed_by(&event);
-        let (bytes, committed) = match encode_event(&envelope, event, committed, now) {
+        let (bytes, committed) = match self.encode_event(&envelope, event, committed) {
             Ok(encoded) => encoded,
             Err(rejection) => return envelope.send_answer(Err(rejection)),
         };
@@ -251,6 +256,18 @@ impl GroupActorState {
                 link.send(CalendarMessage::UpdateView(Arc::clone(view), catalogue, now));
             }
         }
+    }
+
+    /// Adds the recorded answer to an event, and encodes it.
+    fn encode_event(
+        &self,
+        envelope: &Envelope,
+        event: Event,
+        committed: Committed,
+    ) -> Result<(Vec<u8>, Committed), Rejection> {
+        let (event, committed) = self.record_answer(envelope, event, committed)?;
+        let bytes = guarded(|| codec::encode(&event))?;
+        Ok((bytes, committed))
     }
 
     /// Answers a refusal. It waits for the journal, since it may depend on a state not yet durable.
@@ -327,18 +344,6 @@ impl GroupActorState {
                 .send(SupervisorMessage::GroupIsIdle { group: self.id, received: self.received });
         }
     }
-}
-
-/// Adds the recorded answer to an event, and encodes it.
-fn encode_event(
-    envelope: &Envelope,
-    event: Event,
-    committed: Committed,
-    now: Instant,
-) -> Result<(Vec<u8>, Committed), Rejection> {
-    let (event, committed) = idempotency::record_answer(envelope, event, committed, now)?;
-    let bytes = guarded(|| codec::encode(&event))?;
-    Ok((bytes, committed))
 }
 
 /// A decision panicked, which is a bug. Only its caller is affected.

@@ -12,6 +12,7 @@ use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup;
 use crate::engine::compaction::{CompactionLimits, Compactor};
@@ -23,6 +24,7 @@ use crate::engine::metrics::{EngineMetrics, MessageMetrics, WriteTiming};
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
+use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::write::{Envelope, IdempotentRequest, Rejection, WriteResult};
 use crate::store::{Generations, Log, StoreError};
@@ -56,6 +58,7 @@ pub struct Engine {
     /// Weak, so that the journal can end while an engine handle lives.
     journal: WeakJournalHandle,
     clock: Arc<dyn Clock>,
+    steady_clock: Arc<SteadyClock>,
     decision_timeout: Duration,
     metrics: Arc<EngineMetrics>,
 }
@@ -90,6 +93,9 @@ impl Engine {
                 claim_used_ids(&mut directory, group_state);
             }
         }
+        let last_states = quarantined.iter().filter_map(|group| group.last_state.as_ref());
+        let last_stamp = find_last_stamp(parts.group_states.iter().chain(last_states));
+        let steady_clock = Arc::new(SteadyClock::new(Arc::clone(&parts.clock), last_stamp));
         let newest_directory = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.group_states, quarantined));
         let health = Arc::new(Health::default());
@@ -102,6 +108,7 @@ impl Engine {
             directory: newest_directory,
             journal: journal_handle,
             clock: Arc::clone(&parts.clock),
+            steady_clock: Arc::clone(&steady_clock),
             randomness: parts.randomness,
             transport: parts.transport,
             health: Arc::clone(&health),
@@ -114,6 +121,7 @@ impl Engine {
             health,
             journal: weak_journal_handle,
             clock: parts.clock,
+            steady_clock,
             decision_timeout: parts.decision_timeout,
             metrics,
         };
@@ -170,6 +178,20 @@ impl Engine {
     #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    /// Returns the time by which idempotency records and account links expire. It is never after
+    /// the clock, and a step of the clock does not move it ahead.
+    #[must_use]
+    pub fn steady_now(&self) -> Instant {
+        self.steady_clock.now()
+    }
+
+    /// Returns the seconds by which the clock is ahead of the last known time, while it is in
+    /// doubt; `None` if it is not in doubt. Irreversible upkeep waits while it is.
+    #[must_use]
+    pub fn clock_doubt_seconds(&self) -> Option<i64> {
+        self.steady_clock.doubt_seconds()
     }
 
     /// Returns the published states, to be kept longer than this handle.

@@ -39,6 +39,8 @@ const HORIZON_SECONDS: i64 = 4 * DAY;
 const REBUILD_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Delay before an item is retried whose claim or outcome could not be recorded, in seconds.
 const UNRECORDED_RETRY_SECONDS: i64 = 2;
+/// Delay before an item is retried while the clock is in doubt, in seconds.
+const DOUBT_RETRY_SECONDS: i64 = 60;
 /// Delay before a scheduler that a bug has ended is replaced. It doubles with each early end.
 const RESTART_DELAY: Duration = Duration::from_millis(100);
 /// Maximum of the restart delay. A scheduler that has run longer resets the delay.
@@ -238,7 +240,7 @@ impl SchedulerState {
         for reminder in found {
             items.push((DueItem::Reminder(reminder.appointment, reminder.channel), reminder.due));
         }
-        for message in scanned.outbox.open() {
+        for message in scanned.outbox.unsent(self.now()) {
             if let Some(due) = self.due_time(group, message, INSTANT_MIN) {
                 items.push((DueItem::Message(message.id), due));
             }
@@ -260,15 +262,16 @@ impl SchedulerState {
             self.spawn_scan(vec![new.id], self.now());
         }
         let group = new.id;
+        let now = self.now();
         for vevent in changed_vevents(before, after) {
             for channel in [Channel::Mail, Channel::Sms] {
-                let due = reminder_due(after, vevent, channel);
+                let due = reminder_due(after, vevent, channel, now);
                 self.plan((group, DueItem::Reminder(vevent, channel)), due);
             }
         }
         for message in after.outbox.changed_since(&before.outbox) {
             if let Some((channel, standing)) = message.reminder() {
-                let due = reminder_due(after, standing.id, channel);
+                let due = reminder_due(after, standing.id, channel, now);
                 self.plan((group, DueItem::Reminder(standing.id, channel)), due);
             }
             // A new claim belongs to an attempt in flight.
@@ -297,11 +300,14 @@ impl SchedulerState {
                 }
                 Some(earliest)
             }
-            Progress::Sent { .. }
-            | Progress::Kept { .. }
-            | Progress::Failed { .. }
-            | Progress::Missed { .. }
-            | Progress::Suppressed { .. } => None,
+            Progress::Failed { .. } | Progress::Missed { .. } | Progress::Suppressed { .. } => {
+                // A reopened reminder is planned by its appointment.
+                if message.reminder().is_some() || !message.is_reopened(self.now()) {
+                    return None;
+                }
+                Some(earliest)
+            }
+            Progress::Sent { .. } | Progress::Kept { .. } => None,
         }
     }
 
@@ -424,7 +430,12 @@ impl SchedulerState {
         let Some(group_state) = self.parts.engine.published().group_state(group) else { return };
         // An item that is still due could not be claimed, or its outcome not be recorded. The delay
         // keeps it from being retried in a busy loop.
-        let earliest = self.now().plus_seconds(UNRECORDED_RETRY_SECONDS);
+        let delay = match self.parts.engine.clock_doubt_seconds() {
+            // It may be too late by a wrong clock. The doubt takes up to an hour.
+            Some(_) => DOUBT_RETRY_SECONDS,
+            None => UNRECORDED_RETRY_SECONDS,
+        };
+        let earliest = self.now().plus_seconds(delay);
         match item {
             DueItem::Message(id) => {
                 if let Some(message) = group_state.outbox.message(id) {
@@ -432,7 +443,7 @@ impl SchedulerState {
                 }
             }
             DueItem::Reminder(id, channel) => {
-                let due = reminder_due(&group_state, id, channel);
+                let due = reminder_due(&group_state, id, channel, self.now());
                 self.plan(matter, due.map(|due| due.max(earliest)));
                 if let Some(message) = group_state.outbox.open_reminder(id, channel) {
                     self.plan_message(group, message, earliest);

@@ -58,6 +58,10 @@ pub(crate) async fn attempt_delivery(
     let claim = DeliveryStep::Claim { item, daily_max: sender.daily_max, has_gateway };
     let Ok(claimed) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.record_settled(group, &claimed, false);
+    if Arc::ptr_eq(&claimed.before, &claimed.group_state) {
+        // It could not be claimed. A claim that an earlier server left is still that server's.
+        return;
+    }
     let Some(message) = delivery::find_message(&claimed.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = send_claimed(engine, sender, group, message).await;

@@ -29,6 +29,7 @@ pub mod queue;
 pub mod randomness;
 pub mod recovery;
 mod replay;
+pub(crate) mod steady_clock;
 mod supervisor;
 mod upkeep;
 mod write;

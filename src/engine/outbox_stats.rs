@@ -44,8 +44,8 @@ impl OutboxStats {
                 self.add_waiting(reminder.channel, reminder.due);
             }
         }
-        for message in group_state.outbox.open() {
-            if matches!(message.progress, Progress::Waiting { .. }) {
+        for message in group_state.outbox.unsent(now) {
+            if !matches!(message.progress, Progress::Claimed { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }
             self.add_waiting(message.channel(), message.created_at);

@@ -20,6 +20,7 @@ use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
+use crate::engine::steady_clock::SteadyClock;
 use crate::engine::write::{Envelope, Rejection};
 use crate::store::codec;
 use crate::store::{JournalRecord, Stream};
@@ -36,6 +37,7 @@ pub(crate) struct SupervisorParts {
     pub(crate) directory: Arc<Directory>,
     pub(crate) journal: JournalHandle,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) steady_clock: Arc<SteadyClock>,
     pub(crate) randomness: Randomness,
     pub(crate) transport: Transport,
     pub(crate) health: Arc<Health>,
@@ -173,6 +175,7 @@ impl SupervisorState {
                 published: Arc::clone(&parts.published),
                 journal: parts.journal.clone(),
                 clock: Arc::clone(&parts.clock),
+                steady_clock: Arc::clone(&parts.steady_clock),
                 randomness: parts.randomness.fork(),
                 transport: parts.transport.clone(),
                 supervisor: self.own_mailbox.clone(),

@@ -9,9 +9,13 @@ use crate::engine::write::Rejection;
 
 impl Engine {
     /// Removes the vevents that were deleted more than `keep_days` days ago, and returns their
-    /// number. A group that rejects a step for want of capacity is left to the next call.
+    /// number. A group that rejects a step for want of capacity is left to the next call. Removes
+    /// none while the clock is in doubt.
     pub async fn remove_deleted(&self, keep_days: u32) -> usize {
         let mut removed = 0;
+        if self.clock_doubt_seconds().is_some() {
+            return removed;
+        }
         let groups: Vec<GroupId> = self.published().groups().collect();
         for group in groups {
             // A step is bounded and removes at least one vevent, so the loop ends.

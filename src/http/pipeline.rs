@@ -90,7 +90,7 @@ async fn handle(
             let Checked { identity, state, body, key } =
                 check_in_group(&server, route, path_id, &auth, body).await?;
             if let Ok(Some(key)) = key
-                && let Some(answer) = key.find_answer(&state, now)
+                && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
             {
                 return answer;
             }

@@ -32,7 +32,8 @@ pub(crate) fn admit<'h>(
     let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) else {
         return Ok(body);
     };
-    if endpoint.creates() && is_answered_before(auth.headers, identity, state, auth.now) {
+    if endpoint.creates() && is_answered_before(auth.headers, identity, state, engine.steady_now())
+    {
         return Ok(body);
     }
     body.discard();

@@ -217,8 +217,8 @@ fn a_past_reminder_was_not_sent_and_will_not_be_sent() {
     let zone = state.catalogue.zone();
     let wanted = planning::due_time(state, zone, row, Channel::Mail);
     assert!(wanted.is_some_and(|due| due < now()), "it would have been due before the import");
-    assert_eq!(planning::shown_time(state, zone, row, Channel::Mail), None);
-    assert_eq!(planning::pending_due_time(state, zone, row, Channel::Mail), None);
+    assert_eq!(planning::shown_time(state, zone, row, Channel::Mail, now()), None);
+    assert_eq!(planning::pending_due_time(state, zone, row, Channel::Mail, now()), None);
 }
 
 #[test]

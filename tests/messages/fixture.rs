@@ -71,6 +71,10 @@ impl Clock for Breaking {
         assert!(!broken, "a bug, as a test wants it");
         self.clock.now()
     }
+
+    fn monotonic(&self) -> tokio::time::Instant {
+        self.clock.monotonic()
+    }
 }
 
 /// The group, its disk, its clock, and the other side.

@@ -22,11 +22,16 @@ use tokio::time::sleep;
 
 use super::shop::{SECRET, Shop, booking_of, calendar};
 
-fn group() -> GroupId {
+pub(super) fn group() -> GroupId {
     GroupId::new(1).expect("an id")
 }
 
-fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -> EngineParts {
+pub(super) fn parts(
+    shop: &Shop,
+    directory: Directory,
+    group_state: GroupState,
+    seed: u8,
+) -> EngineParts {
     EngineParts {
         directory,
         group_states: vec![group_state],
@@ -38,14 +43,14 @@ fn parts(shop: &Shop, directory: Directory, group_state: GroupState, seed: u8) -
     }
 }
 
-fn simulated<F: Future>(story: F) -> F::Output {
+pub(super) fn simulated<F: Future>(story: F) -> F::Output {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(story)
 }
 
 /// The directory of a shop that was imported.
-fn imported(shop: &Shop) -> Directory {
+pub(super) fn imported(shop: &Shop) -> Directory {
     let mut directory = Directory::default();
     for id in shop.group_state.rows.keys() {
         directory.claim_imported_id(IdKind::Vevent, id.number(), group());
@@ -54,7 +59,7 @@ fn imported(shop: &Shop) -> Directory {
 }
 
 /// What the disk holds, replayed from the first state.
-fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupState) {
+pub(super) fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupState) {
     let (mut directory, mut group_state) = (imported(shop), shop.group_state.clone());
     disk.recover(|_, record| {
         match record.stream {
@@ -71,7 +76,7 @@ fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupState) {
     (directory, group_state)
 }
 
-fn two_open_calendars() -> Shop {
+pub(super) fn two_open_calendars() -> Shop {
     Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All)
 }
 

@@ -3,6 +3,7 @@
 mod agenda;
 mod bookings;
 mod cancellations;
+mod clock_ahead;
 mod engine;
 mod idempotency;
 mod naive_agenda;

@@ -2,7 +2,9 @@
 
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::channel::Channel;
-use slotbook::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
+use slotbook::domain::messaging::delivery::{
+    self, DeliveryOutcome, DeliveryStep, DueItem, LatePolicy,
+};
 use slotbook::domain::messaging::message::{
     AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
 };
@@ -21,7 +23,7 @@ use super::shop::{Shop, booking_of, civil, decide_manual_change, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 
 /// Open on Tuesday; mails leave a day before, text messages an hour before.
-fn reminding() -> Shop {
+pub(super) fn reminding() -> Shop {
     Shop::open_on_tuesday().at("2026-02-27 12:00").with_group(|group| {
         group.mailreminder = ReminderLead::new(1_440).expect("a lead");
         group.smsreminder = ReminderLead::new(60).expect("a lead");
@@ -31,7 +33,7 @@ fn reminding() -> Shop {
 }
 
 /// Ada, with an address and a number, on Tuesday at 11.
-fn booked(shop: &mut Shop) -> VeventId {
+pub(super) fn booked(shop: &mut Shop) -> VeventId {
     let mut command = booking_of("Ada", "2026-03-03 11:00");
     command
         .client
@@ -40,11 +42,12 @@ fn booked(shop: &mut Shop) -> VeventId {
     shop.book(&command).expect("free")[0]
 }
 
-fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
+pub(super) fn times(shop: &Shop, id: VeventId) -> (Option<String>, Option<String>) {
     let zone = shop.group_state.catalogue.zone();
     let row = shop.group_state.rows.get(&id).expect("there");
     let text = |channel| {
-        let local = zone.civil_of(planning::shown_time(&shop.group_state, zone, row, channel)?);
+        let local =
+            zone.civil_of(planning::shown_time(&shop.group_state, zone, row, channel, shop.now)?);
         Some(slotbook::wire::datetime::format_civil(local)[..16].to_owned())
     };
     (text(Channel::Mail), text(Channel::Sms))
@@ -70,19 +73,23 @@ fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send 
 }
 
 /// Claims a reminder; the message as it then is, if anything happened.
-fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
+pub(super) fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
     step(shop, &DeliveryStep::Claim { item, daily_max: 10, has_gateway: true })
 }
 
 fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
-    let event = delivery::decide(&shop.group_state, step, shop.now)?;
+    let event = delivery::decide(&shop.group_state, step, LatePolicy::GiveUp, shop.now)?;
     let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
     let last = Message::clone(message);
     shop.carry_out(event);
     Some(last)
 }
 
-fn settle(shop: &mut Shop, message: &Message, outcome: DeliveryOutcome) -> Option<Message> {
+pub(super) fn settle(
+    shop: &mut Shop,
+    message: &Message,
+    outcome: DeliveryOutcome,
+) -> Option<Message> {
     let Progress::Claimed { attempt, .. } = message.progress else { panic!("{message:?}") };
     step(shop, &DeliveryStep::Settle { id: message.id, attempt, outcome })
 }
@@ -548,7 +555,7 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
 }
 
 /// A message comes to wait.
-fn waits(shop: &mut Shop, message: &Message) {
+pub(super) fn waits(shop: &mut Shop, message: &Message) {
     let at = shop.group_state.stamp_for(shop.now);
     shop.carry_out(Event::MessagePut { at, message: Box::new(message.clone()) });
 }

@@ -10,7 +10,7 @@ use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::delivery::{self, DeliveryStep};
+use slotbook::domain::messaging::delivery::{self, DeliveryStep, LatePolicy};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -286,14 +286,15 @@ impl Shop {
         let new_fiche = FicheId::new(self.id()).expect("an id");
         let command =
             FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
-        let event = enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now)?;
+        let event =
+            enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now, self.now)?;
         self.carry_out(event);
         Ok(())
     }
 
     /// One step of the sending of a message; whether it was due.
     pub(crate) fn delivers(&mut self, step: &DeliveryStep) -> bool {
-        let decided = delivery::decide(&self.group_state, step, self.now);
+        let decided = delivery::decide(&self.group_state, step, LatePolicy::GiveUp, self.now);
         let due = decided.is_some();
         decided.into_iter().for_each(|event| self.carry_out(event));
         due

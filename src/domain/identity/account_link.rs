@@ -189,12 +189,20 @@ impl AccountLinks {
         }
     }
 
-    /// Adds a link that was just requested. Removes expired links, and the oldest ones of a key
-    /// above its maximum.
+    /// Adds a link that was just requested. Removes the oldest links of a key above its maximum.
+    ///
+    /// Removes expired links for which a kept link was requested after their expiry, and this one
+    /// another day later. Requests are stamped by the clock, so a single step of the clock ahead
+    /// makes all links look expired, but removes none.
     pub(crate) fn put(&mut self, link: Arc<AccountLink>) {
         for _ in 0..REMOVED_PER_EVENT_MAX {
             let Some((expires, hash)) = self.by_expiry.get_min().copied() else { break };
-            if link.requested_at < expires {
+            let requested_after = (expires.plus_seconds(LINK_SECONDS), [0; 32]);
+            let Some((found_expired_until, _)) = self.by_expiry.range(requested_after..).next()
+            else {
+                break;
+            };
+            if link.requested_at < *found_expired_until {
                 break;
             }
             self.remove(&hash);
@@ -282,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_valid_for_a_day_and_is_then_removed() {
+    fn a_link_is_valid_for_a_day_and_is_removed_a_day_after_another_found_it_expired() {
         let mut links = AccountLinks::default();
         let first = password(1, 0, "a@x");
         links.put(Arc::clone(&first));
@@ -294,7 +302,22 @@ mod tests {
         links.put(password(2, DAY - 1, "b@x"));
         assert_eq!(numbers(&links), [1, 2]);
         links.put(password(3, DAY, "c@x"));
-        assert_eq!(numbers(&links), [2, 3]);
+        links.put(password(4, 2 * DAY - 1, "d@x"));
+        assert_eq!(numbers(&links), [1, 2, 3, 4]);
+        links.put(password(5, 2 * DAY, "e@x"));
+        assert_eq!(numbers(&links), [2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn one_step_of_the_clock_ahead_removes_no_link() {
+        let mut links = AccountLinks::default();
+        links.put(password(1, 0, "a@x"));
+        for (number, asked) in [(2, 10 * DAY), (3, 10 * DAY + 5), (4, 11 * DAY - 1)] {
+            links.put(password(number, asked, "b@x"));
+        }
+        assert_eq!(numbers(&links), [1, 2, 3, 4]);
+        links.put(password(5, 11 * DAY, "c@x"));
+        assert_eq!(numbers(&links), [2, 3, 4, 5]);
     }
 
     #[test]
@@ -377,10 +400,14 @@ mod tests {
             ));
         }
         assert!(!has_room(&links, DAY));
+        for number in 0..PER_GROUP_MAX / REMOVED_PER_EVENT_MAX {
+            let id = PER_GROUP_MAX + UNKNOWN_ADDRESSES_MAX + number;
+            links.put(password(u16::try_from(id).expect("small"), 2 * DAY, &format!("m{id}@x")));
+        }
         assert_eq!(
             links.iter().count(),
-            UNKNOWN_ADDRESSES_MAX,
-            "links of the day before are removed"
+            UNKNOWN_ADDRESSES_MAX + PER_GROUP_MAX / REMOVED_PER_EVENT_MAX,
+            "links of the first day are removed"
         );
     }
 

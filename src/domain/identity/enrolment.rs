@@ -132,7 +132,7 @@ fn draft_email_link<'a>(
     })
 }
 
-/// Decides the use of a link.
+/// Decides the use of a link. It expires by `steady_now`, which steps of the clock do not move.
 ///
 /// # Errors
 /// * InvalidParameter on `token` if the link does not exist or has expired, or on `password` if it
@@ -144,8 +144,9 @@ pub fn decide_follow(
     command: &FollowLink,
     new_fiche: FicheId,
     now: Instant,
+    steady_now: Instant,
 ) -> Result<Event, Refusals> {
-    let Some(link) = state.links.find(&command.hash, now) else {
+    let Some(link) = state.links.find(&command.hash, steady_now) else {
         return Err(invalid_parameter("token", NO_SUCH_LINK));
     };
     match &link.action {

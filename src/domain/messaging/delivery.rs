@@ -75,15 +75,34 @@ pub enum DeliveryOutcome {
     Unwanted(SuppressionReason),
 }
 
-/// Decides a step. `None` if there is nothing to do: it is too early, or the message is settled.
+/// The treatment of a message that is too late by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatePolicy {
+    /// It is given up.
+    GiveUp,
+    /// It stays open, because the clock may be wrong.
+    Wait,
+}
+
+/// Decides a step. `None` if there is nothing to do: it is too early, the message is settled, or it
+/// is too late and has to wait.
 #[must_use]
-pub fn decide(state: &GroupState, step: &DeliveryStep, now: Instant) -> Option<Event> {
+pub fn decide(
+    state: &GroupState,
+    step: &DeliveryStep,
+    late: LatePolicy,
+    now: Instant,
+) -> Option<Event> {
     let message = match step {
         DeliveryStep::Claim { item, daily_max, has_gateway } => {
-            claim_attempt(state, *item, *daily_max, *has_gateway, now)?
+            let message = claim_attempt(state, *item, *daily_max, *has_gateway, now)?;
+            if late == LatePolicy::Wait && message.given_up_at().is_some() {
+                return None;
+            }
+            message
         }
         DeliveryStep::Settle { id, attempt, outcome } => {
-            settle_attempt(state, *id, *attempt, outcome, now)?
+            settle_attempt(state, *id, *attempt, outcome, late, now)?
         }
     };
     Some(Event::MessagePut { at: state.stamp_for(now), message: Box::new(message) })
@@ -110,10 +129,16 @@ fn claim_attempt(
 ) -> Option<Message> {
     let mut message = match find_message(state, item) {
         Some(message) => message.clone(),
-        None => draft_due_reminder(state, item, now)?,
+        None => due_reminder_message(state, item, now)?,
     };
     if !message.is_open() {
-        return None;
+        // A reopened reminder is claimed by its appointment, which says when it is due.
+        let is_by_id = matches!(item, DueItem::Message(_));
+        if !message.is_reopened(now) || (is_by_id && message.reminder().is_some()) {
+            return None;
+        }
+        // The attempts before the clock was set back do not count towards the quota of today.
+        message.first_claimed_at = message.first_claimed_at.filter(|at| *at <= now);
     }
     update_confirmation(state, &mut message);
     // An unwanted message is settled even before its time, so that it does not hold up others.
@@ -131,11 +156,9 @@ fn claim_attempt(
             attempts
         }
         Progress::Claimed { attempt, .. } => attempt,
-        Progress::Sent { .. }
-        | Progress::Kept { .. }
-        | Progress::Failed { .. }
-        | Progress::Missed { .. }
-        | Progress::Suppressed { .. } => return None,
+        // It is reopened.
+        Progress::Failed { .. } | Progress::Missed { .. } | Progress::Suppressed { .. } => 0,
+        Progress::Sent { .. } | Progress::Kept { .. } => return None,
     };
     message.progress =
         progress_after_claim(state, &mut message, attempts, daily_max, has_gateway, now);
@@ -154,13 +177,16 @@ fn update_confirmation(state: &GroupState, message: &mut Message) {
     }
 }
 
-/// Makes the message of a reminder whose time has come.
-fn draft_due_reminder(state: &GroupState, item: DueItem, now: Instant) -> Option<Message> {
+/// The message of a reminder whose time has come: the one that is reopened, or else a new one.
+fn due_reminder_message(state: &GroupState, item: DueItem, now: Instant) -> Option<Message> {
     let DueItem::Reminder(appointment, channel) = item else { return None };
     let row = state.rows.get(&appointment)?;
-    let due = planning::pending_due_time(state, state.catalogue.zone(), row, channel)?;
+    let due = planning::pending_due_time(state, state.catalogue.zone(), row, channel, now)?;
     if now < due {
         return None;
+    }
+    if let Some(reopened) = planning::find_reopened_message(state, row, channel, now) {
+        return Some(reopened.clone());
     }
     let recipient = appointment_recipient(state, row, channel).unwrap_or_default();
     let content = MessageContent::Reminder(channel, AppointmentTime::from_vevent(row)?);
@@ -222,6 +248,7 @@ fn settle_attempt(
     id: MessageId,
     attempt: u32,
     outcome: &DeliveryOutcome,
+    late: LatePolicy,
     now: Instant,
 ) -> Option<Message> {
     let mut message = Message::clone(state.outbox.message(id)?);
@@ -232,13 +259,19 @@ fn settle_attempt(
     message.progress = match outcome {
         DeliveryOutcome::Taken => Progress::Sent { at: now, attempts: attempt },
         DeliveryOutcome::Refused(reason) => Progress::Failed { at: now, reason: reason.clone() },
+        DeliveryOutcome::Unwanted(SuppressionReason::Begun | SuppressionReason::Expired)
+            if late == LatePolicy::Wait =>
+        {
+            let not_before = now.plus_seconds(backoff_seconds(attempt, 0));
+            Progress::Waiting { attempts: attempt, not_before, reason: Text::default() }
+        }
         DeliveryOutcome::Unwanted(why) => Progress::Suppressed { at: now, why: *why },
         DeliveryOutcome::Deferred { reason, draw } => {
             update_confirmation(state, &mut message);
             let zone = state.catalogue.zone();
             let retry_at = now.plus_seconds(backoff_seconds(attempt, *draw));
             let not_before = earliest_send_time(zone, message.channel(), retry_at);
-            if not_before < send_deadline(zone, &message) {
+            if not_before < send_deadline(zone, &message) || late == LatePolicy::Wait {
                 Progress::Waiting { attempts: attempt, not_before, reason: reason.clone() }
             } else {
                 Progress::Failed { at: now, reason: reason.clone() }

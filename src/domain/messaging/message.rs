@@ -277,6 +277,35 @@ impl Message {
         }
     }
 
+    /// The time at which it was given up: rejected, or too late by the clock. `None` if it is open,
+    /// was sent, or is not wanted.
+    #[must_use]
+    pub const fn given_up_at(&self) -> Option<Instant> {
+        match &self.progress {
+            Progress::Failed { at, .. }
+            | Progress::Missed { at }
+            | Progress::Suppressed {
+                at,
+                why: SuppressionReason::Begun | SuppressionReason::Expired,
+            } => Some(*at),
+            Progress::Waiting { .. }
+            | Progress::Claimed { .. }
+            | Progress::Sent { .. }
+            | Progress::Kept { .. }
+            | Progress::Suppressed { .. } => None,
+        }
+    }
+
+    /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the
+    /// message counts as open again.
+    #[must_use]
+    pub fn is_reopened(&self, now: Instant) -> bool {
+        match self.given_up_at() {
+            Some(at) => now < at,
+            None => false,
+        }
+    }
+
     /// The time of its last attempt or of its end. While it waits, the time of its cause.
     #[must_use]
     pub const fn last_progress_at(&self) -> Instant {

@@ -47,6 +47,8 @@ pub struct Outbox {
     last_id: u64,
     /// Ids of the messages that wait or are claimed.
     open: OrdSet<MessageId>,
+    /// The messages that were given up, ascending by the time of that.
+    given_up: OrdSet<(Instant, MessageId)>,
     /// The open reminder message of an appointment and channel.
     reminders: OrdMap<(VeventId, Channel), MessageId>,
     /// The first attempts by recipient, for the daily quota.
@@ -118,6 +120,14 @@ impl Outbox {
         self.open.iter().filter_map(|id| self.messages.get(id))
     }
 
+    /// The messages to be sent other than reminders that are reopened, which are planned by their
+    /// appointments: all open ones, and those given up after `now`.
+    pub fn unsent(&self, now: Instant) -> impl Iterator<Item = &Arc<Message>> {
+        let reopened = self.given_up.range((now.plus_seconds(1), FIRST)..);
+        let reopened = reopened.filter_map(|(_, id)| self.messages.get(id));
+        self.open().chain(reopened.filter(|message| message.reminder().is_none()))
+    }
+
     /// The messages about an appointment that wait or are claimed, ascending by id.
     pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
         let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
@@ -128,6 +138,25 @@ impl Outbox {
     #[must_use]
     pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
         self.messages.get(self.reminders.get(&(appointment, channel))?)
+    }
+
+    /// The newest reminder message of an appointment by a channel, open or settled.
+    #[must_use]
+    pub fn newest_reminder(
+        &self,
+        appointment: VeventId,
+        channel: Channel,
+    ) -> Option<&Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        for (_, id) in entries.rev() {
+            let message = self.messages.get(id)?;
+            if let Some((by, _)) = message.reminder()
+                && by == channel
+            {
+                return Some(message);
+            }
+        }
+        None
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.
@@ -245,6 +274,9 @@ impl Outbox {
                 self.reminders.insert((appointment.id, channel), message.id);
             }
         }
+        if let Some(at) = message.given_up_at() {
+            self.given_up.insert((at, message.id));
+        }
         self.quota.insert(message);
         if let MessageContent::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -257,6 +289,9 @@ impl Outbox {
             self.by_appointment.remove(&(appointment.id, message.id));
         }
         self.open.remove(&message.id);
+        if let Some(at) = message.given_up_at() {
+            self.given_up.remove(&(at, message.id));
+        }
         if let Some((channel, appointment)) = message.reminder()
             && self.reminders.get(&(appointment.id, channel)) == Some(&message.id)
         {

@@ -11,6 +11,7 @@
 
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::messaging::channel::Channel;
+use crate::domain::messaging::message::{AppointmentTime, Message};
 use crate::domain::messaging::reminder;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
@@ -108,24 +109,27 @@ pub fn shown_time(
     zone: Zone,
     row: &Vevent,
     channel: Channel,
+    now: Instant,
 ) -> Option<Instant> {
     let DueTime { due, moved_at } = find_due_time(state, zone, row, channel)?;
-    match current_outcome(row, channel)? {
+    match current_outcome(state, row, channel, now)? {
         ReminderOutcome::Sent(_) => Some(due),
         ReminderOutcome::No if moved_at <= due => Some(due),
         ReminderOutcome::No | ReminderOutcome::GivenUp(_) => None,
     }
 }
 
-/// Returns the due time of a reminder that is still to be sent. It may be in the past.
+/// Returns the due time of a reminder that is still to be sent. It may be in the past. A reminder
+/// that was given up at a time after `now` is still to be sent: the clock was ahead then.
 #[must_use]
 pub fn pending_due_time(
     state: &GroupState,
     zone: Zone,
     row: &Vevent,
     channel: Channel,
+    now: Instant,
 ) -> Option<Instant> {
-    match current_outcome(row, channel)? {
+    match current_outcome(state, row, channel, now)? {
         ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => return None,
         ReminderOutcome::No => {}
     }
@@ -134,7 +138,12 @@ pub fn pending_due_time(
 }
 
 /// The outcome of the reminder for the appointment's present start.
-fn current_outcome(row: &Vevent, channel: Channel) -> Option<ReminderOutcome> {
+fn current_outcome(
+    state: &GroupState,
+    row: &Vevent,
+    channel: Channel,
+    now: Instant,
+) -> Option<ReminderOutcome> {
     let appointment = row.appointment()?;
     let outcome = appointment.reminders.by_channel(channel).settled;
     match outcome {
@@ -143,9 +152,41 @@ fn current_outcome(row: &Vevent, channel: Channel) -> Option<ReminderOutcome> {
         {
             Some(ReminderOutcome::No)
         }
+        // The row does not say when it was given up. Its message does.
+        ReminderOutcome::GivenUp(_) if is_reopened(state, row, channel, now) => {
+            Some(ReminderOutcome::No)
+        }
         ReminderOutcome::No | ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => {
             Some(outcome)
         }
+    }
+}
+
+/// Whether the reminder of the present start, which was given up, is to be sent all the same.
+fn is_reopened(state: &GroupState, row: &Vevent, channel: Channel, now: Instant) -> bool {
+    if find_reopened_message(state, row, channel, now).is_some() {
+        return true;
+    }
+    // It was claimed again since.
+    let Some(message) = state.outbox.open_reminder(row.id, channel) else { return false };
+    AppointmentTime::from_vevent(row) == message.reminder().map(|(_, announced)| announced)
+}
+
+/// Finds the message of a reminder for the present start that was given up at a time after `now`.
+/// It is to be sent after all.
+#[must_use]
+pub fn find_reopened_message<'a>(
+    state: &'a GroupState,
+    row: &Vevent,
+    channel: Channel,
+    now: Instant,
+) -> Option<&'a Message> {
+    let message = state.outbox.newest_reminder(row.id, channel)?;
+    let (_, announced) = message.reminder()?;
+    if message.is_reopened(now) && AppointmentTime::from_vevent(row) == Some(announced) {
+        Some(message)
+    } else {
+        None
     }
 }
 
@@ -157,6 +198,7 @@ pub fn unclaimed_due_time(
     zone: Zone,
     row: &Vevent,
     channel: Channel,
+    now: Instant,
 ) -> Option<Instant> {
     if let Some(message) = state.outbox.open_reminder(row.id, channel)
         && let Some((_, announced)) = message.reminder()
@@ -165,7 +207,7 @@ pub fn unclaimed_due_time(
     {
         return None;
     }
-    pending_due_time(state, zone, row, channel)
+    pending_due_time(state, zone, row, channel, now)
 }
 
 /// The reminders of one appointment that are to be sent.
@@ -173,9 +215,10 @@ fn plan_for_vevent<'a>(
     state: &'a GroupState,
     zone: Zone,
     row: &'a Vevent,
+    now: Instant,
 ) -> impl Iterator<Item = PlannedReminder> + 'a {
     Channel::ALL.into_iter().filter_map(move |channel| {
-        let due = unclaimed_due_time(state, zone, row, channel)?;
+        let due = unclaimed_due_time(state, zone, row, channel, now)?;
         Some(PlannedReminder { due, appointment: row.id, channel })
     })
 }
@@ -204,6 +247,6 @@ pub fn calendar_reminders_due_before<'a>(
         end: until.plus_seconds(LEAD_SECONDS_MAX),
     };
     let rows = view.taken.overlapping(window).filter_map(|taken| state.rows.get(&taken.id));
-    let planned = rows.flat_map(move |row| plan_for_vevent(state, zone, row));
+    let planned = rows.flat_map(move |row| plan_for_vevent(state, zone, row, now));
     planned.filter(move |planned| planned.due < until)
 }

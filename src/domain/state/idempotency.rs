@@ -34,6 +34,9 @@ impl IdempotencyRecord {
 }
 
 /// The answers of one group: those of the last 24 hours, and older ones not yet removed.
+///
+/// An answer is removed only a day after a later answer found it expired. Stamps follow the clock,
+/// so a single step of the clock ahead makes all answers look old, but removes none.
 #[derive(Clone, Debug, Default)]
 pub struct IdempotencyRecords {
     /// The answers by scope.
@@ -55,6 +58,10 @@ impl IdempotencyRecords {
     /// Whether an answer of `bytes` bytes can be kept beside all valid ones.
     #[must_use]
     pub fn have_room_for(&self, bytes: usize, now: Instant) -> bool {
+        // The usual case needs no look at the expired answers.
+        if self.bytes + bytes <= BYTES_MAX {
+            return true;
+        }
         let mut valid_bytes = self.bytes;
         for (at, scope) in &self.by_age {
             if IdempotencyRecord::is_valid(*at, now) {
@@ -67,11 +74,17 @@ impl IdempotencyRecords {
         valid_bytes + bytes <= BYTES_MAX
     }
 
-    /// Inserts an answer, and removes all that have expired by its stamp.
+    /// Inserts an answer. Removes those for which a kept answer is a day newer, and the inserted
+    /// one another day newer.
     pub fn insert(&mut self, record: Arc<IdempotencyRecord>) {
-        while let Some(&(at, scope)) = self.by_age.get_min()
-            && !IdempotencyRecord::is_valid(at, record.at)
-        {
+        while let Some(&(at, scope)) = self.by_age.get_min() {
+            let expired_from = (at.plus_seconds(KEPT_SECONDS), [0; 32]);
+            let Some(&(found_expired_at, _)) = self.by_age.range(expired_from..).next() else {
+                break;
+            };
+            if IdempotencyRecord::is_valid(found_expired_at, record.at) {
+                break;
+            }
             self.remove(&scope);
         }
         self.remove(&record.scope);
@@ -125,21 +138,40 @@ mod tests {
         assert!(answers.find(&[2; 32], Instant(1_000)).is_none());
     }
 
+    fn scopes(answers: &IdempotencyRecords) -> Vec<u8> {
+        answers.iter().map(|answered| answered.scope[0]).collect()
+    }
+
     #[test]
-    fn an_insertion_removes_expired_answers() {
+    fn an_answer_is_removed_a_day_after_another_found_it_expired() {
         let mut answers: IdempotencyRecords =
             [answered(1, 0, 9), answered(2, 10, 9)].into_iter().collect();
         answers.insert(answered(3, KEPT_SECONDS + 9, 9));
-        let scopes: Vec<u8> = answers.iter().map(|answered| answered.scope[0]).collect();
-        assert_eq!(scopes, [2, 3]);
-        answers.insert(answered(2, KEPT_SECONDS + 10, 5));
-        assert_eq!((answers.iter().count(), answers.bytes), (2, 14));
+        answers.insert(answered(4, 2 * KEPT_SECONDS + 8, 9));
+        assert_eq!(scopes(&answers), [1, 2, 3, 4]);
+        answers.insert(answered(5, 2 * KEPT_SECONDS + 9, 9));
+        assert_eq!(scopes(&answers), [2, 3, 4, 5], "the second expired by the fourth");
+        answers.insert(answered(3, 2 * KEPT_SECONDS + 10, 5));
+        assert_eq!((answers.iter().count(), answers.bytes), (4, 32));
+    }
+
+    #[test]
+    fn one_step_of_the_clock_ahead_removes_no_answer() {
+        let mut answers: IdempotencyRecords = [answered(1, 0, 9)].into_iter().collect();
+        let step = 10 * KEPT_SECONDS;
+        for (scope, at) in [(2, step), (3, step + 5), (4, step + KEPT_SECONDS - 1)] {
+            answers.insert(answered(scope, at, 9));
+            assert!(answers.find(&[1; 32], Instant(KEPT_SECONDS - 1)).is_some());
+        }
+        answers.insert(answered(5, step + KEPT_SECONDS, 9));
+        assert_eq!(scopes(&answers), [2, 3, 4, 5]);
     }
 
     #[test]
     fn a_full_table_has_room_again_when_its_answers_have_expired() {
         let answers: IdempotencyRecords = [answered(1, 0, BYTES_MAX - 1)].into_iter().collect();
         assert!(answers.have_room_for(1, Instant(5)) && !answers.have_room_for(2, Instant(5)));
+        assert!(!answers.have_room_for(2, Instant(KEPT_SECONDS - 1)));
         assert!(answers.have_room_for(BYTES_MAX, Instant(KEPT_SECONDS)));
     }
 }

@@ -32,7 +32,7 @@ use crate::engine::write::{Committed, Envelope, Rejection};
 impl GroupActorState {
     /// Decides a command, or queries the first calendar.
     pub(crate) fn decide(&mut self, mut envelope: Envelope, now: Instant) {
-        if let Some(answer) = self.find_recorded_answer(&envelope, now) {
+        if let Some(answer) = self.find_recorded_answer(&envelope) {
             return self.answer_when_durable(envelope, answer);
         }
         while let Command::Quietly(inner) = envelope.command {
@@ -45,7 +45,8 @@ impl GroupActorState {
             Command::PutVevent(command) => self.start_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
             Command::Deliver(step) => {
-                let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, now)));
+                let late = self.steady_clock.late_policy();
+                let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, late, now)));
                 self.settle(envelope, decided, (0, Vec::new()), now);
             }
             Command::Quietly(_) => unreachable!("the loop above has removed it"),
@@ -187,8 +188,10 @@ impl GroupActorState {
 
     fn follow_link(&mut self, envelope: Envelope, command: &FollowLink, now: Instant) {
         let new_fiche = FicheId::new(self.next_id(IdKind::Fiche)).expect("granted ids are ids");
+        let steady_now = self.steady_clock.now();
         let decided = guarded(|| {
-            enrolment::decide_follow(&self.group_state, command, new_fiche, now).map(Some)
+            enrolment::decide_follow(&self.group_state, command, new_fiche, now, steady_now)
+                .map(Some)
         });
         self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
     }

@@ -5,20 +5,16 @@ use std::sync::Arc;
 
 use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecord;
-use crate::domain::time::Instant;
 use crate::engine::group::{GroupActorState, guarded};
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 
 impl GroupActorState {
     /// Returns the recorded answer of a command that was carried out before, or a conflict if its
     /// key came with another request. `None` for a new command.
-    pub(crate) fn find_recorded_answer(
-        &self,
-        envelope: &Envelope,
-        now: Instant,
-    ) -> Option<WriteResult> {
+    pub(crate) fn find_recorded_answer(&self, envelope: &Envelope) -> Option<WriteResult> {
         let request = envelope.idempotent_request.as_ref()?;
-        let record = self.group_state.idempotency_records.find(&request.scope, now)?;
+        let records = &self.group_state.idempotency_records;
+        let record = records.find(&request.scope, self.steady_clock.now())?;
         if record.body != request.body {
             return Some(Err(Rejection::IdempotencyConflict));
         }
@@ -30,35 +26,36 @@ impl GroupActorState {
             answer: Some(Arc::clone(&record.answer)),
         }))
     }
-}
 
-/// Adds the answer to an event with an idempotency key. Without a key, returns the arguments
-/// unchanged.
-///
-/// # Errors
-/// [`Rejection::Overloaded`] if the group has no room for more answers,
-/// [`Rejection::InternalError`] after a panic.
-pub(crate) fn record_answer(
-    envelope: &Envelope,
-    event: Event,
-    committed: Committed,
-    now: Instant,
-) -> Result<(Event, Committed), Rejection> {
-    let Some(request) = &envelope.idempotent_request else { return Ok((event, committed)) };
-    let recorded = guarded(|| {
-        let answer: Arc<[u8]> = (request.render)(&committed).into();
-        if !committed.before.idempotency_records.have_room_for(answer.len(), now) {
-            return Err(Rejection::Overloaded);
-        }
-        let answered = Arc::new(IdempotencyRecord {
-            scope: request.scope,
-            body: request.body,
-            at: committed.group_state.last_stamp,
-            answer: Arc::clone(&answer),
+    /// Adds the answer to an event with an idempotency key. Without a key, returns the arguments
+    /// unchanged.
+    ///
+    /// # Errors
+    /// [`Rejection::Overloaded`] if the group has no room for more answers,
+    /// [`Rejection::InternalError`] after a panic.
+    pub(crate) fn record_answer(
+        &self,
+        envelope: &Envelope,
+        event: Event,
+        committed: Committed,
+    ) -> Result<(Event, Committed), Rejection> {
+        let Some(request) = &envelope.idempotent_request else { return Ok((event, committed)) };
+        let now = self.steady_clock.now();
+        let recorded = guarded(|| {
+            let answer: Arc<[u8]> = (request.render)(&committed).into();
+            if !committed.before.idempotency_records.have_room_for(answer.len(), now) {
+                return Err(Rejection::Overloaded);
+            }
+            let answered = Arc::new(IdempotencyRecord {
+                scope: request.scope,
+                body: request.body,
+                at: committed.group_state.last_stamp,
+                answer: Arc::clone(&answer),
+            });
+            let event = Event::DoneOnce { answered, event: Box::new(event) };
+            let group_state = Arc::new(committed.before.apply(&event));
+            Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
         });
-        let event = Event::DoneOnce { answered, event: Box::new(event) };
-        let group_state = Arc::new(committed.before.apply(&event));
-        Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
-    });
-    recorded?
+        recorded?
+    }
 }

@@ -172,7 +172,8 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
     let state = find_covered_group(&request, group_in_token(token)).ok_or_else(no_such_link)?;
-    let link = Arc::clone(state.links.find(&hash, request.now).ok_or_else(no_such_link)?);
+    let now = request.server.engine.steady_now();
+    let link = Arc::clone(state.links.find(&hash, now).ok_or_else(no_such_link)?);
     let password_hash = match link.action {
         LinkAction::Account { .. } => {
             let sha1 = read_password_sha1(&request.body)?;

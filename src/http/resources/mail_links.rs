@@ -195,7 +195,7 @@ fn find_account_link(
 ) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
     let state = server.engine.published().group_state(accounts::group_in_token(token)?)?;
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    let link = Arc::clone(state.links.find(&hash, server.engine.clock().now())?);
+    let link = Arc::clone(state.links.find(&hash, server.engine.steady_now())?);
     Some((state, hash, link))
 }
 

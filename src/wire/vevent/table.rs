@@ -14,7 +14,7 @@ use crate::domain::records::vevent::{
 };
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::time::zone::{self, Zone};
-use crate::domain::time::{Civil, DAY, Instant};
+use crate::domain::time::{Civil, DAY, INSTANT_MAX, Instant};
 use crate::wire::custom_values::CustomMember;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table, fields};
@@ -220,7 +220,9 @@ fn permits_text(row: &Vevent) -> String {
 
 /// Returns the time at which a reminder is sent, or was sent.
 fn reminder_time(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<Instant> {
-    planning::shown_time(scope.state, scope.zone, row, channel)
+    // Without a time of request, a reminder that was given up stays so.
+    let now = scope.now.unwrap_or(INSTANT_MAX);
+    planning::shown_time(scope.state, scope.zone, row, channel, now)
 }
 
 /// Returns whether a reminder was sent for the current start; null for other kinds of events.
