@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{assert_same, changed, exported, hash, import, merged, now, shop};
 use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::{self, DeliveryStep, DueItem};
+use crate::domain::messaging::delivery::{self, DeliveryStep, DueItem, LatePolicy};
 use crate::domain::messaging::message::{
     AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
     WithdrawnAppointment,
@@ -211,7 +211,7 @@ fn shop_with_a_queue() -> StoreContent {
 
 fn claim(state: &GroupState, item: DueItem) -> Option<Progress> {
     let step = DeliveryStep::Claim { item, daily_max: 20, has_gateway: true };
-    let event = delivery::decide(state, &step, now())?;
+    let event = delivery::decide(state, &step, LatePolicy::GiveUp, now())?;
     let Event::MessagePut { message, .. } = event else { panic!("a claim changes a message") };
     Some(message.progress)
 }
