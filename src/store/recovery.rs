@@ -169,8 +169,8 @@ impl Store {
             last: replay.last,
             torn_batch,
         };
-        let positions = replay.positions;
-        Ok(RecoveredStore { store: self, journal, torn_journal, positions, report })
+        let Replay { next_watermark, positions, .. } = replay;
+        Ok(RecoveredStore { store: self, journal, torn_journal, next_watermark, positions, report })
     }
 
     fn replay_journal(
@@ -372,6 +372,8 @@ pub struct RecoveredStore {
     journal: Database,
     /// The journal that ends in a torn batch, if one does.
     torn_journal: Option<PathBuf>,
+    /// The watermark that covers every batch read.
+    next_watermark: Watermark,
     /// Positions of all streams.
     positions: StreamPositions,
     report: RecoveryReport,
@@ -391,7 +393,7 @@ impl RecoveredStore {
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, mut journal, torn_journal, positions, report } = self;
+        let Self { store, mut journal, torn_journal, next_watermark, positions, report } = self;
         let Store { directory, lock, current, mut watermark } = store;
         DirectoryLayout::read(&directory)?.remove_leftovers(Some(current))?;
         match (report.torn_batch, torn_journal) {
@@ -404,9 +406,9 @@ impl RecoveredStore {
             (Some(torn), _) => remove_batch(&mut journal, torn.batch)?,
             (None, _) => {}
         }
-        // Synced, so that a crash right after it counts as one. The crc stays that of the batch at
-        // the watermark.
-        watermark.write(Watermark { clean: false, ..watermark.current() })?;
+        // Synced, so that a crash right after it counts as one. It covers every batch read, so that
+        // no later start can lack one.
+        watermark.write(next_watermark)?;
         watermark.sync()?;
         let (lock, last) = (Arc::new(lock), report.last);
         Ok(SledLog { directory, lock, journal, watermark, positions, last, poisoned: false })

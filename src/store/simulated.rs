@@ -155,14 +155,14 @@ impl SimulatedDisk {
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
         replay.replay_journal(JournalChunks { path: &path, chunks }, visit)?;
         replay.finish(&path)?;
-        let Replay { positions, last, torn_batch, .. } = replay;
+        let Replay { positions, last, torn_batch, next_watermark, .. } = replay;
         let power_cuts = self.with(|contents| {
             let end = batch::chunk_key(last.next(), 0).to_vec();
             contents.live.split_off(&end);
             contents.durable = contents.live.clone();
             // Synced with its change, as in a real store.
-            contents.watermark.clean = false;
-            contents.durable_watermark = contents.watermark;
+            contents.watermark = next_watermark;
+            contents.durable_watermark = next_watermark;
             contents.power_cuts
         });
         let disk = self.clone();
@@ -379,6 +379,18 @@ mod tests {
                 assert_eq!(open(&disk).1, [1]);
             }
         }
+    }
+
+    #[test]
+    fn recovered_batches_are_covered_by_the_watermark() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.append(&[record(1)]).unwrap();
+        disk.crash(Tail::Lost);
+        assert_eq!(open(&disk).1, [1]);
+        disk.crash(Tail::Lost);
+        disk.shorten_next_read(1);
+        assert!(matches!(disk.recover(|_, _| Ok(())), Err(StoreError::JournalShort { .. })));
     }
 
     #[test]
