@@ -18,7 +18,7 @@ use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
 use crate::engine::write::WriteResult;
-use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, StoreError};
+use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, SimulatedLog, StoreError};
 
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
 const BATCH_ENTRIES_MAX: usize = 4_096;
@@ -146,13 +146,15 @@ impl<L: Log> JournalWriter<L> {
     /// A failed log. Then nothing of the batch is published or answered, and nothing may be ever
     /// after.
     pub fn commit(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
-        let mut records = Vec::with_capacity(batch.len());
-        for entry in &mut *batch {
-            records.extend(entry.record.take());
-        }
+        let records = take_records(batch);
         if !records.is_empty() {
             self.log.append(&records)?;
         }
+        self.publish_and_reply(batch)
+    }
+
+    /// Carries out the effects of a durable batch, then sends its replies in order.
+    fn publish_and_reply(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
         let mut rotations = Vec::new();
         // Later states replace earlier ones, so each group ends at its newest. All are published
         // before the first reply, so that a caller reads its own write.
@@ -182,6 +184,15 @@ impl<L: Log> JournalWriter<L> {
         }
         Ok(())
     }
+}
+
+/// Takes the records out of a batch, in order.
+fn take_records(batch: &mut [JournalEntry]) -> Vec<JournalRecord> {
+    let mut records = Vec::with_capacity(batch.len());
+    for entry in batch {
+        records.extend(entry.record.take());
+    }
+    records
 }
 
 /// Reason why the journal ended early. Nothing more may be answered.
@@ -235,16 +246,43 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    /// Drives the journal in a task; each batch takes `batch_time` of the runtime's time.
+    fn commit_guarded(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {
+        self.guarded(batch, JournalWriter::commit)
+    }
+
+    /// Runs `commit` on a batch, with its health and metrics. A panic becomes an error.
+    fn guarded(
+        &mut self,
+        batch: &mut Vec<JournalEntry>,
+        commit: impl FnOnce(&mut JournalWriter<L>, &mut Vec<JournalEntry>) -> Result<(), StoreError>,
+    ) -> Result<(), JournalError> {
+        let began = tokio::time::Instant::now();
+        let entries = batch.len();
+        self.health.batch_began();
+        let committed =
+            std::panic::catch_unwind(AssertUnwindSafe(|| commit(&mut self.writer, batch)));
+        self.health.batch_ended();
+        self.metrics.record_batch(entries, began);
+        match committed {
+            Ok(committed) => Ok(committed?),
+            Err(_) => Err(JournalError::Panicked),
+        }
+    }
+}
+
+impl Journal<SimulatedLog> {
+    /// Drives the journal in a task. A batch with records is written, `batch_time` of the runtime's
+    /// time passes, and then it is synced. A power cut can come in between.
     ///
     /// # Errors
     /// As [`Journal::run`].
-    pub async fn run_simulated(mut self, batch_time: Duration) -> Result<(), JournalError> {
+    pub async fn run_simulated(
+        mut self,
+        mut batch_time: impl FnMut() -> Duration,
+    ) -> Result<(), JournalError> {
         let mut batch = Vec::new();
         while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
-            self.health.batch_began();
-            tokio::time::sleep(batch_time).await;
-            if let Err(error) = self.commit_guarded(&mut batch) {
+            if let Err(error) = self.commit_simulated(&mut batch, &mut batch_time).await {
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
@@ -252,16 +290,22 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    fn commit_guarded(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {
-        let began = tokio::time::Instant::now();
-        let entries = batch.len();
-        self.health.batch_began();
-        let committed = std::panic::catch_unwind(AssertUnwindSafe(|| self.writer.commit(batch)));
-        self.health.batch_ended();
-        self.metrics.record_batch(entries, began);
-        match committed {
-            Ok(committed) => Ok(committed?),
-            Err(_) => Err(JournalError::Panicked),
+    /// Does as [`JournalWriter::commit`] in two halves, with the batch's time between them.
+    async fn commit_simulated(
+        &mut self,
+        batch: &mut Vec<JournalEntry>,
+        batch_time: &mut impl FnMut() -> Duration,
+    ) -> Result<(), JournalError> {
+        let records = take_records(batch);
+        if records.is_empty() {
+            return self.commit_guarded(batch);
         }
+        self.writer.log.write(&records)?;
+        self.health.batch_began();
+        tokio::time::sleep(batch_time()).await;
+        self.guarded(batch, |writer, batch| {
+            writer.log.sync()?;
+            writer.publish_and_reply(batch)
+        })
     }
 }

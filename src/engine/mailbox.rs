@@ -9,9 +9,6 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::mpsc;
 
-/// Exclusive maximum of a simulated delay, in microseconds.
-const DELAY_MICROSECONDS: u64 = 5_000;
-
 /// The sending side of one actor's mailbox. A message to an actor that has ended is dropped, and
 /// its reply port with it.
 #[derive(Debug)]
@@ -45,8 +42,8 @@ impl<M: Message> Mailbox<M> {
 /// Creates mailboxes, all with the same delivery.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
-    /// The source of delays; `None` if messages arrive at once.
-    delays: Option<Arc<Mutex<StdRng>>>,
+    /// The source of delays and their maximum in microseconds; `None` if messages arrive at once.
+    delays: Option<(Arc<Mutex<StdRng>>, u64)>,
 }
 
 impl Transport {
@@ -56,23 +53,30 @@ impl Transport {
         Self::default()
     }
 
-    /// Creates a transport that delays every message by less than 5 ms of the runtime's time. The
-    /// same seed gives the same delays.
+    /// Creates a transport that delays each message by at most `max` of the runtime's time; zero is
+    /// no delay. The same seed gives the same delays.
     #[must_use]
-    pub fn delayed(seed: u64) -> Self {
-        Self { delays: Some(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))) }
+    pub fn delayed(seed: u64, max: Duration) -> Self {
+        if max.is_zero() {
+            return Self::direct();
+        }
+        let max_microseconds = u64::try_from(max.as_micros()).unwrap_or(u64::MAX);
+        let delays = Arc::new(Mutex::new(StdRng::seed_from_u64(seed)));
+        Self { delays: Some((delays, max_microseconds)) }
     }
 
     /// Creates a sender's mailbox of an actor. Messages sent to it and its clones keep their order.
     pub fn link<M: Message>(&self, actor: ActorRef<M>) -> Mailbox<M> {
-        let Some(delays) = self.delays.clone() else { return Mailbox(Delivery::Direct(actor)) };
+        let Some((delays, max_microseconds)) = self.delays.clone() else {
+            return Mailbox(Delivery::Direct(actor));
+        };
         let (sender, mut receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(message) = receiver.recv().await {
                 let microseconds = delays
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .random_range(0..DELAY_MICROSECONDS);
+                    .random_range(0..=max_microseconds);
                 tokio::time::sleep(Duration::from_micros(microseconds)).await;
                 drop(actor.send_message(message));
             }

@@ -162,8 +162,8 @@ impl Store {
             last: replay.last,
             torn_batch,
         };
-        let positions = replay.positions;
-        Ok(RecoveredStore { store: self, positions, first_journal, report })
+        let Replay { next_watermark, positions, .. } = replay;
+        Ok(RecoveredStore { store: self, positions, next_watermark, first_journal, report })
     }
 
     /// Replays the journal of a generation.
@@ -399,6 +399,8 @@ pub struct RecoveryReport {
 #[derive(Debug)]
 pub struct RecoveredStore {
     store: Store,
+    /// The watermark that covers every batch read.
+    next_watermark: Watermark,
     /// Positions of all streams.
     positions: StreamPositions,
     /// The newest journal, where it is empty.
@@ -421,14 +423,14 @@ impl RecoveredStore {
     ///
     /// When the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, positions, first_journal, report } = self;
+        let Self { store, positions, next_watermark, first_journal, report } = self;
         let Store { directory, lock, current, mut watermark } = store;
         let layout = DirectoryLayout::read(&directory)?;
         layout.remove_leftovers(Some(current))?;
         let first_journal = first_journal.unwrap_or_else(|| layout.unused_generation());
         // Synced, so that a crash right after it counts as one, and a missing `CURRENT` as damage.
-        // The crc stays that of the batch at the watermark.
-        watermark.write(Watermark { clean: false, ..watermark.current() })?;
+        // It covers every batch read, so that no later start can lack one.
+        watermark.write(next_watermark)?;
         watermark.sync()?;
         let (lock, last) = (Arc::new(lock), report.last);
         Ok(SledLog {

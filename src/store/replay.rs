@@ -25,6 +25,8 @@ pub struct TornBatch {
 pub(crate) struct Replay {
     /// The last batch known to be durable.
     pub(crate) watermark: Watermark,
+    /// The watermark for the batches read so far; at least `watermark`.
+    pub(crate) next_watermark: Watermark,
     /// Positions of the streams after the records so far.
     pub(crate) positions: StreamPositions,
     /// The last whole batch so far.
@@ -54,7 +56,16 @@ pub(crate) struct JournalChunks<'a, C> {
 
 impl Replay {
     pub(crate) fn new(watermark: Watermark, positions: StreamPositions, last: BatchNumber) -> Self {
-        Self { watermark, positions, last, batches: 0, records: 0, torn_batch: None }
+        let next_watermark = Watermark { clean: false, ..watermark };
+        Self {
+            watermark,
+            next_watermark,
+            positions,
+            last,
+            batches: 0,
+            records: 0,
+            torn_batch: None,
+        }
     }
 
     /// Passes the records of one journal that no snapshot includes to `visit`.
@@ -84,6 +95,9 @@ impl Replay {
             self.check_watermark(path, number, crc)?;
             self.visit_records(path, number, records, &mut visit)?;
             self.last = number;
+            if number > self.next_watermark.batch {
+                self.next_watermark = Watermark { batch: number, crc, clean: false };
+            }
             self.batches += 1;
         }
         Ok(())

@@ -27,8 +27,14 @@ struct Contents {
     live: ChunkMap,
     /// Chunks left after a power cut; always a former state of `live`.
     durable: ChunkMap,
-    /// Moves with each batch: its own sync is not simulated.
+    /// Moves with each synced batch.
     watermark: Watermark,
+    /// The watermark left after a power cut: `watermark` at its last sync.
+    durable_watermark: Watermark,
+    /// Number of power cuts. A log that was opened before the last one fails.
+    power_cuts: u64,
+    /// Number of last chunks that the next recovery does not see.
+    unread_chunks: usize,
     /// Number of appends over the life of the disk.
     appends: u64,
     /// Faults by the number of the append, from 1.
@@ -75,8 +81,36 @@ impl SimulatedDisk {
         self.with(|contents| contents.appends)
     }
 
-    /// Cuts the power: synced chunks stay, and of an unsynced batch the part that `tail` names.
-    /// Logs opened before must be dropped.
+    /// Hides the last `chunks` chunks from the next recovery only, as if the journal read short.
+    pub fn shorten_next_read(&self, chunks: usize) {
+        self.with(|contents| contents.unread_chunks = chunks);
+    }
+
+    /// Returns the live and the durable image with their watermarks, as bytes for comparisons.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.with(|contents| {
+            let mut bytes = Vec::new();
+            let images = [
+                (&contents.live, contents.watermark),
+                (&contents.durable, contents.durable_watermark),
+            ];
+            for (chunks, watermark) in images {
+                for (key, chunk) in chunks {
+                    bytes.extend_from_slice(key);
+                    bytes.extend_from_slice(&chunk.len().to_be_bytes());
+                    bytes.extend_from_slice(chunk);
+                }
+                bytes.extend_from_slice(&watermark.batch.0.to_be_bytes());
+                bytes.extend_from_slice(&watermark.crc.to_be_bytes());
+                bytes.push(u8::from(watermark.clean));
+            }
+            bytes
+        })
+    }
+
+    /// Cuts the power: synced chunks and the synced watermark stay, and of an unsynced batch the
+    /// part that `tail` names. Logs opened before fail from now on.
     pub fn crash(&self, tail: Tail) {
         self.with(|contents| {
             let mut unsynced = ChunkMap::new();
@@ -92,6 +126,8 @@ impl SimulatedDisk {
             };
             contents.durable.extend(unsynced.into_iter().take(survive));
             contents.live = contents.durable.clone();
+            contents.watermark = contents.durable_watermark;
+            contents.power_cuts += 1;
         });
     }
 
@@ -100,26 +136,38 @@ impl SimulatedDisk {
     ///
     /// # Errors
     ///
-    /// As [`crate::store::Store::recover`]: damage, or the error of `visit`.
+    /// As [`crate::store::Store::recover`]: damage, or the error of `visit`. The disk is unchanged.
     pub fn recover(
         &self,
         visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
         let path = simulated_path();
-        let (image, watermark) = self.with(|contents| (contents.live.clone(), contents.watermark));
+        let (image, watermark) = self.with(|contents| {
+            let unread = std::mem::take(&mut contents.unread_chunks);
+            let read = contents.live.len().saturating_sub(unread);
+            let mut image = ChunkMap::new();
+            for (key, chunk) in contents.live.iter().take(read) {
+                image.insert(key.clone(), Arc::clone(chunk));
+            }
+            (image, contents.watermark)
+        });
         let mut replay = Replay::new(watermark, StreamPositions::default(), BatchNumber(0));
         let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
         replay.replay_journal(JournalChunks { path: &path, first_batch: None, chunks }, visit)?;
         replay.finish(&path)?;
-        let Replay { positions, last, torn_batch, .. } = replay;
-        self.with(|contents| {
+        let Replay { positions, last, torn_batch, next_watermark, .. } = replay;
+        let power_cuts = self.with(|contents| {
             let end = batch::chunk_key(last.next(), 0).to_vec();
             contents.live.split_off(&end);
             contents.durable = contents.live.clone();
-            contents.watermark.clean = false;
+            // Synced with its change, as in a real store.
+            contents.watermark = next_watermark;
+            contents.durable_watermark = next_watermark;
+            contents.power_cuts
         });
+        let disk = self.clone();
         let log =
-            SimulatedLog { disk: self.clone(), positions, last, written: None, poisoned: false };
+            SimulatedLog { disk, power_cuts, positions, last, written: None, poisoned: false };
         Ok((log, torn_batch.map(|(torn_batch, _)| torn_batch)))
     }
 
@@ -132,6 +180,8 @@ impl SimulatedDisk {
 #[derive(Debug)]
 pub struct SimulatedLog {
     disk: SimulatedDisk,
+    /// Power cuts of the disk before this log was opened. After another one, the log fails.
+    power_cuts: u64,
     /// Positions of the streams, including the batch being written.
     positions: StreamPositions,
     /// The last batch that is durable.
@@ -151,7 +201,7 @@ impl SimulatedLog {
     /// As [`Log::append`]; also when the batch before was not synced.
     pub fn write(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
         assert!(!records.is_empty(), "a batch has records");
-        if self.poisoned || self.written.is_some() {
+        if self.is_unusable() || self.written.is_some() {
             return Err(self.poison());
         }
         self.poisoned = true;
@@ -182,7 +232,7 @@ impl SimulatedLog {
     /// As [`Log::append`]; also without a batch to sync.
     pub fn sync(&mut self) -> Result<BatchNumber, StoreError> {
         let written = self.written.take();
-        if self.poisoned {
+        if self.is_unusable() {
             return Err(self.poison());
         }
         let Some((watermark, fault)) = written else { return Err(self.poison()) };
@@ -206,6 +256,10 @@ impl SimulatedLog {
         Ok(watermark.batch)
     }
 
+    fn is_unusable(&self) -> bool {
+        self.poisoned || self.disk.with(|contents| contents.power_cuts) != self.power_cuts
+    }
+
     fn poison(&mut self) -> StoreError {
         self.poisoned = true;
         StoreError::Poisoned { path: simulated_path() }
@@ -219,14 +273,21 @@ impl Log for SimulatedLog {
     }
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
-        if self.poisoned { Err(self.poison()) } else { Ok(()) }
+        if self.is_unusable() {
+            return Err(self.poison());
+        }
+        self.disk.with(|contents| contents.durable_watermark = contents.watermark);
+        Ok(())
     }
 
     fn close(mut self) -> Result<(), StoreError> {
-        if self.poisoned || self.written.is_some() {
+        if self.is_unusable() || self.written.is_some() {
             return Err(self.poison());
         }
-        self.disk.with(|contents| contents.watermark.clean = true);
+        self.disk.with(|contents| {
+            contents.watermark.clean = true;
+            contents.durable_watermark = contents.watermark;
+        });
         Ok(())
     }
 }
@@ -297,6 +358,50 @@ mod tests {
         log.write(&[record(1)]).unwrap();
         disk.crash(Tail::Whole);
         assert_eq!(open(&disk).1, [1]);
+    }
+
+    #[test]
+    fn watermark_survives_a_power_cut_only_when_it_was_synced() {
+        for synced in [false, true] {
+            let disk = SimulatedDisk::new();
+            let (mut log, ..) = open(&disk);
+            log.append(&[record(1)]).unwrap();
+            if synced {
+                log.sync_watermark().unwrap();
+            }
+            disk.crash(Tail::Lost);
+            disk.shorten_next_read(1);
+            let before = disk.bytes();
+            let recovered = disk.recover(|_, _| Ok(()));
+            assert_eq!(recovered.is_err(), synced);
+            if synced {
+                assert_eq!(disk.bytes(), before);
+                assert_eq!(open(&disk).1, [1]);
+            }
+        }
+    }
+
+    #[test]
+    fn recovered_batches_are_covered_by_the_watermark() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.append(&[record(1)]).unwrap();
+        disk.crash(Tail::Lost);
+        assert_eq!(open(&disk).1, [1]);
+        disk.crash(Tail::Lost);
+        disk.shorten_next_read(1);
+        assert!(matches!(disk.recover(|_, _| Ok(())), Err(StoreError::JournalShort { .. })));
+    }
+
+    #[test]
+    fn after_a_power_cut_the_log_refuses_everything() {
+        let disk = SimulatedDisk::new();
+        let (mut log, ..) = open(&disk);
+        log.write(&[record(1)]).unwrap();
+        disk.crash(Tail::Lost);
+        assert!(log.sync().is_err());
+        assert!(log.write(&[record(1)]).is_err());
+        assert!(open(&disk).1.is_empty());
     }
 
     #[test]

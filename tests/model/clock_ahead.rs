@@ -34,7 +34,7 @@ async fn start(shop: &Shop, disk: &SimulatedDisk, now: Instant) -> (Engine, Arc<
     let mut parts = parts(shop, directory, group_state, 1);
     parts.clock = Arc::clone(&clock) as _;
     let (engine, journal) = Engine::start(parts, log).await;
-    tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+    tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
     (engine, clock)
 }
 

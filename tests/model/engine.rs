@@ -37,7 +37,7 @@ pub(super) fn parts(
         group_states: vec![group_state],
         clock: Arc::new(ManualClock::at(shop.now)),
         randomness: Randomness::seeded([seed; 32]),
-        transport: Transport::delayed(u64::from(seed)),
+        transport: Transport::delayed(u64::from(seed), Duration::from_millis(5)),
         admission_limits: AdmissionLimits::default(),
         decision_timeout: Duration::from_secs(10),
     }
@@ -99,7 +99,7 @@ fn story(
         let (directory, group_state) = recovered(shop, disk);
         let (log, _) = disk.recover(|_, _| Ok(())).expect("it was read before");
         let (engine, journal) = Engine::start(parts(shop, directory, group_state, seed), log).await;
-        tokio::spawn(journal.run_simulated(Duration::from_millis(3)));
+        tokio::spawn(journal.run_simulated(|| Duration::from_millis(3)));
         let clients: Vec<_> = (0..60)
             .map(|client| {
                 let engine = engine.clone();
@@ -214,7 +214,7 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
         parts.admission_limits = AdmissionLimits { writes_max: 10, group_writes_max: 2 };
         parts.decision_timeout = Duration::ZERO;
         let (engine, journal) = Engine::start(parts, log).await;
-        let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        let journal = tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         let writes: Vec<_> = (0..3)
             .map(|n| {
                 let engine = engine.clone();
@@ -247,7 +247,7 @@ fn shutting_down_answers_all_that_was_let_in_and_ends_the_journal() {
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
-        let journal = tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        let journal = tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         let booked = tokio::spawn({
             let engine = engine.clone();
             async move { engine.write(group(), wish(0, 0, Some(1))).await }
@@ -271,7 +271,7 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
-        tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         let done = engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
         let row = done.group_state.rows.get(&done.appointments[0]).expect("there");
         let key = row.appointment().expect("one").key.as_str().to_owned();
@@ -298,7 +298,7 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
-        tokio::spawn(journal.run_simulated(Duration::from_secs(70)));
+        tokio::spawn(journal.run_simulated(|| Duration::from_secs(70)));
         let first = tokio::spawn({
             let engine = engine.clone();
             async move { engine.write(group(), wish(0, 0, Some(1))).await }
@@ -331,7 +331,7 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
-        tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+        tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         engine.health().set_disk_has_room(false);
         let refused = engine.write(group(), wish(0, 0, Some(1))).await;
         assert!(
@@ -362,7 +362,7 @@ fn a_group_that_knows_more_than_the_directory_is_never_given_an_id_in_use() {
             let directory = Directory { sequence: known.sequence, ..imported(&shop) };
             let (engine, journal) =
                 Engine::start(parts(&shop, directory, group_state, 1), log).await;
-            tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+            tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
             let client = usize::try_from(half_hour).expect("small");
             let done = engine.write(group(), wish(client, half_hour, Some(1))).await.expect("free");
             assert!(done.appointments.iter().all(|id| !done.before.rows.contains_key(id)));

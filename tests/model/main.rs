@@ -10,5 +10,7 @@ mod naive_agenda;
 mod reminders;
 mod replay;
 mod shop;
+mod simulation;
+mod simulation_history;
 mod slots;
 mod upkeep;

@@ -681,7 +681,7 @@ impl Pair {
                 decision_timeout: Duration::from_secs(10),
             };
             let (engine, journal) = Engine::start(parts, log).await;
-            tokio::spawn(journal.run_simulated(Duration::from_millis(1)));
+            tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
             self.compare_states(&engine)?;
             for (number, line) in lines.iter().enumerate() {
                 if let Line::Restart(tail) = line {

@@ -98,6 +98,18 @@ fn a_whole_batch_after_the_watermark_is_kept() {
 }
 
 #[test]
+fn a_batch_after_the_watermark_is_covered_once_it_was_recovered() {
+    let directory = written(&three_batches(), false);
+    change(&journal_path(&directory), chunks(4, &[record(1, 3, 9000)]));
+    drop(recovered(directory.path()).unwrap().1.into_log().unwrap());
+    change(&journal_path(&directory), (0..3).map(|index| removal(4, index)).collect());
+    assert!(matches!(
+        refusal(directory.path()),
+        StoreError::JournalShort { ends: BatchNumber(3), watermark: BatchNumber(4), .. }
+    ));
+}
+
+#[test]
 fn a_torn_batch_that_no_crash_leaves_is_refused() {
     let four = |_: &TempDir| chunks(4, &[record(1, 3, 9000)])[..2].to_vec();
     let before_the_mark = |_: &TempDir| vec![removal(3, 2)];
