@@ -121,7 +121,7 @@ fn named<T>(field: &str, parsed: Result<T, InvalidValue>) -> Result<T, CommandEr
 fn parse_group_id(number: u64) -> Result<GroupId, CommandError> {
     match GroupId::new(number) {
         Some(group) => Ok(group),
-        None => Err(CommandError::Refused(format!("group {number}"))),
+        None => Err(CommandError::Refused(format!("group {number} does not exist"))),
     }
 }
 
@@ -141,7 +141,7 @@ fn write_messages(
     let existing: BTreeSet<GroupId> =
         group_states.iter().map(|state| state.catalogue.group.id).collect();
     if let Some(missing) = wanted.difference(&existing).next() {
-        return Err(CommandError::Refused(format!("group {missing}")));
+        return Err(CommandError::Refused(format!("group {missing} does not exist")));
     }
     let gateways = store.gateways(public_url);
     let now = SystemClock.now();
