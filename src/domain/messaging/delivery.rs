@@ -96,7 +96,9 @@ pub fn decide(
     let message = match step {
         DeliveryStep::Claim { item, daily_max, has_gateway } => {
             let message = claim_attempt(state, *item, *daily_max, *has_gateway, now)?;
-            if late == LatePolicy::Wait && message.given_up_at().is_some() {
+            let is_given_up = message.given_up_at().is_some();
+            let has_failed = matches!(message.progress, Progress::Failed { .. });
+            if late == LatePolicy::Wait && (is_given_up || has_failed) {
                 return None;
             }
             message

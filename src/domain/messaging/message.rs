@@ -277,13 +277,12 @@ impl Message {
         }
     }
 
-    /// The time at which it was given up: rejected, or too late by the clock. `None` if it is open,
-    /// was sent, or is not wanted.
+    /// The time at which it was given up as too late by the clock. `None` if it is open, was sent, is
+    /// not wanted, or was rejected: a rejection is final, whatever the clock said.
     #[must_use]
     pub const fn given_up_at(&self) -> Option<Instant> {
         match &self.progress {
-            Progress::Failed { at, .. }
-            | Progress::Missed { at }
+            Progress::Missed { at }
             | Progress::Suppressed {
                 at,
                 why: SuppressionReason::Begun | SuppressionReason::Expired,
@@ -292,6 +291,7 @@ impl Message {
             | Progress::Claimed { .. }
             | Progress::Sent { .. }
             | Progress::Kept { .. }
+            | Progress::Failed { .. }
             | Progress::Suppressed { .. } => None,
         }
     }
