@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::obstacle::Obstacle;
 use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
@@ -40,6 +39,7 @@ use slotbook::store::codec;
 use slotbook::store::{SimulatedDisk, Stream, Tail};
 
 use super::shop::{Shop, booking_of, calendar, civil, intervention, redrawn};
+use super::slots::obstacle_name;
 
 /// Every time in a script is a multiple of it, so that brute force may look at these moments only.
 const TICK: i64 = 5 * MINUTE;
@@ -587,18 +587,6 @@ struct Wish {
     /// The known client that it would be for.
     client: Option<FicheId>,
     by: By,
-}
-
-fn obstacle_name(obstacle: &Obstacle) -> &'static str {
-    match obstacle {
-        Obstacle::NotOffered(_) => "not_offered",
-        Obstacle::MintimeRdv { .. } => "MintimeRdv",
-        Obstacle::MaxRdvPeriod { .. } => "MaxRdvPeriod",
-        Obstacle::OffGrid { .. } => "off_grid",
-        Obstacle::OutsideAvailability { .. } => "outside_availability",
-        Obstacle::Taken { .. } => "taken",
-        Obstacle::RepeatedHour => "repeated_hour",
-    }
 }
 
 fn reason(refusal: &Refusal) -> Reason {

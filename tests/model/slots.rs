@@ -240,7 +240,8 @@ impl Naive {
     }
 }
 
-fn name(obstacle: &Obstacle) -> &'static str {
+/// Name of the rule that stands in the way, as explanations give it.
+pub(crate) fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     match obstacle {
         Obstacle::NotOffered(_) => "not_offered",
         Obstacle::MintimeRdv { .. } => "MintimeRdv",
@@ -276,7 +277,7 @@ proptest! {
             }
             let request = SlotRequest { chain: chain.clone(), start, mode: story.mode };
             let found = bookable(&shop.group_state.catalogue, view, &request, shop.now);
-            let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(name).collect();
+            let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(obstacle_name).collect();
             names.dedup();
             prop_assert_eq!(&names, &obstacles, "at {:?}", naive.zone.civil_of(start));
             if minute % 13 == 0 || obstacles.is_empty() {
@@ -312,7 +313,7 @@ fn books_as_offered(
                 [Refusal::MintimeRdv { .. }] => vec!["MintimeRdv"],
                 [Refusal::MaxRdvPeriod { .. }] => vec!["MaxRdvPeriod"],
                 [Refusal::NotAvailable { obstacles }] => {
-                    let mut named: Vec<_> = obstacles.iter().map(name).collect();
+                    let mut named: Vec<_> = obstacles.iter().map(obstacle_name).collect();
                     named.dedup();
                     named
                 }

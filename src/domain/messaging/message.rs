@@ -277,8 +277,8 @@ impl Message {
         }
     }
 
-    /// The time at which it was given up as too late by the clock. `None` if it is open, was sent, is
-    /// not wanted, or was rejected: a rejection is final, whatever the clock said.
+    /// The time at which it was given up as too late by the clock. `None` if it is open, was sent,
+    /// is not wanted, or was rejected: a rejection is final, whatever the clock said.
     #[must_use]
     pub const fn given_up_at(&self) -> Option<Instant> {
         match &self.progress {
