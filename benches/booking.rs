@@ -1,4 +1,4 @@
-//! Booking: publishing the next group_state, and the whole engine with and without a disk under it.
+//! Booking: publishing the next state of a group, and the whole engine with and without a disk under it.
 
 mod practice;
 
@@ -10,7 +10,7 @@ use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use slotbook::clock::ManualClock;
 use slotbook::domain::booking::book::{BookingStep, prepare_booking};
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::identity::directory::{Directory, IdKind};
+use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
@@ -124,19 +124,6 @@ impl Log for NoDisk {
 
 const CALENDARS: u64 = 100;
 
-fn imported(group_state: &GroupState) -> Directory {
-    let mut directory = Directory::default();
-    group_state
-        .rows
-        .keys()
-        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
-    group_state
-        .fiches
-        .keys()
-        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
-    directory
-}
-
 /// Books `count` starts from `clients` tasks at once; the time it took. Every booking is answered and found.
 fn book_all<L: Log + 'static>(
     log: L,
@@ -186,7 +173,8 @@ fn book_all<L: Log + 'static>(
 
 fn engine(c: &mut Criterion) {
     let group_state = practice(CALENDARS, 1, 1);
-    let directory = imported(&group_state);
+    let mut directory = Directory::default();
+    group_state.claim_ids(&mut directory);
     for clients in [1, 64] {
         c.bench_function(&format!("booking/engine_without_disk_{clients}_clients"), |b| {
             b.iter_custom(|count| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use slotbook::clock::{Clock, SystemClock};
-use slotbook::domain::identity::directory::{Directory, IdKind};
+use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::messaging::delivery::DueItem;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::text::{Email, ReminderLead};
@@ -131,10 +131,7 @@ fn once() -> Duration {
         Arc::new(Set { ahead_seconds: due.plus_seconds(-2).seconds_since(SystemClock.now()) });
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk");
     let mut directory = Directory::default();
-    group_state
-        .rows
-        .keys()
-        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
+    group_state.claim_ids(&mut directory);
     runtime.block_on(async {
         let parts = EngineParts {
             directory,

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::directory::{Directory, IdKind};
+use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::journal::JournalError;
@@ -15,8 +15,6 @@ use slotbook::engine::randomness::Randomness;
 use slotbook::engine::recovery;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::Generations;
-
-use super::practice::group;
 
 pub(crate) fn say(text: &str) {
     use std::io::Write as _;
@@ -32,14 +30,7 @@ pub(crate) fn is_a_trial() -> bool {
 /// Makes a store that holds a practice.
 pub(crate) fn store(data: &Path, group_state: &GroupState) {
     let mut directory = Directory::default();
-    group_state
-        .rows
-        .keys()
-        .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
-    group_state
-        .fiches
-        .keys()
-        .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
+    group_state.claim_ids(&mut directory);
     drop(
         recovery::create(data, &directory, std::slice::from_ref(group_state)).expect("a new store"),
     );

@@ -38,8 +38,8 @@ const fn config() -> impl bincode::config::Config {
 ///
 /// # Panics
 ///
-/// When `value` has a sequence or map of unknown length, or a `Serialize` of its own that fails.
-/// Both are mistakes in the type, found by its first test.
+/// Panics when `value` has a sequence or map of unknown length, or a `Serialize` of its own that
+/// fails. Both are mistakes in the type, found by its first test.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, config())
         .expect("stored types know their lengths and never refuse")
@@ -49,7 +49,7 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// When the bytes are no `T`, or bytes follow the `T`.
+/// Returns an error when the bytes are no `T`, or bytes follow the `T`.
 ///
 /// ```
 /// use slotbook::store::codec::{decode, encode};

@@ -107,7 +107,7 @@ impl SledLog {
     ///
     /// # Errors
     ///
-    /// When the data directory cannot be read.
+    /// Returns an error when the data directory cannot be read.
     pub fn generations(&self) -> Result<Generations, StoreError> {
         Ok(Generations {
             current: expect_current(&self.directory)?,
@@ -129,7 +129,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read.
+    /// Returns an error when the directory cannot be read.
     pub fn sizes(&self) -> Result<StoreSizes, StoreError> {
         StoreSizes::measure(&self.directory, self.current)
     }
@@ -138,7 +138,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn remove_unfinished(&self) -> Result<(), StoreError> {
         DirectoryLayout::read(&self.directory)?.remove_leftovers(Some(self.current))
     }
@@ -147,7 +147,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
         let after_first = Generation(self.first_journal.0 + 1);
         let unused = DirectoryLayout::read(&self.directory)?.unused_generation();
@@ -162,7 +162,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn begin_compaction(
         &mut self,
         rotation: JournalRotation,
@@ -225,7 +225,7 @@ impl Compaction<'_> {
     ///
     /// # Panics
     ///
-    /// When the one before was not finished.
+    /// Returns an error when the one before was not finished.
     pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.writer.begin_stream(stream, position)
     }
@@ -235,7 +235,8 @@ impl Compaction<'_> {
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or returns other bytes than were written. `CURRENT` then stays.
+    /// Returns an error when the disk refuses, or returns other bytes than were written.
+    /// `CURRENT` then stays.
     pub fn publish(self) -> Result<(), StoreError> {
         let Self { generations, generation, first_batch, writer, current } = self;
         drop(current);
@@ -251,7 +252,7 @@ impl Compaction<'_> {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn discard(self) -> Result<(), StoreError> {
         let Self { generations, generation, writer, current, .. } = self;
         drop((writer, current));

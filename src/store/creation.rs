@@ -164,7 +164,7 @@ impl NewGeneration {
     ///
     /// # Panics
     ///
-    /// When the one before was not finished.
+    /// Returns an error when the one before was not finished.
     pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.snapshots.begin_stream(stream, position)
     }
@@ -174,8 +174,8 @@ impl NewGeneration {
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or returns other bytes than were written. The store is then
-    /// unchanged.
+    /// Returns an error when the disk refuses, or returns other bytes than were written.
+    /// The store is then unchanged.
     pub fn publish(self) -> Result<Store, StoreError> {
         let Self { lock, directory, generation, first_batch, mut cleanup, snapshots } = self;
         snapshots.complete(generation.0, first_batch)?;
@@ -198,7 +198,7 @@ impl RecoveredStore {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn replace(self) -> Result<NewGeneration, StoreError> {
         let SledLog { directory, lock, journal, mut watermark, last, .. } = self.into_log()?;
         let lock = Arc::into_inner(lock).expect("no other part of the process has the log");

@@ -79,7 +79,7 @@ fn write_process_id(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// When the operating system cannot tell.
+/// Returns an error when the operating system cannot tell.
 pub(crate) fn find_metadata(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -158,7 +158,7 @@ pub(crate) fn directory_bytes(directory: &Path) -> Result<u64, StoreError> {
 ///
 /// # Errors
 ///
-/// When the operating system does not report the free space.
+/// Returns an error when the operating system does not report the free space.
 pub fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
     match rustix::fs::statvfs(directory) {
         Ok(disk) => Ok(disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -173,7 +173,7 @@ pub fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
 ///
 /// # Errors
 ///
-/// When bytes that are still unwritten cannot be written now.
+/// Returns an error when bytes that are still unwritten cannot be written now.
 pub(crate) fn drop_page_cache(directory: &Path) -> Result<(), StoreError> {
     for path in list_paths(directory)? {
         if !path.is_file() {

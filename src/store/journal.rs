@@ -53,8 +53,8 @@ pub trait Log: Send {
     ///
     /// # Errors
     ///
-    /// When the watermark cannot be written, or an earlier append failed. All appended batches are
-    /// durable all the same.
+    /// Returns an error when the watermark cannot be written, or an earlier append failed.
+    /// All appended batches are durable all the same.
     fn close(self) -> Result<(), StoreError>
     where
         Self: Sized;
@@ -113,8 +113,8 @@ pub(crate) fn create_journal(
 ///
 /// # Errors
 ///
-/// When the disk refuses, or the header does not come back. A new journal is then removed; one
-/// that was there stays, and without a header it counts as empty.
+/// Returns an error when the disk refuses, or the header does not come back. A new
+/// journal is then removed; one that was there stays, and without a header it counts as empty.
 pub(crate) fn open_empty_journal(
     path: &Path,
     generation: u64,

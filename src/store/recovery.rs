@@ -421,7 +421,7 @@ impl RecoveredStore {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// Returns an error when the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
         let Self { store, positions, next_watermark, first_journal, report } = self;
         let Store { directory, lock, current, mut watermark } = store;

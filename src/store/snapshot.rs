@@ -150,7 +150,7 @@ impl SnapshotsWriter {
     ///
     /// # Errors
     ///
-    /// When the disk refuses, or returns other bytes than were written.
+    /// Returns an error when the disk refuses, or returns other bytes than were written.
     pub(crate) fn complete(
         mut self,
         generation: u64,
@@ -202,7 +202,7 @@ impl SnapshotWriter<'_> {
     ///
     /// # Errors
     ///
-    /// When the disk refuses. The caller must then discard the generation.
+    /// Returns an error when the disk refuses. The caller must then discard the generation.
     pub fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
         self.header.frames += 1;
@@ -215,7 +215,7 @@ impl SnapshotWriter<'_> {
     ///
     /// # Errors
     ///
-    /// When the disk refuses. The caller must then discard the generation.
+    /// Returns an error when the disk refuses. The caller must then discard the generation.
     pub fn finish(mut self) -> Result<(), StoreError> {
         if !self.value.is_empty() {
             self.write_value()?;

@@ -233,19 +233,17 @@ impl GroupDraft {
         directory: &mut Directory,
     ) -> GroupState {
         let catalogue = Catalogue::clone(&self.state.catalogue);
-        let group = catalogue.group.id;
         let mut last_stamp = last_catalogue_stamp(&catalogue);
         for fiche in &self.fiches {
-            directory.claim_imported_id(IdKind::Fiche, fiche.id.number(), group);
             last_stamp = last_stamp.max(fiche.updated_at).max(fiche.created_at);
         }
         let mut vevents = Vec::with_capacity(self.vevents.len());
         for (_, row) in self.vevents {
-            directory.claim_imported_id(IdKind::Vevent, row.id.number(), group);
             last_stamp = last_stamp.max(row.updated_at).max(row.created_at);
             vevents.push(row);
         }
         let mut state = GroupState::from_records(catalogue, self.fiches, accounts, vevents);
+        state.claim_ids(directory);
         for message in self.messages.values() {
             last_stamp = last_stamp.max(message.created_at);
         }

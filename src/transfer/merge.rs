@@ -7,7 +7,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use serde_json::Value;
 
-use crate::domain::identity::directory::{Directory, IdKind, Pro};
+use crate::domain::identity::directory::{IdKind, Pro};
 use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::{GroupId, ProId};
@@ -47,7 +47,7 @@ pub fn merge_content(
     faults.check_none()?;
     let mut arriving = new.group_states;
     for state in &mut arriving {
-        claim_ids(&mut directory, state);
+        state.claim_ids(&mut directory);
         let id = state.catalogue.group.id;
         if let Some(replaced) = old.iter().find(|old| old.catalogue.group.id == id) {
             keep_spent_ids(state, replaced);
@@ -58,16 +58,6 @@ pub fn merge_content(
     group_states.extend(arriving);
     group_states.sort_by_key(|state| state.catalogue.group.id);
     Ok(StoreContent { directory, group_states })
-}
-
-fn claim_ids(directory: &mut Directory, state: &GroupState) {
-    let group = state.catalogue.group.id;
-    for id in state.fiches.keys() {
-        directory.claim_imported_id(IdKind::Fiche, id.number(), group);
-    }
-    for id in state.rows.keys() {
-        directory.claim_imported_id(IdKind::Vevent, id.number(), group);
-    }
 }
 
 /// Prevents that ids of the replaced group are assigned again.

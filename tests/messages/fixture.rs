@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use slotbook::clock::{Clock, ManualClock};
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
+use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
 use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::messaging::message::{Message, Progress};
 use slotbook::domain::records::calendar::Calendar;
@@ -195,14 +195,7 @@ impl House {
 
     fn recovered(&self) -> (Directory, GroupState) {
         let mut directory = Directory::default();
-        self.first
-            .rows
-            .keys()
-            .for_each(|id| directory.claim_imported_id(IdKind::Vevent, id.number(), group()));
-        self.first
-            .fiches
-            .keys()
-            .for_each(|id| directory.claim_imported_id(IdKind::Fiche, id.number(), group()));
+        self.first.claim_ids(&mut directory);
         let mut group_state = self.first.clone();
         let read = self.disk.recover(|_, record| {
             match record.stream {

@@ -1,4 +1,4 @@
-//! What a professional does by hand: moves, restores, plages over everything. Reference 6.
+//! Changes by hand of a professional: moves, restores, plages over everything. Reference 6.
 
 use slotbook::domain::booking::obstacle::Obstacle;
 use slotbook::domain::booking::slot_request::BookingMode;

@@ -1,4 +1,4 @@
-//! What a booking does, and every way it is refused. Reference 2, 6.
+//! Bookings: their effects, and every way they are refused. Reference 2, 6.
 
 use slotbook::domain::booking::book::permit_booking;
 use slotbook::domain::booking::obstacle::{NotOffered, Obstacle};

@@ -1,4 +1,4 @@
-//! Who may cancel what, and until when. Reference 13.8, 6.
+//! Cancellations: who may cancel what, and until when. Reference 13.8, 6.
 
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::state::command::CancelRight;

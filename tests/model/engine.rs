@@ -52,13 +52,11 @@ pub(super) fn simulated<F: Future>(story: F) -> F::Output {
 /// The directory of a shop that was imported.
 pub(super) fn imported(shop: &Shop) -> Directory {
     let mut directory = Directory::default();
-    for id in shop.group_state.rows.keys() {
-        directory.claim_imported_id(IdKind::Vevent, id.number(), group());
-    }
+    shop.group_state.claim_ids(&mut directory);
     directory
 }
 
-/// What the disk holds, replayed from the first state.
+/// The state on disk, replayed from the first state.
 pub(super) fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupState) {
     let (mut directory, mut group_state) = (imported(shop), shop.group_state.clone());
     disk.recover(|_, record| {

@@ -524,7 +524,7 @@ fn a_reminder_that_waits_for_another_try_does_not_hold_up_that_of_the_new_start(
     assert!(matches!(new.progress, Progress::Claimed { attempt: 1, .. }), "{new:?}");
 }
 
-/// What the client is told of a change of an appointment by hand.
+/// Messages to the client about a change of an appointment by hand.
 fn told(before: &GroupState, shop: &Shop, id: VeventId) -> Vec<Message> {
     let row = Box::new(Vevent::clone(&shop.group_state.rows[&id]));
     announcement::draft_messages(
@@ -560,7 +560,7 @@ pub(super) fn waits(shop: &mut Shop, message: &Message) {
     shop.carry_out(Event::MessagePut { at, message: Box::new(message.clone()) });
 }
 
-/// What is told when an appointment is given to Bob by hand.
+/// Messages when an appointment is given to Bob by hand.
 fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
     let bob = shop.knows("Bob", "bob@example.org");
     let before = shop.group_state.clone();

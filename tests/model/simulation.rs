@@ -19,7 +19,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use slotbook::clock::ManualClock;
 use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
+use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::ids::{GroupId, ProId, VeventId};
 use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::state::command::{
@@ -97,9 +97,7 @@ struct Recovered {
 /// Starts from a disk: replays its records from the shop's first state.
 fn recover(disk: &SimulatedDisk) -> Result<Recovered, StoreError> {
     let mut directory = Directory::default();
-    for id in SHOP.group_state.rows.keys() {
-        directory.claim_imported_id(IdKind::Vevent, id.number(), group());
-    }
+    SHOP.group_state.claim_ids(&mut directory);
     let mut group_state = SHOP.group_state.clone();
     let mut agendas = vec![agenda_of(&group_state)];
     let (log, _) = disk.recover(|_, record| {

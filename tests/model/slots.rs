@@ -24,7 +24,7 @@ type Span = (i64, i64);
 struct Story {
     zone: &'static str,
     midnight: &'static str,
-    /// When, how long, for which intervention only, and whether on three days in a row.
+    /// The start, the length, for which intervention only, and whether on three days in a row.
     open: Vec<(Span, Option<u64>, bool)>,
     plages: Vec<Span>,
     appointments: Vec<Span>,

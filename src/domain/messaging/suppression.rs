@@ -6,6 +6,7 @@ use crate::domain::messaging::message::{
 };
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
@@ -59,6 +60,26 @@ pub fn with_current_start(state: &GroupState, appointment: AppointmentTime) -> A
     }
 }
 
+/// Returns the row of an appointment that still stands at its start, or the reason why it does not.
+fn find_standing_row<'a>(
+    state: &'a GroupState,
+    message: &Message,
+    appointment: AppointmentTime,
+) -> Result<&'a Vevent, SuppressionReason> {
+    // Only a cancelled appointment is ever removed for good.
+    let row = state.rows.get(&appointment.id).ok_or(SuppressionReason::Cancelled)?;
+    if row.deleted {
+        return Err(SuppressionReason::Cancelled);
+    }
+    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
+        return Err(SuppressionReason::GivenAway);
+    }
+    if row.appointment().is_some_and(|current| current.start != appointment.start) {
+        return Err(SuppressionReason::Moved);
+    }
+    Ok(row)
+}
+
 /// The reason for a message that announces a live appointment at a start.
 fn live_appointment_reason(
     state: &GroupState,
@@ -66,20 +87,10 @@ fn live_appointment_reason(
     appointment: AppointmentTime,
     now: Instant,
 ) -> Option<SuppressionReason> {
-    // Only a cancelled appointment is ever removed for good.
-    let Some(row) = state.rows.get(&appointment.id) else {
-        return Some(SuppressionReason::Cancelled);
+    let row = match find_standing_row(state, message, appointment) {
+        Ok(row) => row,
+        Err(reason) => return Some(reason),
     };
-    let start = row.appointment()?.start;
-    if row.deleted {
-        return Some(SuppressionReason::Cancelled);
-    }
-    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
-        return Some(SuppressionReason::GivenAway);
-    }
-    if start != appointment.start {
-        return Some(SuppressionReason::Moved);
-    }
     let recipient = appointment_recipient(state, row, Channel::Mail);
     mail_reason(state, recipient, appointment, now)
 }
@@ -144,20 +155,10 @@ fn reminder_reason(
     appointment: AppointmentTime,
     now: Instant,
 ) -> Option<SuppressionReason> {
-    // Only a cancelled appointment is ever removed for good.
-    let Some(row) = state.rows.get(&appointment.id) else {
-        return Some(SuppressionReason::Cancelled);
+    let row = match find_standing_row(state, message, appointment) {
+        Ok(row) => row,
+        Err(reason) => return Some(reason),
     };
-    let start = row.appointment()?.start;
-    if row.deleted {
-        return Some(SuppressionReason::Cancelled);
-    }
-    if state.outbox.is_withdrawn_since(appointment.id, message.id) {
-        return Some(SuppressionReason::GivenAway);
-    }
-    if start != appointment.start {
-        return Some(SuppressionReason::Moved);
-    }
     if appointment_recipient(state, row, channel).is_none() {
         return Some(SuppressionReason::NoRecipient);
     }

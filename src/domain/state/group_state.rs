@@ -12,7 +12,7 @@ use crate::domain::booking::open_time::{CalendarView, Rules};
 use crate::domain::booking::taken_time::{TakenInterval, TakenTime};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLinks;
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
@@ -147,6 +147,17 @@ impl GroupState {
     pub fn record_removed_id(&mut self, kind: IdKind, id: u64) {
         let highest = self.removed.entry(kind).or_default();
         *highest = (*highest).max(id);
+    }
+
+    /// Registers the fiches and events of this group as used ids of it.
+    pub fn claim_ids(&self, directory: &mut Directory) {
+        let group = self.catalogue.group.id;
+        for id in self.fiches.keys() {
+            directory.claim_imported_id(IdKind::Fiche, id.number(), group);
+        }
+        for id in self.rows.keys() {
+            directory.claim_imported_id(IdKind::Vevent, id.number(), group);
+        }
     }
 
     /// Highest id ever used of a kind; 0 if none was.
