@@ -46,7 +46,7 @@ struct RedoLog {
     /// Copies of states, each from before the group's first event in `events`.
     checkpoints: BTreeMap<GroupId, GroupState>,
     /// The events applied since the checkpoints, in order.
-    events: Vec<(GroupId, Vec<u8>)>,
+    events: Vec<(GroupId, JournalRecord)>,
     /// Size of `events`, at most [`REDO_BYTES_MAX`] plus one event.
     bytes: usize,
 }
@@ -59,9 +59,9 @@ impl RedoLog {
     }
 
     /// Records an event that was applied. A full log starts anew.
-    fn record_applied(&mut self, group: GroupId, event: Vec<u8>) {
-        self.bytes += event.len();
-        self.events.push((group, event));
+    fn record_applied(&mut self, group: GroupId, record: JournalRecord) {
+        self.bytes += record.bytes.len();
+        self.events.push((group, record));
         if self.bytes > REDO_BYTES_MAX {
             *self = Self::default();
         }
@@ -71,9 +71,10 @@ impl RedoLog {
     fn restore(&mut self, group: GroupId) -> Result<GroupState, StoreError> {
         let mut group_state =
             self.checkpoints.remove(&group).expect("a checkpoint precedes every change");
-        for (owner, event) in &self.events {
+        for (owner, record) in &self.events {
             if *owner == group {
-                group_state.apply_in_place(&codec::decode(event)?);
+                let event = codec::decode_format(&record.bytes, record.format)?;
+                group_state.apply_in_place(&event);
             }
         }
         self.forget(group);
@@ -99,14 +100,14 @@ impl RecoveryVisitor for StateRebuilder {
                 let mut directory =
                     Directory { sequence: position.sequence, ..Directory::default() };
                 while let Some(frame) = frames.next()? {
-                    state::read_directory(&mut directory, &frame)?;
+                    state::read_directory(&mut directory, &frame, frames.format())?;
                 }
                 self.directory = directory;
             }
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
                 while let Some(frame) = frames.next()? {
-                    reader.add_frame(&frame)?;
+                    reader.add_frame(&frame, frames.format())?;
                 }
                 self.read_group(group, position, reader)?;
             }
@@ -117,7 +118,7 @@ impl RecoveryVisitor for StateRebuilder {
     fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
         match record.stream {
             Stream::Directory => {
-                let event: DirectoryEvent = codec::decode(&record.bytes)?;
+                let event: DirectoryEvent = codec::decode_format(&record.bytes, record.format)?;
                 if let Err(message) = catch_panic(|| self.directory.apply_in_place(&event)) {
                     let reason = format!("an event of the directory cannot be applied: {message}");
                     return Err(StoreError::rejected(reason));
@@ -186,14 +187,14 @@ impl StateRebuilder {
             quarantined.push_event(record);
             return Ok(());
         }
-        let event: Event = codec::decode(&record.bytes)?;
+        let event: Event = codec::decode_format(&record.bytes, record.format)?;
         let Some(group_state) = self.group_states.get_mut(&group) else {
             return Err(StoreError::rejected("an event of a group that has no snapshot"));
         };
         self.redo_log.checkpoint(group, group_state);
         let applied = catch_panic(|| group_state.apply_in_place(&event));
         let Err(message) = applied else {
-            self.redo_log.record_applied(group, record.bytes);
+            self.redo_log.record_applied(group, record);
             return Ok(());
         };
         self.group_states.remove(&group);

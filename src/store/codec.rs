@@ -1,15 +1,17 @@
 //! Encoding of the stored types. No other file names bincode.
 //!
-//! The stored shape of a format number never changes. A new shape takes a new number here, a reader
-//! for every number ever released, and a writer for the newest only.
+//! The stored shape of a format number never changes. A new shape takes a new number here. Every
+//! number ever released can be read, and the newest alone is written.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::store::older_format::Older;
+
 /// Format of the bytes inside a record of the journal. Each record carries its own.
-pub const RECORD_FORMAT: u16 = 1;
+pub const RECORD_FORMAT: u16 = 2;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
-pub const SNAPSHOT_FORMAT: u16 = 1;
+pub const SNAPSHOT_FORMAT: u16 = 2;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
@@ -66,6 +68,16 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
         return Err(DecodeError::LeftOver(bytes.len() - used));
     }
     Ok(value)
+}
+
+/// Decodes the bytes of a record or snapshot of format `format`, the present one or an earlier one.
+/// Members that a later format added are absent, see [`crate::domain::records::added`].
+///
+/// # Errors
+///
+/// As for [`decode`].
+pub fn decode_format<T: DeserializeOwned>(bytes: &[u8], format: u16) -> Result<T, DecodeError> {
+    if format == 1 { Ok(decode::<Older<1, T>>(bytes)?.0) } else { decode(bytes) }
 }
 
 /// Encodes `value` and appends the crc32 of its bytes.

@@ -171,12 +171,12 @@ pub struct GroupReader {
 }
 
 impl GroupReader {
-    /// Adds the next frame.
+    /// Adds the next frame of a snapshot of format `format`.
     ///
     /// # Errors
     /// Bytes that are no frame.
-    pub fn add_frame(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        match codec::decode(bytes)? {
+    pub fn add_frame(&mut self, bytes: &[u8], format: u16) -> Result<(), DecodeError> {
+        match codec::decode_format(bytes, format)? {
             GroupFrame::Head(head) => self.head = Some(head),
             GroupFrame::Calendars(rows) => self.calendars.extend(rows),
             GroupFrame::Calendarsets(rows) => self.calendarsets.extend(rows),
@@ -254,12 +254,16 @@ pub fn write_directory<E>(
     }
 }
 
-/// Adds a frame of the directory's state to `directory`.
+/// Adds a frame of the directory's state to `directory`. `format` is that of the snapshot.
 ///
 /// # Errors
 /// Bytes that are no frame.
-pub fn read_directory(directory: &mut Directory, bytes: &[u8]) -> Result<(), DecodeError> {
-    match codec::decode(bytes)? {
+pub fn read_directory(
+    directory: &mut Directory,
+    bytes: &[u8],
+    format: u16,
+) -> Result<(), DecodeError> {
+    match codec::decode_format(bytes, format)? {
         DirectoryFrame::Apikeys(rows) => directory.apikeys.extend(rows),
         DirectoryFrame::Pros(rows) => {
             directory.pros.extend(rows.into_iter().map(|pro| (pro.id, pro)))

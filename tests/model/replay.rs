@@ -24,7 +24,7 @@ use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::state::upkeep;
 use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;
-use slotbook::store::codec;
+use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, intervention, somebody};
@@ -98,7 +98,7 @@ fn a_step() -> impl Strategy<Value = Step> {
 
 fn again(group_state: &GroupState) -> GroupState {
     let mut reader = state::GroupReader::default();
-    state::write_group(group_state, |frame| reader.add_frame(frame))
+    state::write_group(group_state, |frame| reader.add_frame(frame, SNAPSHOT_FORMAT))
         .expect("what was written is read");
     reader.group_state(group_state.sequence).expect("it has a head")
 }

@@ -13,7 +13,7 @@ use super::server::{
 };
 
 /// The version that this release writes.
-const PRESENT: &str = "1";
+const PRESENT: &str = "2";
 
 fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/stores")

@@ -1,5 +1,6 @@
 //! The records of a group: settings, calendars, interventions, clients, events and their fields.
 
+pub mod added;
 pub mod calendar;
 pub mod catalogue;
 pub mod customfield;
