@@ -1,0 +1,7 @@
+//! Attacks on a practice by strangers, each with the bound that the server keeps.
+//!
+//! The practice is the demonstration with its own settings, on a server in this process. Strangers
+//! have source addresses of their own: directly by 127.0.0.x, or behind a proxy that is trusted.
+
+mod fixture;
+mod forged_sources;
