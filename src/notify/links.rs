@@ -107,6 +107,32 @@ pub fn account_url(public_url: &str, token: &str) -> String {
     format!("{public_url}/m/{token}")
 }
 
+/// Replaces the token of each link in a text with an ellipsis.
+///
+/// ```
+/// use slotbook::notify::links::hide_tokens;
+/// let text = "Cancel: https://x.org/m/c.4.90.abc-_9\r\nBye";
+/// assert_eq!(hide_tokens("https://x.org", text), "Cancel: https://x.org/m/…\r\nBye");
+/// ```
+#[must_use]
+pub fn hide_tokens(public_url: &str, text: &str) -> String {
+    let beginning = format!("{public_url}/m/");
+    let mut hidden = String::with_capacity(text.len());
+    let mut pieces = text.split(&beginning);
+    hidden.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        hidden.push_str(&beginning);
+        hidden.push('…');
+        hidden.push_str(piece.trim_start_matches(is_token_character));
+    }
+    hidden
+}
+
+/// Whether a character may stand in a token.
+fn is_token_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.')
+}
+
 /// Parses a link's token; `None` if it is malformed. Proofs are not verified.
 ///
 /// ```

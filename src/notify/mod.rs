@@ -126,6 +126,19 @@ impl Gateways {
         }
     }
 
+    /// Renders a message from a state as [`Self::preview`] does, with every link cut before its
+    /// token. A link acts for the client, which no other reader may.
+    #[must_use]
+    pub fn preview_without_tokens(
+        &self,
+        state: &GroupState,
+        message: &Message,
+    ) -> Option<MessagePreview> {
+        let preview = self.preview(state, message)?;
+        let text = links::hide_tokens(&self.public_url, &preview.text);
+        Some(MessagePreview { text, ..preview })
+    }
+
     /// Renders a message from a state, as its recipient would read it. `None` if the object that
     /// it is about has been removed.
     #[must_use]

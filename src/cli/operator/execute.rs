@@ -15,6 +15,7 @@ use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, Pro};
+use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
 use crate::http::resources::messages;
@@ -151,8 +152,9 @@ fn write_messages(
         }
         let ledger = Ledger::new(group_state, now);
         for entry in ledger.entries() {
-            let line =
-                messages::render_entry(&entry, ledger.group_state(), Audience::Pro, &gateways);
+            let state = ledger.group_state();
+            let preview = |message: &Message| gateways.preview(state, message);
+            let line = messages::render_entry(&entry, state, Audience::Pro, preview);
             writeln!(out, "{}", Value::Object(line))?;
         }
     }

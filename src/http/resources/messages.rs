@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::message::Progress;
+use crate::domain::messaging::message::{Message, Progress};
 use crate::domain::records::ids::MessageId;
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
@@ -15,7 +15,7 @@ use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::{PageAnswer, write_object};
 use crate::http::response::{HandlerResult, ok_response};
-use crate::notify::Gateways;
+use crate::notify::MessagePreview;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::message::{Ledger, LedgerEntry, MESSAGE};
@@ -67,7 +67,9 @@ async fn list(request: GroupRequest) -> HandlerResult {
         let head = query.envelope_head(places.len(), page.total);
         PageAnswer::new(head, places, move |place, bytes| {
             let entry = ledger.entry(place).expect("the page is from this ledger");
-            let object = render_entry(&entry, ledger.group_state(), audience, &gateways);
+            let preview =
+                |message: &Message| gateways.preview_without_tokens(ledger.group_state(), message);
+            let object = render_entry(&entry, ledger.group_state(), audience, preview);
             write_object(&object, bytes);
         })
     };
@@ -80,24 +82,25 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let message = request.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
     let entry = LedgerEntry::from_message(message);
     let gateways = &request.server.gateways;
-    let object = render_entry(&entry, &request.state, request.audience(), gateways);
+    let preview = |message: &Message| gateways.preview_without_tokens(&request.state, message);
+    let object = render_entry(&entry, &request.state, request.audience(), preview);
     Ok(ok_response(&Value::Object(object)))
 }
 
 /// Renders an entry of a group's message list. If no carrier sends the message, the entry includes
-/// its subject and text.
+/// its subject and text, which `preview` returns.
 #[must_use]
 pub(crate) fn render_entry(
     entry: &LedgerEntry,
     state: &GroupState,
     audience: Audience,
-    gateways: &Gateways,
+    preview: impl FnOnce(&Message) -> Option<MessagePreview>,
 ) -> Map<String, Value> {
     let mut object = MESSAGE.render(entry, &Scope::for_group(state), audience);
     let (mut subject, mut text) = (Value::Null, Value::Null);
     if let Some(message) = entry.message()
         && matches!(message.progress, Progress::Kept { .. })
-        && let Some(reading) = gateways.preview(state, message)
+        && let Some(reading) = preview(message)
     {
         subject = reading.subject.into();
         text = reading.text.into();
