@@ -63,6 +63,7 @@ fn wish(client: u64) -> Command {
             customs: Vec::new(),
         },
         comments: LongText::default(),
+        internal_comments: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -156,6 +156,7 @@ fn wish(nth: u64, calendars: u64) -> Command {
         calendar_id: Some(calendar(nth % calendars + 1)),
         client: Client { id: None, email: None, fields, customs: Vec::new() },
         comments: LongText::default(),
+        internal_comments: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -22,7 +22,7 @@ pub const SHOWN_OF_FICHE: [&str; 7] =
 ///
 /// Its rows must be vevents that are appointments.
 pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
-    make_table([
+    let names = [
         Field::derived("calendar_name", NAME, Audience::Pro, |row, scope| {
             let calendar = find_calendar(row, scope);
             ColumnValue::Text(calendar.map_or("", |calendar| calendar.name.as_str()).into())
@@ -31,28 +31,42 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
             let intervention = find_intervention(row, scope);
             ColumnValue::Text(intervention.map_or("", |it| it.name.as_str()).into())
         }),
-    ])
+    ];
+    let mut table = make_table(names);
+    table.fields.push(Field::derived("internal_comments", COMMENTS, Audience::Pro, |row, _| {
+        rare_text(row, |rare| rare.internal_comments.as_str())
+    }));
+    table
 });
 
-/// Fields of an appointment, as applications and accounts see it: names are the public ones.
-static PUBLIC_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
-    make_table([
-        public_field("calendar_name", NAME, |row, scope| {
-            let calendar = find_calendar(row, scope);
-            ColumnValue::Text(calendar.map_or("", |calendar| calendar.publicname.as_str()).into())
-        }),
-        public_field("intervention_name", NAME, |row, scope| {
-            let intervention = find_intervention(row, scope);
-            ColumnValue::Text(intervention.map_or("", |it| it.publicname.as_str()).into())
-        }),
-    ])
+/// Fields of an appointment, as accounts see it: names are the public ones.
+static PUBLIC_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| make_table(public_names()));
+
+/// Fields of an appointment for a key alone: those for accounts, but nothing that tells whose
+/// appointment it is or what professionals think of it. Reference 3.6.
+static KEY_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+    let mut table = make_table(public_names());
+    for field in &mut table.fields {
+        match field.name {
+            "fiche_id" => *field = public_field(field.name, FieldType::Reference, |_, _| NO_NUMBER),
+            "state" => *field = public_field(field.name, STATE, |_, _| NO_NUMBER),
+            "comments" => {
+                *field = public_field(field.name, COMMENTS, |row, _| {
+                    ColumnValue::Text(row.booking_comments().into())
+                });
+            }
+            _ => {}
+        }
+    }
+    table
 });
 
 /// Returns the table by which an audience lists and reads appointments.
 #[must_use]
 pub fn table_for_audience(audience: Audience) -> &'static Table<Vevent> {
     match audience {
-        Audience::Application | Audience::Account => &PUBLIC_APPOINTMENT,
+        Audience::Application => &KEY_APPOINTMENT,
+        Audience::Account => &PUBLIC_APPOINTMENT,
         Audience::Pro | Audience::Store => &APPOINTMENT,
     }
 }
@@ -60,6 +74,10 @@ pub fn table_for_audience(audience: Audience) -> &'static Table<Vevent> {
 /// Type of `created_since`, in seconds.
 const AGE: FieldType = FieldType::Integer { min: 0, max: i64::MAX };
 const NAME: FieldType = FieldType::Text { max: 255 };
+const COMMENTS: FieldType = FieldType::Text { max: 65_535 };
+const STATE: FieldType = FieldType::Integer { min: 0, max: 3 };
+/// The value of a number that a key alone does not learn.
+const NO_NUMBER: ColumnValue<'static> = ColumnValue::Integer(0);
 const ALWAYS_ONE: FieldType = FieldType::Integer { min: 1, max: 1 };
 const ALWAYS_ZERO: FieldType = FieldType::Integer { min: 0, max: 0 };
 
@@ -76,6 +94,19 @@ fn make_table(names: [Field<Vevent>; 2]) -> Table<Vevent> {
         order: |a, b, _| to_appointment(a).start.cmp(&to_appointment(b).start),
         blank: blank_appointment(),
     }
+}
+
+fn public_names() -> [Field<Vevent>; 2] {
+    [
+        public_field("calendar_name", NAME, |row, scope| {
+            let calendar = find_calendar(row, scope);
+            ColumnValue::Text(calendar.map_or("", |calendar| calendar.publicname.as_str()).into())
+        }),
+        public_field("intervention_name", NAME, |row, scope| {
+            let intervention = find_intervention(row, scope);
+            ColumnValue::Text(intervention.map_or("", |it| it.publicname.as_str()).into())
+        }),
+    ]
 }
 
 fn own_fields() -> Vec<Field<Vevent>> {
@@ -95,7 +126,7 @@ fn own_fields() -> Vec<Field<Vevent>> {
             Some(now) => ColumnValue::Integer(now.seconds_since(row.created_at).max(0)),
             None => ColumnValue::Null,
         }),
-        public_field("state", FieldType::Integer { min: 0, max: 3 }, |row, _| {
+        public_field("state", STATE, |row, _| {
             ColumnValue::Integer(to_appointment(row).state.number())
         }),
     ]
@@ -126,9 +157,7 @@ fn related_fields() -> Vec<Field<Vevent>> {
         public_field("from_web", FieldType::Boolean, |row, _| {
             ColumnValue::Boolean(to_appointment(row).from_web)
         }),
-        public_field("comments", FieldType::Text { max: 65_535 }, |row, _| {
-            rare_text(row, |rare| rare.comments.as_str())
-        }),
+        public_field("comments", COMMENTS, |row, _| rare_text(row, |rare| rare.comments.as_str())),
         public_field("smsreminder", FieldType::Boolean, |row, _| {
             ColumnValue::Boolean(to_appointment(row).smsreminder)
         }),
@@ -208,7 +237,7 @@ fn blank_appointment() -> Vevent {
 
 /// Renders an appointment's record. Reference 6.5.
 ///
-/// An application sees of the fiche only its id and the fields in `sent`. An account sees all
+/// An application sees of the fiche only the fields in `sent`; its id reads 0. An account sees all
 /// fields except those for professionals. Both see public names of calendar and intervention.
 ///
 /// # Panics
@@ -226,10 +255,13 @@ pub fn render(
     let calendar = find_calendar(row, scope).expect("an event's calendar exists");
     let intervention = find_intervention(row, scope).expect("interventions are never removed");
     let mut fiche = Map::new();
-    fiche.insert("id".into(), appointment.fiche_id.number().into());
     match audience {
-        Audience::Application => fiche.extend(sent.clone()),
+        Audience::Application => {
+            fiche.insert("id".into(), 0.into());
+            fiche.extend(sent.clone());
+        }
         Audience::Account | Audience::Pro | Audience::Store => {
+            fiche.insert("id".into(), appointment.fiche_id.number().into());
             let client = scope.state.fiches.get(&appointment.fiche_id);
             let client = client.expect("an appointment's client exists");
             fiche.extend(render_fiche(client, scope, audience));

@@ -4,10 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::domain::booking::book::booking_mode;
 use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
-use crate::domain::records::customfield::Model;
+use crate::domain::records::customfield::{CustomValue, Model};
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::text::{InvalidValue, Text};
-use crate::domain::state::command::{BookAppointment, BookingPermission, Caller, Client};
+use crate::domain::state::command::{
+    BookAppointment, BookingPermission, Caller, Client, GivenCustoms,
+};
 use crate::domain::state::refusal::Fault;
 use crate::wire::appointment::render_fiche;
 use crate::wire::custom_values::parse_custom_values;
@@ -17,6 +19,9 @@ use crate::wire::value;
 
 /// Fields of a fiche that a booking ignores.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
+/// Maximum number of characters of all texts that one booking by the public or an account writes:
+/// its comments, its label and its customised attributes, those of the client included.
+const WEB_TEXT_CHARS_MAX: usize = 2_000;
 /// The field that an account changes only by a confirmed link, not by a booking. Reference 3.5.
 const BY_LINK: &str = "email";
 
@@ -91,6 +96,10 @@ pub fn parse(
         reader.add_fault("calendar_id", rule);
     }
     let comments = reader.read_text("comments");
+    let internal_comments = match caller {
+        Caller::Pro(_) => reader.read_text("internal_comments"),
+        Caller::Application | Caller::Account(_) => Text::default(),
+    };
     let websource = reader.read_text("websource");
     let smsreminder = reader.read_filled("smsreminder", value::parse_boolean);
     let customs = parse_custom_values(object, scope, Model::Vevent, audience);
@@ -98,9 +107,15 @@ pub fn parse(
     let client = parse_client(object.get("fiche"), scope, caller);
     let client = reader.keep_faults(client);
     if let Some((client, _)) = &client
-        && would_be_nameless(client, scope, caller)
+        && is_name_missing(client, caller)
     {
         reader.faults.push(missing_name_fault());
+    }
+    if let Some((client, _)) = &client
+        && !matches!(caller, Caller::Pro(_))
+    {
+        let own = [("comments", comments.as_str()), ("websource", websource.as_str())];
+        reader.faults.extend(find_excess_text(&own, &customs, &client.customs));
     }
     let (Some(date), Some((client, sent)), true) = (date, client, reader.faults.is_empty()) else {
         return Err(reader.faults);
@@ -113,6 +128,7 @@ pub fn parse(
         calendar_id,
         client,
         comments,
+        internal_comments,
         websource,
         smsreminder,
         customs,
@@ -121,17 +137,52 @@ pub fn parse(
     Ok(Booking { command, sent })
 }
 
-/// Returns whether a booking can only create a new fiche, and would leave it without a name.
-fn would_be_nameless(client: &Client, scope: &Scope<'_>, caller: &Caller) -> bool {
-    let may_be_new = match caller {
-        Caller::Application => scope.state.catalogue.group.open,
+/// Returns whether a booking lacks a name that it needs, as far as the request shows it. A key
+/// alone always gives one, so that the answer does not depend on the address. Reference 3.6.
+fn is_name_missing(client: &Client, caller: &Caller) -> bool {
+    let is_needed = match caller {
+        Caller::Application => true,
         Caller::Account(_) => false,
-        Caller::Pro(_) => true,
+        Caller::Pro(_) => client.id.is_none() && client.email.is_none(),
     };
     let mut fiche = FICHE.blank.clone();
     client.fields.apply_to(&mut fiche);
-    let is_new = may_be_new && client.id.is_none() && client.email.is_none();
-    is_new && fiche.lastname.is_blank() && fiche.firstname.is_blank()
+    is_needed && fiche.lastname.is_blank() && fiche.firstname.is_blank()
+}
+
+/// Returns the fault of a booking whose texts are too long together. It names the longest one.
+fn find_excess_text(
+    own: &[(&str, &str)],
+    customs: &GivenCustoms,
+    client_customs: &GivenCustoms,
+) -> Option<Fault> {
+    let mut lengths: Vec<(String, usize)> = Vec::new();
+    for (name, text) in own {
+        lengths.push(((*name).to_owned(), text.chars().count()));
+    }
+    for (prefix, given) in [("", customs), ("fiche.", client_customs)] {
+        for (name, value) in given {
+            let text = match value {
+                Some(CustomValue::String(text)) => text.as_str(),
+                Some(CustomValue::Text(text)) => text.as_str(),
+                Some(
+                    CustomValue::Boolean(_) | CustomValue::Datetime(_) | CustomValue::Number(_),
+                )
+                | None => continue,
+            };
+            lengths.push((format!("{prefix}{name}"), text.chars().count()));
+        }
+    }
+    let total: usize = lengths.iter().map(|(_, length)| length).sum();
+    if total <= WEB_TEXT_CHARS_MAX {
+        return None;
+    }
+    let (longest, _) = lengths.into_iter().max_by_key(|(_, length)| *length)?;
+    let rule = format!(
+        "the texts of a booking must have at most {WEB_TEXT_CHARS_MAX} characters together, not \
+         {total}: shorten this one"
+    );
+    Some(Fault::new(longest, rule))
 }
 
 fn parse_interventions(

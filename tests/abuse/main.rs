@@ -5,3 +5,5 @@
 
 mod fixture;
 mod forged_sources;
+mod space;
+mod strangers;

@@ -402,6 +402,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
         calendar_id: Some(calendar(1)),
         client: somebody(name),
         comments: LongText::default(),
+        internal_comments: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -80,6 +80,7 @@ impl Running {
             calendar_id: None,
             client: Client { id: None, email: Some(email), fields, customs: Vec::new() },
             comments: LongText::default(),
+            internal_comments: Text::default(),
             websource: Text::default(),
             smsreminder: None,
             customs: Vec::new(),

@@ -16,8 +16,9 @@ use crate::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, Cha
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::text::LongText;
 use crate::domain::records::vevent::{
-    Appointment, OptionalFields, Reminders, State, Vevent, VeventKind,
+    Appointment, BookingComments, OptionalFields, Reminders, State, Vevent, VeventKind,
 };
 use crate::domain::state::command::{BookAppointment, BookingDraws, BookingPermission, Caller};
 use crate::domain::state::event::Event;
@@ -162,8 +163,12 @@ impl PendingBooking {
         let customs = Customs::default();
         let customs =
             with_customs(state, Model::Vevent, customs, &command.customs, &command.caller);
+        // Back-office comments are not the client's.
+        let booked = if command.from_web { command.comments.clone() } else { LongText::default() };
         let rare = OptionalFields {
+            booking_comments: BookingComments::record(booked, &command.comments),
             comments: command.comments.clone(),
+            internal_comments: command.internal_comments.clone(),
             websource: command.websource.clone(),
             customs,
             ..OptionalFields::default()

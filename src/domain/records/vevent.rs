@@ -129,6 +129,40 @@ pub struct OptionalFields {
     pub websource: Text<255>,
     /// Values of customised attributes.
     pub customs: Customs,
+    /// A comment on an appointment that only professionals read.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub internal_comments: LongText,
+    /// The comments that came with the booking of an appointment.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub booking_comments: BookingComments,
+}
+
+/// The comments that came with the booking of an appointment. Professionals may have changed
+/// `comments` since. The order of the variants is the format on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BookingComments {
+    /// None came, or an earlier release made the appointment.
+    #[default]
+    Unrecorded,
+    /// They are in `comments`.
+    Unchanged,
+    /// They were these. They are empty if a professional made the appointment, or gave it to
+    /// another client.
+    Replaced(LongText),
+}
+
+impl BookingComments {
+    /// Records the comments that came with a booking, beside the present ones.
+    #[must_use]
+    pub fn record(booked: LongText, present: &LongText) -> Self {
+        if booked != *present {
+            Self::Replaced(booked)
+        } else if booked == LongText::default() {
+            Self::Unrecorded
+        } else {
+            Self::Unchanged
+        }
+    }
 }
 
 impl OptionalFields {
@@ -305,13 +339,34 @@ impl Vevent {
         }
     }
 
+    /// The comments that came with the booking of an appointment; empty if they are not known. An
+    /// appointment of an earlier release shows them if it was made from the web and has not changed
+    /// since.
+    #[must_use]
+    pub fn booking_comments(&self) -> &str {
+        let (Some(rare), Some(appointment)) = (&self.rare, self.appointment()) else { return "" };
+        match &rare.booking_comments {
+            BookingComments::Unchanged => rare.comments.as_str(),
+            BookingComments::Replaced(booked) => booked.as_str(),
+            BookingComments::Unrecorded => {
+                let is_as_booked = appointment.from_web && self.created_at == self.updated_at;
+                if is_as_booked { rare.comments.as_str() } else { "" }
+            }
+        }
+    }
+
     /// Gives an appointment a new secret if its client has changed since `before`. The links of the
-    /// former client then open nothing any more.
+    /// former client then open nothing any more, and the new secret does not show what the former
+    /// client wrote.
     pub fn lock_out_former_client(&mut self, before: &Self, key: AppointmentKey) {
         let VeventKind::Appointment(appointment) = &mut self.kind else { return };
         let Some(was) = before.appointment() else { return };
-        if was.fiche_id != appointment.fiche_id {
-            appointment.key = key;
+        if was.fiche_id == appointment.fiche_id {
+            return;
+        }
+        appointment.key = key;
+        if let Some(rare) = &mut self.rare {
+            rare.booking_comments = BookingComments::record(LongText::default(), &rare.comments);
         }
     }
 

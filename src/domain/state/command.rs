@@ -73,6 +73,8 @@ pub struct BookAppointment {
     pub client: Client,
     /// A comment on the appointment.
     pub comments: LongText,
+    /// A comment that only professionals read. Only they give one.
+    pub internal_comments: LongText,
     /// A label for the origin of the booking.
     pub websource: Text<255>,
     /// Whether the client wants a text message as a reminder; `None` takes the group's setting.

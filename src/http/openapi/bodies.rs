@@ -127,6 +127,7 @@ pub(crate) fn booking() -> RefOr<Schema> {
         .property("calendar_id", named("IdGiven"))
         .property("fiche", any_of([client.into(), null()]))
         .property("comments", given(FieldType::Text { max: 65_535 }))
+        .property("internal_comments", given(FieldType::Text { max: 65_535 }))
         .property("websource", given(FieldType::Text { max: 255 }))
         .property("from_web", or_nothing(named("BooleanGiven")))
         .property("smsreminder", or_nothing(named("BooleanGiven")))

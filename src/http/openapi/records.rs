@@ -206,7 +206,7 @@ fn body_fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
 fn vevent_field(name: &str, field_type: FieldType) -> RefOr<Schema> {
     match name {
         "availableInterventions" => named("IdsGiven"),
-        "taker" | "text" | "comments" | "websource" => given(field_type),
+        "taker" | "text" | "comments" | "internal_comments" | "websource" => given(field_type),
         _ => any_of([given(field_type), nothing().into()]),
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
-use crate::domain::records::text::{Colour, InvalidValue, Text};
+use crate::domain::records::text::{Colour, InvalidValue, LongText, Text};
 use crate::domain::records::vevent::{
-    AppointmentKey, Availability, OptionalFields, Permits, State, VeventKind,
+    AppointmentKey, Availability, BookingComments, OptionalFields, Permits, State, VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
 use crate::domain::state::refusal::Fault;
@@ -384,6 +384,24 @@ impl<'a> VeventReader<'a> {
         Some(Permits::only(ids))
     }
 
+    /// Returns the comments that came with the booking. A professional's new event has none; at
+    /// import, null stands for those that were not recorded, and an empty text for none.
+    fn read_booking_comments(&mut self, comments: &LongText) -> BookingComments {
+        const NAME: &str = "booking_comments";
+        if self.audience != Audience::Store {
+            return BookingComments::record(LongText::default(), comments);
+        }
+        let given = match self.object.get(NAME) {
+            None | Some(Value::Null) => return BookingComments::Unrecorded,
+            Some(given) => given,
+        };
+        let parsed = value::parse_text(given).and_then(|text| LongText::new(&text));
+        match self.keep_fault(NAME, parsed) {
+            Some(booked) => BookingComments::record(booked, comments),
+            None => BookingComments::Unrecorded,
+        }
+    }
+
     fn read_rare(&mut self, appointment: bool) -> OptionalFields {
         let mut rare = OptionalFields {
             taker: self.read_text("taker"),
@@ -392,8 +410,10 @@ impl<'a> VeventReader<'a> {
             text: if appointment { Text::default() } else { self.read_text("text") },
             comments: self.read_text("comments"),
             websource: self.read_text("websource"),
+            internal_comments: self.read_text("internal_comments"),
             ..OptionalFields::default()
         };
+        rare.booking_comments = self.read_booking_comments(&rare.comments);
         match parse_custom_values(self.object, &self.scope, Model::Vevent, self.audience) {
             Ok(given) => {
                 for (name, value) in given {

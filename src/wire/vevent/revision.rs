@@ -49,6 +49,10 @@ pub fn revise(
             whole.insert(name.clone(), value.clone());
         }
     }
+    let has_new_comments = whole.get("comments") != Some(&Value::from(row_comments(row)));
+    if has_new_comments || row.appointment().is_none() {
+        whole.insert("booking_comments".to_owned(), row.booking_comments().into());
+    }
     let mut faults = Vec::new();
     faults.extend(foreign_group(given, scope));
     let times = if let Some(appointment) = row.appointment() {
@@ -91,6 +95,10 @@ pub fn revise(
             Err(faults)
         }
     }
+}
+
+fn row_comments(row: &Vevent) -> &str {
+    row.rare.as_deref().map_or("", |rare| rare.comments.as_str())
 }
 
 fn is_writable(name: &str) -> bool {

@@ -10,7 +10,8 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::text::Colour;
 use crate::domain::records::vevent::{
-    Appointment, OptionalFields, Permits, ReminderOutcome, State, Vevent, VeventKind,
+    Appointment, BookingComments, OptionalFields, Permits, ReminderOutcome, State, Vevent,
+    VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::time::zone::{self, Zone};
@@ -163,6 +164,9 @@ fn appointment_fields() -> Vec<Field<Vevent>> {
         pro_field("comments", FieldType::Text { max: 65_535 }, |row, _| {
             rare_text(row, |rare| rare.comments.as_str())
         }),
+        pro_field("internal_comments", FieldType::Text { max: 65_535 }, |row, _| {
+            rare_text(row, |rare| rare.internal_comments.as_str())
+        }),
         pro_field("websource", FieldType::Text { max: 255 }, |row, _| {
             rare_text(row, |rare| rare.websource.as_str())
         }),
@@ -248,6 +252,14 @@ fn store_fields() -> Vec<Field<Vevent>> {
                 return ColumnValue::Civil(None);
             }
             ColumnValue::Civil(Some(appointment.civil_start))
+        }),
+        store_field("booking_comments", FieldType::Text { max: 65_535 }, |row, _| {
+            match row.rare.as_deref().map(|rare| &rare.booking_comments) {
+                Some(BookingComments::Unchanged | BookingComments::Replaced(_)) => {
+                    ColumnValue::Text(row.booking_comments().into())
+                }
+                Some(BookingComments::Unrecorded) | None => ColumnValue::Null,
+            }
         }),
         store_field("mail_sent", FieldType::Boolean, |row, _| was_sent(row, Channel::Mail)),
         store_field("sms_sent", FieldType::Boolean, |row, _| was_sent(row, Channel::Sms)),
