@@ -127,6 +127,12 @@ impl ApiError {
         self.entries.iter().any(|entry| revealing.contains(&entry.problem))
     }
 
+    /// Whether the error is about the time of a booking: codes 8, 9 and 14.
+    pub(crate) fn is_about_time(&self) -> bool {
+        let about_time = [Problem::MaxRdvPeriod, Problem::MintimeRdv, Problem::NotAvailable];
+        self.entries.iter().any(|entry| about_time.contains(&entry.problem))
+    }
+
     /// Renames a field in all entries, for a body that has another name for it.
     pub(crate) fn with_renamed_field(mut self, field: &str, name: &str) -> Self {
         for entry in &mut self.entries {

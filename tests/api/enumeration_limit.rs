@@ -29,10 +29,10 @@ async fn has_an_appointment(server: &TestServer, email: &str) {
 }
 
 #[tokio::test]
-async fn the_twenty_first_refusal_of_an_address_in_an_hour_is_not_given() {
+async fn the_eleventh_refusal_of_an_address_in_an_hour_is_not_given() {
     let server = TestServer::start().await;
     has_an_appointment(&server, "d@example.org").await;
-    for _ in 0..20 {
+    for _ in 0..10 {
         book(&server, "d@example.org").await.refused(400, 12, Some("date"));
     }
     for spelling in ["d@example.org", "D@Example.org"] {
@@ -66,7 +66,7 @@ async fn a_burst_learns_no_more_than_one_after_another_would() {
     for sent in sent {
         *told.entry(sent.await.expect("no panic").status.as_u16()).or_default() += 1;
     }
-    assert_eq!(told, BTreeMap::from([(400, 20), (429, 40)]));
+    assert_eq!(told, BTreeMap::from([(400, 10), (429, 50)]));
 }
 
 #[tokio::test]
@@ -85,26 +85,61 @@ async fn many_who_book_for_one_address_at_once_are_all_served() {
     }
 }
 
-#[tokio::test]
-async fn a_source_is_told_200_times_an_hour_of_whomever() {
-    let server = TestServer::start().await;
-    let client = |number: usize| format!("c{number}@example.org");
-    for number in 0..11 {
-        let wish = json!({"appointment": {
-            "date": format!("2025-06-{:02} 09:30:00", 3 + number), "intervention_ids": [CUT], "calendar_id": CALENDAR,
-            "fiche": {"lastname": "Durand", "email": client(number)},
-        }});
+/// Clients with an appointment at half past nine, each on a day of its own.
+async fn have_appointments(server: &TestServer, clients: u64) {
+    for number in 0..clients {
+        let mut wish = booking(CALENDAR, "09:30", &client(number));
+        wish["appointment"]["date"] = json!(date(number));
         answer(server.by_pro(Method::POST, PATH).json(&wish)).await.is(201);
     }
-    let guess = async |number: usize| {
-        let mut wish = booking(OTHER_CALENDAR, "09:30", &client(number));
-        wish["appointment"]["date"] = json!(format!("2025-06-{:02} 09:30:00", 3 + number));
-        answer(server.by_key(Method::POST, PATH).json(&wish)).await
-    };
-    for number in 0..200 {
-        guess(number / 20).await.refused(400, 12, Some("date"));
+}
+
+fn client(number: u64) -> String {
+    format!("c{number}@example.org")
+}
+
+fn date(number: u64) -> String {
+    format!("2025-06-{:02} 09:30:00", 3 + number)
+}
+
+/// A booking that is refused if the client exists.
+fn guess(server: &TestServer, number: u64) -> impl Future<Output = Answer> + use<> {
+    let mut wish = booking(OTHER_CALENDAR, "09:30", &client(number));
+    wish["appointment"]["date"] = json!(date(number));
+    answer(server.by_key(Method::POST, PATH).json(&wish))
+}
+
+#[tokio::test]
+async fn a_source_learns_of_20_clients_an_hour() {
+    let server = TestServer::start().await;
+    have_appointments(&server, 21).await;
+    for number in 0..20 {
+        guess(&server, number).await.refused(400, 12, Some("date"));
     }
-    let refused = guess(10).await;
+    let refused = guess(&server, 20).await;
     refused.refused(429, 4, None);
     assert_eq!(refused.headers["retry-after"], "3600");
+}
+
+#[tokio::test]
+async fn a_burst_for_many_addresses_learns_no_more_than_one_after_another_would() {
+    let server = TestServer::start().await;
+    have_appointments(&server, 25).await;
+    let sent: Vec<_> = (0..25).map(|number| tokio::spawn(guess(&server, number))).collect();
+    let mut told: BTreeMap<u16, usize> = BTreeMap::new();
+    for sent in sent {
+        *told.entry(sent.await.expect("no panic").status.as_u16()).or_default() += 1;
+    }
+    assert_eq!(told, BTreeMap::from([(400, 20), (429, 5)]));
+}
+
+#[tokio::test]
+async fn where_only_known_clients_book_a_refusal_about_the_time_counts_too() {
+    let server = TestServer::with(|catalogue| catalogue.group.open = false).await;
+    for _ in 0..10 {
+        let mut wish = booking(CALENDAR, "09:30", "known@example.org");
+        wish["appointment"]["date"] = json!("2099-06-02 09:30:00");
+        answer(server.by_key(Method::POST, PATH).json(&wish)).await.refused(400, 8, Some("date"));
+    }
+    book(&server, "known@example.org").await.refused(429, 4, None);
 }

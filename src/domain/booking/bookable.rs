@@ -15,7 +15,8 @@ use crate::domain::time::{Instant, MINUTE};
 ///
 /// # Errors
 /// All obstacles in the order of Reference 4.8, never empty. In mode `Module`, a slot that is not
-/// offered has no other obstacle, and taken time is reported once.
+/// offered has no other obstacle, a past one only that of the lead times, and taken time is
+/// reported once.
 pub fn bookable(
     catalogue: &Catalogue,
     view: &CalendarView,
@@ -28,6 +29,11 @@ pub fn bookable(
     }
     // The public learns nothing else about a slot that the module does not show.
     if request.mode == BookingMode::Module && !obstacles.is_empty() {
+        return Err(obstacles);
+    }
+    // The past is too soon by the lead times. The public learns nothing else about past agendas.
+    if request.mode == BookingMode::Module && request.start < now {
+        obstacles.extend(check_lead_times(catalogue, view.id, request.start, now));
         return Err(obstacles);
     }
     let interval = request.interval();

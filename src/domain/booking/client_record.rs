@@ -35,20 +35,35 @@ pub(crate) fn prepare_client(
     if let Some((id, fiche)) = named_fiche(state, command)? {
         return prepare_named_client(state, command, id, fiche, faults, now);
     }
-    match (fiche_by_email(state, command), &command.caller) {
-        (None, Caller::Application) if !state.catalogue.group.open => {
-            refuse_faults(faults)?;
-            Err(vec![Refusal::EmailNotFound])
-        }
-        (Some(known), Caller::Application) if known.has_account => {
-            refuse_faults(faults)?;
-            Err(vec![Refusal::EmailAlreadyExists])
-        }
-        (Some(known), _) => {
+    if command.caller == Caller::Application {
+        return prepare_unproven_client(state, command, draws, faults, now);
+    }
+    match fiche_by_email(state, command) {
+        Some(known) => {
             refuse_faults(faults)?;
             Ok(BookingClient { fiche_id: known.fiche_id, written: None })
         }
-        (None, _) => prepare_new_client(state, command, draws, faults, now),
+        None => prepare_new_client(state, command, draws, faults, now),
+    }
+}
+
+/// Returns the client of a booking by a key alone. Reference 3.6.
+///
+/// All that a new client needs is needed for a known one too, and is checked before an address is
+/// looked up. Otherwise a missing name would tell which addresses are known.
+fn prepare_unproven_client(
+    state: &GroupState,
+    command: &BookAppointment,
+    draws: &BookingDraws,
+    faults: Refusals,
+    now: Instant,
+) -> Result<BookingClient, Refusals> {
+    let new = prepare_new_client(state, command, draws, faults, now)?;
+    match fiche_by_email(state, command) {
+        None if state.catalogue.group.open => Ok(new),
+        None => Err(vec![Refusal::EmailNotFound]),
+        Some(known) if known.has_account => Err(vec![Refusal::EmailAlreadyExists]),
+        Some(known) => Ok(BookingClient { fiche_id: known.fiche_id, written: None }),
     }
 }
 
@@ -171,7 +186,7 @@ pub const fn unknown_fiche_rule(caller: &Caller) -> &'static str {
 /// Returns the fault of a booking that would create a fiche without a name. Reference 6.3.
 #[must_use]
 pub fn missing_name_fault() -> Fault {
-    Fault::new("fiche.lastname", "a new client needs a last or first name")
+    Fault::new("fiche.lastname", "the client needs a last or first name")
 }
 
 fn is_nameless(fiche: &Fiche) -> bool {

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
 use crate::domain::time::Instant;
 use crate::http::auth::sliding_window::{SlidingWindow, source};
@@ -17,46 +18,73 @@ use crate::http::error::ApiError;
 /// Seconds for which a refusal counts.
 const WINDOW_SECONDS: i64 = 3_600;
 /// Maximum number of refusals of one e-mail address within the window.
-const REFUSALS_PER_EMAIL_MAX: usize = 20;
+const REFUSALS_PER_EMAIL_MAX: usize = 10;
 /// Maximum number of refusals to one source address within the window.
-const REFUSALS_PER_SOURCE_MAX: usize = 200;
+const REFUSALS_PER_SOURCE_MAX: usize = 20;
 /// Longest time that a booking waits for others of the same address.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The refusals of the last hour, and the bookings under way.
 #[derive(Debug)]
 pub(crate) struct EnumerationLimit {
-    emails: SlidingWindow<Box<str>>,
-    sources: SlidingWindow<IpAddr>,
-    /// Number of bookings under way, by e-mail address. Each may become a refusal, so together with
-    /// the counted refusals they stay within the limit: a burst reveals no more than a sequence.
-    under_way: Mutex<BTreeMap<Box<str>, usize>>,
-    /// Notified when a booking is no longer under way.
-    permit_dropped: Notify,
+    emails: RefusalCount<Box<str>>,
+    sources: RefusalCount<IpAddr>,
 }
 
 impl Default for EnumerationLimit {
     fn default() -> Self {
         Self {
-            emails: SlidingWindow::new(REFUSALS_PER_EMAIL_MAX, WINDOW_SECONDS),
-            sources: SlidingWindow::new(REFUSALS_PER_SOURCE_MAX, WINDOW_SECONDS),
-            under_way: Mutex::default(),
-            permit_dropped: Notify::new(),
+            emails: RefusalCount::new(REFUSALS_PER_EMAIL_MAX),
+            sources: RefusalCount::new(REFUSALS_PER_SOURCE_MAX),
         }
     }
+}
+
+/// The refusals of the last hour and the bookings under way, by one kind of key.
+#[derive(Debug)]
+struct RefusalCount<K: Ord> {
+    max: usize,
+    refusals: SlidingWindow<K>,
+    /// The bookings under way. Each may become a refusal, so together with the counted refusals
+    /// they stay within the limit: a burst reveals no more than a sequence. A key without bookings
+    /// under way has no entry.
+    under_way: Mutex<BTreeMap<K, UnderWay>>,
+}
+
+/// The bookings of one key that are under way, at least one.
+#[derive(Debug)]
+struct UnderWay {
+    count: usize,
+    /// Notified when one of them is no longer under way.
+    left: Arc<Notify>,
+}
+
+/// The result of an attempt to put a booking under way.
+enum Admission {
+    Entered,
+    /// The bookings under way could use up the refusals. One of them ends with the notification.
+    Wait(OwnedNotified),
+    /// The refusals are used up. Holds the seconds until there is one more.
+    Exhausted(i64),
+}
+
+/// One booking under way, until this is dropped.
+#[derive(Debug)]
+struct Turn<'g, K: Ord> {
+    count: &'g RefusalCount<K>,
+    key: K,
 }
 
 /// Permission for one booking, which is under way until this is dropped.
 #[derive(Debug)]
 pub(crate) struct BookingPermit<'g> {
-    limit: &'g EnumerationLimit,
-    email: Option<Box<str>>,
-    from: IpAddr,
+    email: Option<Turn<'g, Box<str>>>,
+    source: Turn<'g, IpAddr>,
 }
 
 impl EnumerationLimit {
     /// Permits a booking for a folded e-mail address, if it has one. Waits while the bookings of
-    /// the address that are under way could use up its refusals.
+    /// the address or of the source that are under way could use up the refusals.
     ///
     /// # Errors
     /// 429 after too many refusals; 503 after five seconds of waiting.
@@ -66,65 +94,85 @@ impl EnumerationLimit {
         from: IpAddr,
         now: Instant,
     ) -> Result<BookingPermit<'_>, ApiError> {
-        let from = source(from);
         let admitted = async {
-            loop {
-                // Created before the look, so that no permit dropped in between is missed.
-                let permit_dropped = self.permit_dropped.notified();
-                let email_wait = match &email {
-                    Some(email) => self.emails.wait(email, now),
-                    None => None,
-                };
-                if let Some(seconds) = email_wait.max(self.sources.wait(&from, now)) {
-                    return Err(ApiError::too_many(
-                        "bookings were refused for reasons that tell of a client",
-                        seconds,
-                    ));
-                }
-                if self.enter(email.as_deref(), now) {
-                    return Ok(BookingPermit { limit: self, email: email.clone(), from });
-                }
-                permit_dropped.await;
-            }
+            let email = match email {
+                Some(email) => Some(self.emails.enter(email, now).await?),
+                None => None,
+            };
+            Ok(BookingPermit { email, source: self.sources.enter(source(from), now).await? })
         };
         match tokio::time::timeout(WAIT_MAX, admitted).await {
             Ok(admitted) => admitted,
             Err(_) => Err(ApiError::overloaded()),
         }
     }
-
-    /// GroupCheck a booking as under way, if it could be refused without exceeding the limit.
-    fn enter(&self, email: Option<&str>, now: Instant) -> bool {
-        let Some(email) = email else { return true };
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = under_way.get(email).copied().unwrap_or(0);
-        if others + self.emails.count(&email.into(), now) >= REFUSALS_PER_EMAIL_MAX {
-            return false;
-        }
-        under_way.insert(email.into(), others + 1);
-        true
-    }
 }
 
 impl BookingPermit<'_> {
-    /// GroupCheck the booking as a refusal that reveals something about a client.
+    /// Counts the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
         if let Some(email) = &self.email {
-            self.limit.emails.add(email.clone(), now);
+            email.count.refusals.add(email.key.clone(), now);
         }
-        self.limit.sources.add(self.from, now);
+        self.source.count.refusals.add(self.source.key, now);
     }
 }
 
-impl Drop for BookingPermit<'_> {
-    fn drop(&mut self) {
-        let Some(email) = &self.email else { return };
-        let mut under_way = self.limit.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        match under_way.get_mut(email) {
-            Some(count) if *count > 1 => *count -= 1,
-            Some(_) | None => drop(under_way.remove(email)),
+impl<K: Ord + Clone> RefusalCount<K> {
+    fn new(max: usize) -> Self {
+        let refusals = SlidingWindow::new(max, WINDOW_SECONDS);
+        Self { max, refusals, under_way: Mutex::default() }
+    }
+
+    /// Puts a booking under way once it could be refused without exceeding the limit.
+    async fn enter(&self, key: K, now: Instant) -> Result<Turn<'_, K>, ApiError> {
+        loop {
+            match self.try_enter(&key, now) {
+                Admission::Entered => return Ok(Turn { count: self, key }),
+                Admission::Wait(left) => left.await,
+                Admission::Exhausted(seconds) => {
+                    let what = "bookings were refused for reasons that tell of a client";
+                    return Err(ApiError::too_many(what, seconds));
+                }
+            }
         }
-        drop(under_way);
-        self.limit.permit_dropped.notify_waiters();
+    }
+
+    fn try_enter(&self, key: &K, now: Instant) -> Admission {
+        let mut under_way = self.under_way();
+        if let Some(seconds) = self.refusals.wait(key, now) {
+            return Admission::Exhausted(seconds);
+        }
+        let refused = self.refusals.count(key, now);
+        match under_way.get_mut(key) {
+            Some(others) if others.count + refused >= self.max => {
+                // Created under the lock, so that no booking that leaves is missed.
+                Admission::Wait(Arc::clone(&others.left).notified_owned())
+            }
+            Some(others) => {
+                others.count += 1;
+                Admission::Entered
+            }
+            None => {
+                under_way.insert(key.clone(), UnderWay { count: 1, left: Arc::default() });
+                Admission::Entered
+            }
+        }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, BTreeMap<K, UnderWay>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Ord> Drop for Turn<'_, K> {
+    fn drop(&mut self) {
+        let mut under_way = self.count.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(others) = under_way.get_mut(&self.key) else { return };
+        others.count -= 1;
+        others.left.notify_waiters();
+        if others.count == 0 {
+            under_way.remove(&self.key);
+        }
     }
 }

@@ -55,7 +55,7 @@ impl<K: Ord> SlidingWindow<K> {
         Some(self.seconds - now.seconds_since(oldest))
     }
 
-    /// GroupCheck an event.
+    /// Counts an event.
     pub(crate) fn add(&self, key: K, now: Instant) {
         let mut events = self.lock();
         // Swept once per window, and earlier if there is no room.

@@ -137,8 +137,10 @@ async fn book(request: GroupRequest) -> HandlerResult {
     };
     let command = Command::BookAppointment(Box::new(booking.command));
     let result = request.create(command, render_booked).await;
+    // Where only known clients may book, a refusal about the time tells that the client is known.
+    let takes_known_only = !request.state.catalogue.group.open;
     if let (Some(turn), Err(error)) = (&turn, &result)
-        && error.reveals_client()
+        && (error.reveals_client() || (takes_known_only && error.is_about_time()))
     {
         turn.count_refusal(now);
     }
