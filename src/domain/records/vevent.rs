@@ -305,6 +305,18 @@ impl std::fmt::Debug for AppointmentKey {
     }
 }
 
+impl VeventKind {
+    /// Returns the series of a kind that may repeat; `None` for an appointment.
+    #[must_use]
+    pub fn series(&self) -> Option<&Series> {
+        match self {
+            Self::Appointment(_) => None,
+            Self::Plage(series) | Self::Note(series) => Some(series),
+            Self::Availability(availability) => Some(&availability.series),
+        }
+    }
+}
+
 impl Vevent {
     /// The appointment; `None` for an event of another kind.
     #[must_use]
@@ -373,10 +385,6 @@ impl Vevent {
     /// The series; `None` for an appointment.
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
-        match &self.kind {
-            VeventKind::Appointment(_) => None,
-            VeventKind::Plage(series) | VeventKind::Note(series) => Some(series),
-            VeventKind::Availability(availability) => Some(&availability.series),
-        }
+        self.kind.series()
     }
 }

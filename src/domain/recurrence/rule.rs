@@ -113,6 +113,30 @@ impl Rule {
         self.end
     }
 
+    /// Returns the days from one period to the next: the shortest for months and years.
+    #[must_use]
+    pub(crate) fn period_days(&self) -> i64 {
+        let days = match self.repetition {
+            Repetition::Daily => 1,
+            Repetition::Weekly(_) => 7,
+            Repetition::Monthly(_) => 28,
+            Repetition::Yearly => 365,
+        };
+        i64::from(self.interval.get()) * days
+    }
+
+    /// Returns the maximum number of days of one period on which an occurrence begins.
+    #[must_use]
+    pub(crate) fn days_per_period(&self) -> i64 {
+        match self.repetition {
+            Repetition::Weekly(Some(days)) => i64::from(days.bits().count_ones()),
+            Repetition::Daily
+            | Repetition::Weekly(None)
+            | Repetition::Monthly(_)
+            | Repetition::Yearly => 1,
+        }
+    }
+
     /// Returns the same rule with this UNTIL as its end.
     #[must_use]
     pub(crate) const fn with_until(self, until: Instant) -> Self {

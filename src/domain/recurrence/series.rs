@@ -37,6 +37,12 @@ pub struct Occurrence {
     pub end: Instant,
 }
 
+/// Maximum length of an occurrence of an event that repeats, in periods of its rule. Hence at most
+/// this many periods overlap at any moment. Reference 5.1.
+const PERIODS_MAX: i64 = 31;
+/// Maximum length of an occurrence of an event that repeats, in days.
+const DAYS_MAX: i64 = 366;
+
 /// Error in the start, end or UNTIL of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
@@ -46,6 +52,15 @@ pub enum SeriesError {
     /// The rule's UNTIL is not after the start of the event.
     #[error("UNTIL must be after the start of the event")]
     UntilNotAfterStart,
+    /// The event repeats before it has lasted for so long.
+    #[error(
+        "an event that repeats this often lasts at most {days_max} days: \
+         {PERIODS_MAX} times its period, and at most {DAYS_MAX} days"
+    )]
+    TooLong {
+        /// Maximum length of the event in days.
+        days_max: i64,
+    },
 }
 
 /// Stored form of a [`Series`].
@@ -166,6 +181,46 @@ impl Series {
             RuleEnd::Until(until) => Some(until),
             RuleEnd::Never | RuleEnd::Count(_) => None,
         }
+    }
+
+    /// Checks the length of an event that repeats. Stored and imported events may be longer.
+    /// Reference 5.1.
+    ///
+    /// # Errors
+    ///
+    /// [`SeriesError::TooLong`].
+    pub fn check_length(&self) -> Result<(), SeriesError> {
+        match self.days_max() {
+            Some(days_max) if self.wall_length_seconds() > days_max * DAY => {
+                Err(SeriesError::TooLong { days_max })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns whether this event and another one have the same length and the same maximum of it.
+    #[must_use]
+    pub fn has_length_of(&self, other: &Self) -> bool {
+        self.wall_length_seconds() == other.wall_length_seconds()
+            && self.days_max() == other.days_max()
+    }
+
+    /// Returns the maximum length in days; `None` for an event that does not repeat.
+    fn days_max(&self) -> Option<i64> {
+        Some((self.rule?.period_days().saturating_mul(PERIODS_MAX)).min(DAYS_MAX))
+    }
+
+    /// Returns an upper bound on the occurrences that [`Series::occurrences_overlapping`] looks at.
+    /// It is computed from the rule, at the same cost for every window.
+    #[must_use]
+    pub fn count_looked_at(&self, zone: Zone, from: Instant, to: Instant) -> i64 {
+        let Some(rule) = self.rule else { return 1 };
+        let (from, to) = (zone.civil_of(from), zone.civil_of(to));
+        let length_days = self.wall_length_seconds().max(0) / DAY;
+        let first = (i64::from(from.day().0) - length_days - 1).max(i64::from(self.start.day().0));
+        let last = (i64::from(to.day().0) + 1).min(self.last_day_counted);
+        let days = (last - first + 1).max(0);
+        (days / rule.period_days() + 1).saturating_mul(rule.days_per_period())
     }
 
     /// Returns the same series in another zone. `before` is its zone until now. Reference 6.9.

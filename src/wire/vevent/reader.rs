@@ -313,8 +313,19 @@ impl<'a> VeventReader<'a> {
             self.add_fault(name, "must be midnight of the note's day, as start and end both are");
             return None;
         };
+        let series = match series {
+            // Imported events may be longer, and so may a stored one that is read for a change.
+            Ok(series) if self.audience != Audience::Store => {
+                series.check_length().map(|()| series)
+            }
+            Ok(_) | Err(_) => series,
+        };
         match series {
             Ok(series) => Some(series),
+            Err(error @ SeriesError::TooLong { .. }) => {
+                self.add_fault("end", error.to_string());
+                None
+            }
             Err(SeriesError::EndNotAfterStart) => {
                 let rule = if start < end { END_IN_GAP } else { NOT_AFTER_START };
                 self.add_fault("end", rule);

@@ -13,7 +13,7 @@ use crate::wire::custom_values::parse_custom_values;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group, is_filled};
 use crate::wire::value;
-use crate::wire::vevent::input::VeventInput;
+use crate::wire::vevent::input::{KindInput, VeventInput};
 use crate::wire::vevent::reader::{END_IN_GAP, parse};
 use crate::wire::vevent::table::VEVENT;
 
@@ -77,7 +77,11 @@ pub fn revise(
         }
         Err(wrong) => faults.extend(wrong),
     }
-    match parse(&whole, scope, Audience::Store) {
+    let parsed = parse(&whole, scope, Audience::Store);
+    if let (Ok(input), Some(before)) = (&parsed, row.series()) {
+        faults.extend(find_lengthening(before, input));
+    }
+    match parsed {
         Ok(input) if faults.is_empty() => {
             Ok(VeventInput { rare: OptionalFields { customs, ..input.rare }, ..input })
         }
@@ -99,6 +103,18 @@ pub fn revise(
 
 fn row_comments(row: &Vevent) -> &str {
     row.rare.as_deref().map_or("", |rare| rare.comments.as_str())
+}
+
+/// Returns the fault of a change that makes an event too long for its rule. One that was stored as
+/// too long may keep its length. Reference 5.1.
+fn find_lengthening(before: &Series, input: &VeventInput) -> Option<Fault> {
+    let KindInput::Other(kind) = &input.kind else { return None };
+    let series = kind.series()?;
+    if series.has_length_of(before) {
+        return None;
+    }
+    let error = series.check_length().err()?;
+    Some(Fault::new("end", error.to_string()))
 }
 
 fn is_writable(name: &str) -> bool {
