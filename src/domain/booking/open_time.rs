@@ -64,6 +64,17 @@ impl Rules {
         })
     }
 
+    /// Returns an upper bound on the occurrences that an expansion over `span` looks at.
+    #[must_use]
+    pub fn count_looked_at(&self, zone: Zone, span: Interval) -> i64 {
+        let mut count: i64 = 0;
+        for row in self.availabilities.iter().chain(&self.plages) {
+            let series = row.series().expect("a rule is a series");
+            count = count.saturating_add(series.count_looked_at(zone, span.start, span.end));
+        }
+        count
+    }
+
     /// Returns whether the calendar offers an intervention: some live availability permits it and
     /// has an occurrence that ends after `now`. Reference 4.
     #[must_use]

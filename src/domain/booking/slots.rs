@@ -45,13 +45,16 @@ pub fn free_starts(
     let first_new = starts.len();
     if mode.follows_module_rules() {
         let anchors = open.permitted_time(chain.legs()[0].intervention_id);
-        let mut grid = Grid::new(
-            &anchors.occurrences,
-            anchors.longest_seconds,
-            anchors.overlapping,
-            step_seconds,
-            starts,
-        );
+        let merged: Vec<Interval>;
+        let (occurrences, longest_seconds) = if anchors.overlapping {
+            merged = merge_grids(&anchors.occurrences, step_seconds);
+            let lengths = merged.iter().map(|grid| grid.end.seconds_since(grid.start));
+            (&merged, lengths.max().unwrap_or_default())
+        } else {
+            (&anchors.occurrences, anchors.longest_seconds)
+        };
+        let mut grid =
+            Grid::new(occurrences, longest_seconds, anchors.overlapping, step_seconds, starts);
         if have_same_open_time(&open, chain) {
             // Legs with the same open time are searched as one long leg.
             free_time(anchors, &view.taken, whole, |gap| {
@@ -166,6 +169,28 @@ fn civil_days(catalogue: &Catalogue, window: Interval) -> Vec<Interval> {
         day = next;
     }
     days
+}
+
+/// Joins overlapping anchors whose grids have the same points, so that each point is found once for
+/// each grid, and not for each anchor. The result ascends by start. Reference 4.2.
+fn merge_grids(anchors: &[Interval], step_seconds: i64) -> Vec<Interval> {
+    let mut by_grid: Vec<(i64, Interval)> = Vec::with_capacity(anchors.len());
+    for anchor in anchors {
+        by_grid.push((anchor.start.0.rem_euclid(step_seconds), *anchor));
+    }
+    by_grid.sort_unstable();
+    let mut merged: Vec<(i64, Interval)> = Vec::new();
+    for (grid, anchor) in by_grid {
+        match merged.last_mut() {
+            Some((same, last)) if *same == grid && anchor.start <= last.end => {
+                last.end = last.end.max(anchor.end);
+            }
+            Some(_) | None => merged.push((grid, anchor)),
+        }
+    }
+    let mut merged: Vec<Interval> = merged.into_iter().map(|(_, anchor)| anchor).collect();
+    merged.sort_unstable();
+    merged
 }
 
 /// Collects the grid points that lie in the offered ranges. Reference 4.2.

@@ -25,9 +25,8 @@ use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
 use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
 
-/// Maximum number of grid points of a search on a thread that serves connections: well under a
-/// millisecond.
-const INLINE_POINTS_MAX: i64 = 20_000;
+/// Maximum cost of a search on a thread that serves connections: well under a millisecond.
+const INLINE_COST_MAX: i64 = 20_000;
 /// Maximum number of calendars of an explanation on a thread that serves connections.
 const INLINE_CALENDARS_MAX: usize = 20;
 /// Length in seconds of one step of a search. It bounds the memory of a search.
@@ -135,11 +134,13 @@ fn check_search_right(request: &GroupRequest) -> Result<(), ApiError> {
 
 async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
     let now = request.now;
-    let bytes = if count_points(&search, &request.state, now) <= INLINE_POINTS_MAX {
+    let cost = estimate_cost(&search, &request.state, now);
+    let bytes = if cost <= INLINE_COST_MAX {
         find_slots(&search, &request.state, now)
     } else {
         let state = Arc::clone(&request.state);
-        request.server.blocking_pool.run(move || find_slots(&search, &state, now)).await?
+        let compute = move || find_slots(&search, &state, now);
+        request.server.blocking_pool.run_weighed(cost, compute).await?
     };
     Ok(json_response(StatusCode::OK, bytes))
 }
@@ -147,7 +148,8 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
 async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> HandlerResult {
     let (now, audience) = (request.now, request.audience());
     let is_pro = matches!(request.caller(), Caller::Pro(_));
-    let value = if search.calendars.len() <= INLINE_CALENDARS_MAX {
+    let cost = estimate_explanation_cost(&search, &request.state, start);
+    let value = if search.calendars.len() <= INLINE_CALENDARS_MAX && cost <= INLINE_COST_MAX {
         let verdicts = judge_calendars(&search, &request.state, start, now, is_pro);
         render_explanation(start, &verdicts, &request.scope(), audience)
     } else {
@@ -156,14 +158,14 @@ async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> H
             let verdicts = judge_calendars(&search, &state, start, now, is_pro);
             render_explanation(start, &verdicts, &Scope::for_group(&state), audience)
         };
-        request.server.blocking_pool.run(compute).await?
+        request.server.blocking_pool.run_weighed(cost, compute).await?
     };
     Ok(ok_response(&value))
 }
 
-/// Returns an upper bound on the grid points that a search looks at.
-fn count_points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
-    let mut points = 0;
+/// Returns an upper bound on the grid points and the occurrences that a search looks at.
+fn estimate_cost(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
+    let mut cost: i64 = 0;
     for id in &search.calendars {
         let Some(calendar) = state.catalogue.calendars.get(id) else { continue };
         let Some((_, latest)) = lead_times(&state.catalogue, *id, now) else { continue };
@@ -171,10 +173,31 @@ fn count_points(search: &SlotSearch, state: &GroupState, now: Instant) -> i64 {
         if search.mode.follows_module_rules() {
             end = end.min(latest);
         }
-        let seconds = end.seconds_since(search.window.start).max(0);
-        points += seconds / (calendar.generate_interval.number() * MINUTE);
+        let seconds = end.seconds_since(search.window.start);
+        if seconds <= 0 {
+            continue;
+        }
+        let points = seconds / (calendar.generate_interval.number() * MINUTE);
+        let view = state.calendars.get(id).expect("each calendar has a view");
+        // The last step looks back at least as far as any other.
+        let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS), end };
+        let occurrences = view.rules.count_looked_at(state.catalogue.zone(), last_step);
+        let steps = seconds / STEP_SECONDS + 1;
+        cost = cost.saturating_add(points).saturating_add(occurrences.saturating_mul(steps));
     }
-    points
+    cost
+}
+
+/// Returns an upper bound on the occurrences that an explanation of a start looks at.
+fn estimate_explanation_cost(search: &SlotSearch, state: &GroupState, start: Instant) -> i64 {
+    let span = Interval { start, end: start.plus_seconds(search.chain.length_seconds()) };
+    let mut cost: i64 = 0;
+    for id in &search.calendars {
+        let view = state.calendars.get(id).expect("each calendar has a view");
+        let occurrences = view.rules.count_looked_at(state.catalogue.zone(), span);
+        cost = cost.saturating_add(occurrences);
+    }
+    cost
 }
 
 /// Returns the JSON of a search: the starts of all calendars merged, ascending.
