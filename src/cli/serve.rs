@@ -198,7 +198,8 @@ async fn serve_until_signal(
     };
     let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&gateways));
     let messages = engine.send_messages(sending).await;
-    let routes = create_routes(options, &engine, gateways, &metrics);
+    let connections_max = limit_connections(options.connections_max);
+    let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
     metrics.serve(engine.clone(), data.clone(), recovery_time);
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop_messages, messages_stopped) = oneshot::channel();
@@ -212,7 +213,6 @@ async fn serve_until_signal(
         let _ = messages_stopped.await;
         tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await
     };
-    let connections_max = limit_connections(options.connections_max);
     let ((), messages_finished) =
         tokio::join!(http::serve(listener, routes, connections_max, stop), finish_messages);
     // Removed before the store is unlocked: the next server may create its own after that.
@@ -238,12 +238,18 @@ fn create_routes(
     engine: &Engine,
     gateways: Arc<Gateways>,
     metrics: &MetricsExporter,
+    connections_max: usize,
 ) -> HttpService {
+    let per_source =
+        usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
+    // One source leaves half of the connections to others, however few there are.
+    let per_source = per_source.min((connections_max / 2).max(1));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let server = Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone())
+        .limited_per_source(per_source)
         .metered(metrics.http_metrics());
     HttpService::new(server)
 }

@@ -136,6 +136,12 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_CONNECTIONS_MAX", default_value = "10000", value_name = "NUMBER")]
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connections_max: u32,
+    /// Maximum number of concurrent connections of one source, an IPv4 address or an IPv6 /64
+    /// network; 0 for no maximum. It is at most half of the connections. Behind a trusted proxy,
+    /// requests under way are counted for each client in place of the proxy's connections.
+    #[arg(long, env = "SLOTBOOK_SOURCE_CONNECTIONS_MAX", default_value = "256")]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub source_connections_max: u32,
     /// Address and port to serve Prometheus metrics on, at /metrics. If empty, which is the
     /// default, they are not served.
     #[arg(long, env = "SLOTBOOK_METRICS_LISTEN", default_value = "", hide_default_value = true)]

@@ -1,6 +1,7 @@
 //! Reading a request's body, with limits on its size, depth and time. Reference 1.1.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
+use crate::http::body_limits::{BodyBytes, SMALL_BYTES};
 use crate::http::error::ApiError;
+use crate::http::server::Server;
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
 
@@ -21,11 +24,20 @@ const DROPPED_BYTES_MAX: usize = 1_024 * 1_024;
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Size of a body up to which it is parsed on a thread that serves connections: well under a
+/// millisecond.
+const INLINE_BYTES_MAX: usize = 16 * 1_024;
 
 /// The body of a request. It is read when the pipeline needs it.
-pub(crate) struct Incoming<'h> {
-    headers: &'h HeaderMap,
+///
+/// Its share of the memory for bodies is free again when this is dropped.
+pub(crate) struct Incoming<'r> {
+    server: &'r Server,
+    headers: &'r HeaderMap,
+    /// The client address.
+    from: IpAddr,
     state: State,
+    memory: BodyBytes,
 }
 
 enum State {
@@ -33,33 +45,44 @@ enum State {
     Read(Result<Map<String, Value>, ApiError>),
 }
 
-impl<'h> Incoming<'h> {
+impl<'r> Incoming<'r> {
     /// An unread body.
-    pub(crate) fn new(headers: &'h HeaderMap, body: Body) -> Self {
-        Self { headers, state: State::Unread(body) }
+    pub(crate) fn new(
+        server: &'r Server,
+        headers: &'r HeaderMap,
+        from: IpAddr,
+        body: Body,
+    ) -> Self {
+        Self { server, headers, from, state: State::Unread(body), memory: BodyBytes::default() }
     }
 
-    /// Returns the JSON object before the body is due; `None` if it is malformed. The error is kept
-    /// and returned when the body is due.
-    pub(crate) async fn peek(&mut self) -> Option<&Map<String, Value>> {
-        if let State::Unread(body) = &mut self.state {
-            let body = std::mem::take(body);
-            self.state = State::Read(read_object(self.headers, body).await);
+    /// Returns the JSON object before the caller is known; `None` if it is malformed. That error is
+    /// kept and returned when the body is due. Only a few larger bodies are read so at once.
+    ///
+    /// # Errors
+    /// 503 without memory for the body, and other errors that end the connection.
+    pub(crate) async fn peek(&mut self) -> Result<Option<&Map<String, Value>>, ApiError> {
+        if matches!(self.state, State::Unread(_)) {
+            match self.read_object_now(false).await {
+                Err(error) if error.is_closing() => return Err(error),
+                read => self.state = State::Read(read),
+            }
         }
         match &self.state {
-            State::Read(read) => read.as_ref().ok(),
-            State::Unread(_) => None,
+            State::Read(read) => Ok(read.as_ref().ok()),
+            State::Unread(_) => Ok(None),
         }
     }
 
     /// Returns the JSON object.
     ///
     /// # Errors
-    /// 413 over the limit, 415 for a declared type other than JSON, 400 for a malformed object.
-    pub(crate) async fn read_object(self) -> Result<Map<String, Value>, ApiError> {
-        match self.state {
-            State::Unread(body) => read_object(self.headers, body).await,
-            State::Read(read) => read,
+    /// 413 over the limit, 415 for a declared type other than JSON, 400 for a malformed object; 503
+    /// if the bodies under way leave no memory for it.
+    pub(crate) async fn read_object(&mut self) -> Result<Map<String, Value>, ApiError> {
+        match self.take_read() {
+            Some(read) => read,
+            None => self.read_object_now(true).await,
         }
     }
 
@@ -69,54 +92,144 @@ impl<'h> Incoming<'h> {
     /// # Errors
     /// As [`Incoming::read_object`], if the body is not empty.
     pub(crate) async fn read_optional_object(
-        self,
+        &mut self,
         method: &Method,
     ) -> Result<Map<String, Value>, ApiError> {
         if method != Method::DELETE {
             return Ok(Map::new());
         }
-        match self.state {
-            State::Unread(body) => {
-                let bytes = read_in_time(body).await?;
+        match self.take_read() {
+            // The body was read early, on an older path. A malformed one counts as empty.
+            Some(read) => Ok(read.unwrap_or_default()),
+            None => {
+                let bytes = self.read_bytes(true).await?;
                 if bytes.trim_ascii().is_empty() || !is_declared_json(self.headers) {
                     return Ok(Map::new());
                 }
-                parse_object(&bytes)
+                parse(self.server, bytes).await
             }
-            // The body was read early, on an older path. A malformed one counts as empty.
-            State::Read(read) => Ok(read.unwrap_or_default()),
         }
     }
 
     /// Reads and drops an unread body in a task of its own, so that the connection can be reused.
     /// A body that is too large or too slow ends the connection.
-    pub(crate) fn discard(self) {
-        if let State::Unread(body) = self.state
+    pub(crate) fn discard(&mut self) {
+        if let State::Unread(body) = self.take_state()
             && !body.is_end_stream()
         {
-            tokio::spawn(tokio::time::timeout(BODY_TIMEOUT, drain(body, |_| {})));
+            let dropped = drain(body, |_| Ok(()));
+            tokio::spawn(tokio::time::timeout(BODY_TIMEOUT, dropped));
         }
     }
 
-    /// Returns the parameters of a form or of a JSON object; none for an empty body.
+    /// Returns the parameters of a form or of a JSON object; none for an empty body. Unless the
+    /// caller is identified, the body may have 8 KiB only.
     ///
     /// # Errors
     /// 413 over the limit, 415 for another declared type, 400 for a malformed object.
-    pub(crate) async fn read_form(self) -> Result<Form, ApiError> {
-        match self.state {
-            State::Unread(body) => read_form(self.headers, body).await,
-            State::Read(read) => {
-                Ok(Form { params: Params::from_json_object(&read?), is_json: true })
+    pub(crate) async fn read_form(&mut self, is_identified: bool) -> Result<Form, ApiError> {
+        let bytes =
+            if is_identified { self.read_bytes(true).await? } else { self.read_small().await? };
+        if declared_type(self.headers).as_deref() == Some("application/x-www-form-urlencoded") {
+            return Ok(Form {
+                params: Params::from_query(&String::from_utf8_lossy(&bytes)),
+                is_json: false,
+            });
+        }
+        if !is_declared_json(self.headers) {
+            return Err(ApiError::new(
+                Problem::UnsupportedMediaType,
+                "the body must be a form or JSON: declare it with the header Content-Type: application/x-www-form-urlencoded",
+            ));
+        }
+        let object = if bytes.trim_ascii().is_empty() {
+            Map::new()
+        } else {
+            parse(self.server, bytes).await?
+        };
+        Ok(Form { params: Params::from_json_object(&object), is_json: true })
+    }
+
+    /// Returns the bytes of a body of at most 8 KiB that arrives in time.
+    ///
+    /// # Errors
+    /// 413 for a larger one, 400 for a slow one. Both close the connection.
+    pub(crate) async fn read_small(&mut self) -> Result<Vec<u8>, ApiError> {
+        let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
+        let mut bytes = Vec::new();
+        let read = drain(body, |data| {
+            if bytes.len() + data.len() > SMALL_BYTES {
+                let rule = format!("the body has more than {SMALL_BYTES} bytes");
+                return Err(ApiError::new(Problem::ContentTooLarge, rule).closing());
             }
+            bytes.extend_from_slice(data);
+            Ok(())
+        });
+        in_time(read).await?;
+        Ok(bytes)
+    }
+
+    /// Returns the object of a body that was read early; `None` if the body is unread.
+    fn take_read(&mut self) -> Option<Result<Map<String, Value>, ApiError>> {
+        if matches!(self.state, State::Unread(_)) {
+            return None;
+        }
+        match self.take_state() {
+            State::Read(read) => Some(read),
+            State::Unread(_) => None,
         }
     }
+
+    /// Takes the state of the body. An empty unread body stays.
+    fn take_state(&mut self) -> State {
+        std::mem::replace(&mut self.state, State::Unread(Body::empty()))
+    }
+
+    async fn read_object_now(
+        &mut self,
+        is_identified: bool,
+    ) -> Result<Map<String, Value>, ApiError> {
+        let bytes = self.read_bytes(is_identified).await?;
+        if is_declared_json(self.headers) {
+            parse(self.server, bytes).await
+        } else {
+            Err(not_json_error())
+        }
+    }
+
+    /// Returns all bytes of a body that arrives in time.
+    async fn read_bytes(&mut self, is_identified: bool) -> Result<Vec<u8>, ApiError> {
+        let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
+        let (memory, limits, from) = (&mut self.memory, &self.server.body_limits, self.from);
+        let read = drain(body, |data| {
+            if memory.append(data, limits, from, is_identified) {
+                Ok(())
+            } else {
+                Err(ApiError::overloaded().closing())
+            }
+        });
+        let seen = in_time(read).await?;
+        if seen > BYTES_MAX { Err(too_large()) } else { Ok(self.memory.finish()) }
+    }
+}
+
+/// Parses a JSON object; a large one on a thread that serves no connection.
+async fn parse(server: &Server, bytes: Vec<u8>) -> Result<Map<String, Value>, ApiError> {
+    if bytes.len() <= INLINE_BYTES_MAX {
+        return parse_object(&bytes);
+    }
+    server.blocking_pool.run(move || parse_object(&bytes)).await?
 }
 
 /// Reads a whole body, passes on the bytes up to the limit, and returns the size of the body.
 ///
 /// # Errors
-/// 400 if the connection breaks; 413 far beyond the limit. Both close the connection.
-async fn drain(mut body: Body, mut pass_on: impl FnMut(&[u8])) -> Result<usize, ApiError> {
+/// 400 if the connection breaks; 413 far beyond the limit; the error of `pass_on`. They close the
+/// connection.
+async fn drain(
+    mut body: Body,
+    mut pass_on: impl FnMut(&[u8]) -> Result<(), ApiError>,
+) -> Result<usize, ApiError> {
     let mut seen = 0;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let Ok(frame) = frame else {
@@ -125,7 +238,7 @@ async fn drain(mut body: Body, mut pass_on: impl FnMut(&[u8])) -> Result<usize, 
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
         if seen <= BYTES_MAX {
-            pass_on(&data);
+            pass_on(&data)?;
         } else if seen > DROPPED_BYTES_MAX {
             return Err(too_large().closing());
         }
@@ -133,9 +246,18 @@ async fn drain(mut body: Body, mut pass_on: impl FnMut(&[u8])) -> Result<usize, 
     Ok(seen)
 }
 
-async fn read_object(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
-    let bytes = read_in_time(body).await?;
-    if is_declared_json(headers) { parse_object(&bytes) } else { Err(not_json_error()) }
+/// Returns what `read` returns in time.
+///
+/// # Errors
+/// 400 if it takes too long, which closes the connection.
+async fn in_time<T>(read: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(BODY_TIMEOUT, read).await {
+        Ok(read) => read,
+        Err(_) => {
+            let seconds = BODY_TIMEOUT.as_secs();
+            Err(malformed(&format!("it must arrive within {seconds} seconds")).closing())
+        }
+    }
 }
 
 /// The parameters of a login's body.
@@ -145,41 +267,6 @@ pub(crate) struct Form {
     pub(crate) params: Params,
     /// Whether the body was JSON.
     pub(crate) is_json: bool,
-}
-
-async fn read_form(headers: &HeaderMap, body: Body) -> Result<Form, ApiError> {
-    let bytes = read_in_time(body).await?;
-    if declared_type(headers).as_deref() == Some("application/x-www-form-urlencoded") {
-        return Ok(Form {
-            params: Params::from_query(&String::from_utf8_lossy(&bytes)),
-            is_json: false,
-        });
-    }
-    if !is_declared_json(headers) {
-        return Err(ApiError::new(
-            Problem::UnsupportedMediaType,
-            "the body must be a form or JSON: declare it with the header Content-Type: application/x-www-form-urlencoded",
-        ));
-    }
-    let object = if bytes.trim_ascii().is_empty() { Map::new() } else { parse_object(&bytes)? };
-    Ok(Form { params: Params::from_json_object(&object), is_json: true })
-}
-
-/// Returns all bytes of a body that arrives in time.
-async fn read_in_time(body: Body) -> Result<Vec<u8>, ApiError> {
-    match tokio::time::timeout(BODY_TIMEOUT, read_bytes(body)).await {
-        Ok(read) => read,
-        Err(_) => {
-            let seconds = BODY_TIMEOUT.as_secs();
-            Err(malformed(&format!("it must arrive within {seconds} seconds")).closing())
-        }
-    }
-}
-
-async fn read_bytes(body: Body) -> Result<Vec<u8>, ApiError> {
-    let mut kept = Vec::new();
-    let seen = drain(body, |data| kept.extend_from_slice(data)).await?;
-    if seen > BYTES_MAX { Err(too_large()) } else { Ok(kept) }
 }
 
 /// Whether the declared type is JSON. No declared type counts as JSON.

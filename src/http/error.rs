@@ -148,6 +148,11 @@ impl ApiError {
         Self { closing: true, ..self }
     }
 
+    /// Whether the connection is closed after the response.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     /// The error of an engine's rejection, in words for the audience.
     pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {

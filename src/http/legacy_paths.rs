@@ -72,14 +72,18 @@ impl LegacyRecord {
 }
 
 /// Copies the apikey from the body to the parameters, if the query has none.
-pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) {
+///
+/// # Errors
+/// As [`Incoming::peek`].
+pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) -> Result<(), ApiError> {
     if params.value("apikey").is_some() {
-        return;
+        return Ok(());
     }
-    let Some(object) = body.peek().await else { return };
+    let Some(object) = body.peek().await? else { return Ok(()) };
     if let Some(Value::String(key)) = object.get("apikey") {
         params.push("apikey", key.as_str());
     }
+    Ok(())
 }
 
 /// Returns the state of the group that has the record of the path.
@@ -136,13 +140,16 @@ fn find_state(
 }
 
 /// Returns the group that the query or the body names, whether or not the caller sees it.
+///
+/// # Errors
+/// As [`Incoming::peek`].
 pub(crate) async fn named_group(
     record: LegacyRecord,
     params: &Params,
     body: &mut Incoming<'_>,
-) -> Option<GroupId> {
-    let given = given_group_id(record, params, body).await?;
-    GroupId::new(value::parse_id(&given).ok()??)
+) -> Result<Option<GroupId>, ApiError> {
+    let Some(given) = given_group_id(record, params, body).await? else { return Ok(None) };
+    Ok(value::parse_id(&given).ok().flatten().and_then(GroupId::new))
 }
 
 /// Returns the first non-empty `group_id` of the query, the body and the object in the body.
@@ -150,18 +157,20 @@ async fn given_group_id(
     record: LegacyRecord,
     params: &Params,
     body: &mut Incoming<'_>,
-) -> Option<Value> {
+) -> Result<Option<Value>, ApiError> {
     if let Some(text) = params.value("group_id") {
-        return Some(Value::from(text));
+        return Ok(Some(Value::from(text)));
     }
-    let body = body.peek().await?;
+    let Some(body) = body.peek().await? else { return Ok(None) };
     if let Some(given) = body.get("group_id")
         && !value::is_empty(given)
     {
-        return Some(given.clone());
+        return Ok(Some(given.clone()));
     }
-    let given = body.get(record.resource())?.get("group_id")?;
-    if value::is_empty(given) { None } else { Some(given.clone()) }
+    match body.get(record.resource()).and_then(|object| object.get("group_id")) {
+        Some(given) if !value::is_empty(given) => Ok(Some(given.clone())),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// Returns the state of the group that the query or the body names, else of the caller's own
@@ -169,7 +178,7 @@ async fn given_group_id(
 /// before it.
 ///
 /// # Errors
-/// 404 for a group that the caller does not see.
+/// 404 for a group that the caller does not see; otherwise as [`Incoming::peek`].
 pub(crate) async fn find_named_group(
     record: LegacyRecord,
     params: &Params,
@@ -177,7 +186,7 @@ pub(crate) async fn find_named_group(
     identity: &Identity,
     published: &Published,
 ) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
-    let group = match given_group_id(record, params, body).await {
+    let group = match given_group_id(record, params, body).await? {
         Some(given) => match value::parse_id(&given) {
             Ok(number) => number.and_then(GroupId::new),
             Err(illegal) => return Ok(Err(Fault::new("group_id", illegal.0))),

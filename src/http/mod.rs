@@ -5,6 +5,7 @@
 mod auth;
 mod blocking_pool;
 mod body;
+mod body_limits;
 pub(crate) mod connection;
 mod docs;
 mod endpoint;

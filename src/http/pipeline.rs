@@ -12,7 +12,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
-use crate::http::auth::{AuthRequest, Identity};
+use crate::http::auth::{AuthRequest, Identity, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{Endpoint, Handler, KeyedHandler, Route};
 use crate::http::error::ApiError;
@@ -51,7 +51,6 @@ async fn handle(
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
     let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
-    let mut body = Incoming::new(&parts.headers, body);
     check_format(&parts, &params)?;
     let handler = match route.endpoint.handler {
         Handler::Open(handler) => return Ok(handler(&server)),
@@ -59,10 +58,12 @@ async fn handle(
     };
     let path_id = id_in_path(ids.as_ref(), "id");
     let published = server.engine.published();
-    let (meant, says_which) =
-        find_meant_group(route, path_id, &mut params, &mut body, published).await;
-    let now = server.engine.clock().now();
     let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
+    // Its share of memory is held until the response is made.
+    let mut body = Incoming::new(&server, &parts.headers, from, body);
+    let (meant, says_which) =
+        find_meant_group(route, path_id, &mut params, &mut body, published).await?;
+    let now = server.engine.clock().now();
     let auth = AuthRequest {
         published,
         directory: &published.directory(),
@@ -81,30 +82,38 @@ async fn handle(
         }
         KeyedHandler::AtLarge(handler) => {
             let identity = server.authenticator.identify(&auth).await?;
-            let body = read_body(route.endpoint, body, &parts.method).await?;
+            let object = read_body(route.endpoint, &mut body, &parts.method).await?;
             route.endpoint.check_right(&identity, &params)?;
-            let (path, headers) = (route.path(), parts.headers);
-            handler(ApiRequest { server, identity, params, from, now, path, headers, body }).await
+            handler(ApiRequest {
+                server: Arc::clone(&server),
+                identity,
+                params,
+                from,
+                now,
+                path: route.path(),
+                headers: parts.headers.clone(),
+                body: object,
+            })
+            .await
         }
         KeyedHandler::InGroup(handler) => {
-            let Checked { identity, state, body, key } =
-                check_in_group(&server, route, path_id, &auth, body).await?;
+            let Checked { identity, state, object, key } =
+                check_in_group(&server, route, path_id, &auth, &mut body).await?;
             if let Ok(Some(key)) = key
                 && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
             {
                 return answer;
             }
-            let idempotency_key = key;
             handler(GroupRequest {
-                server,
+                server: Arc::clone(&server),
                 identity,
                 params,
                 from,
                 now,
                 state,
                 path_id,
-                body,
-                idempotency_key,
+                body: object,
+                idempotency_key: key,
             })
             .await
         }
@@ -115,7 +124,8 @@ async fn handle(
 struct Checked {
     identity: Identity,
     state: Arc<GroupState>,
-    body: Map<String, Value>,
+    /// The JSON object of the body.
+    object: Map<String, Value>,
     key: Result<Option<IdempotencyKey>, Fault>,
 }
 
@@ -128,7 +138,7 @@ async fn check_in_group(
     route: Route,
     path_id: Option<u64>,
     auth: &AuthRequest<'_>,
-    mut body: Incoming<'_>,
+    body: &mut Incoming<'_>,
 ) -> Result<Checked, ApiError> {
     let (endpoint, published) = (route.endpoint, auth.published);
     let identity = server.authenticator.identify(auth).await?;
@@ -139,49 +149,56 @@ async fn check_in_group(
         // A missing group is reported as late as the other parameters, after missing rights.
         Some(record) => {
             let params = auth.params;
-            legacy_paths::find_named_group(record, params, &mut body, &identity, published).await?
+            legacy_paths::find_named_group(record, params, body, &identity, published).await?
         }
         None => Ok(find_visible_group(auth.group, &identity, published)?),
     };
     let group = state.as_deref().ok();
-    let body = write_capacity::admit(body, &server.engine, endpoint, &identity, group, auth)?;
-    let body = read_body(endpoint, body, auth.method).await?;
+    write_capacity::admit(body, &server.engine, endpoint, &identity, group, auth)?;
+    let object = read_body(endpoint, body, auth.method).await?;
     endpoint.check_right(&identity, auth.params)?;
     let state = state?;
-    if let Some(fault) = foreign_group(&body, &Scope::for_group(&state)) {
+    if let Some(fault) = foreign_group(&object, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
     let key = if endpoint.creates() {
-        IdempotencyKey::from_request(auth.headers, route.path(), &identity, &state, &body)
+        IdempotencyKey::from_request(auth.headers, route.path(), &identity, &state, &object)
     } else {
         Ok(None)
     };
-    Ok(Checked { identity, state, body, key })
+    Ok(Checked { identity, state, object, key })
 }
 
 /// Returns the group that a request on an older path means, whether or not the caller sees it. The
 /// flag says whether the request names a group or an object. Takes the apikey from the body if
 /// the query has none.
+///
+/// # Errors
+/// 403 for an unknown key in the query, before any of the body is read; otherwise as
+/// [`Incoming::peek`].
 async fn find_meant_group(
     route: Route,
     path_id: Option<u64>,
     params: &mut Params,
     body: &mut Incoming<'_>,
     published: &Published,
-) -> (Option<GroupId>, bool) {
-    let Some(record) = route.path.legacy else { return (None, false) };
-    legacy_paths::take_key(params, body).await;
-    if route.path.has_id() {
-        return (legacy_paths::find_owner(record, path_id, published), true);
+) -> Result<(Option<GroupId>, bool), ApiError> {
+    let Some(record) = route.path.legacy else { return Ok((None, false)) };
+    if let Some(key) = params.value("apikey") {
+        find_key(key, &published.directory())?;
     }
-    let named = legacy_paths::named_group(record, params, body).await;
-    (named, named.is_some())
+    legacy_paths::take_key(params, body).await?;
+    if route.path.has_id() {
+        return Ok((legacy_paths::find_owner(record, path_id, published), true));
+    }
+    let named = legacy_paths::named_group(record, params, body).await?;
+    Ok((named, named.is_some()))
 }
 
 /// Reads the JSON object of a body that the endpoint requires, or the optional one of a DELETE.
 async fn read_body(
     endpoint: &Endpoint,
-    body: Incoming<'_>,
+    body: &mut Incoming<'_>,
     method: &Method,
 ) -> Result<Map<String, Value>, ApiError> {
     if endpoint.requires_body() {

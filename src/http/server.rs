@@ -11,7 +11,9 @@ use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
+use crate::http::body_limits::BodyLimits;
 use crate::http::connection::forwarded::TrustedProxies;
+use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
 use crate::notify::Gateways;
 
@@ -37,6 +39,13 @@ pub struct Server {
     pub(crate) gateways: Arc<Gateways>,
     /// The proxies whose forwarding headers count.
     pub(crate) proxies: TrustedProxies,
+    /// Open connections by source, except for those of trusted proxies.
+    pub(crate) connections: Arc<SourceShares>,
+    /// Requests under way through trusted proxies, by the client that the proxy names. A proxy's
+    /// connections carry the requests of all its clients, so they are not counted.
+    pub(crate) forwarded_requests: Arc<SourceShares>,
+    /// Shares of the memory for bodies.
+    pub(crate) body_limits: BodyLimits,
     /// Counters and histograms of the HTTP API.
     pub(crate) metrics: Arc<HttpMetrics>,
     /// The serialised OpenAPI document; empty until the service is built.
@@ -55,6 +64,9 @@ impl Server {
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
+            connections: SourceShares::new(0, 0),
+            forwarded_requests: SourceShares::new(0, 0),
+            body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             openapi_document: Bytes::new(),
         }
@@ -78,6 +90,14 @@ impl Server {
     #[must_use]
     pub fn behind(self, proxies: Vec<IpNet>) -> Self {
         Self { proxies: TrustedProxies(proxies), ..self }
+    }
+
+    /// Sets the maximum number of connections of one source, and of requests under way of one
+    /// client of trusted proxies; 0, the default, stands for no maximum.
+    #[must_use]
+    pub fn limited_per_source(self, connections_max: usize) -> Self {
+        let shares = || SourceShares::new(0, connections_max);
+        Self { connections: shares(), forwarded_requests: shares(), ..self }
     }
 
     /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.

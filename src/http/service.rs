@@ -19,10 +19,12 @@ use axum::http::header::{
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, on};
+use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
 use crate::http::auth::session::session_tokens;
+use crate::http::connection::source_shares::SourceShare;
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{ClientAddress, XmlRequested};
@@ -36,7 +38,7 @@ use crate::wire::errors::Problem;
 #[derive(Clone)]
 pub struct HttpService {
     router: TowerToHyperService<Router>,
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     pub(crate) metrics: Arc<HttpMetrics>,
 }
 
@@ -75,6 +77,14 @@ impl HttpService {
         let method = request.method().clone();
         let headers = request.headers();
         let client = self.server.proxies.source(peer.ip(), headers);
+        let share = if self.server.proxies.trusts(peer.ip()) {
+            match self.server.forwarded_requests.take(client, 1) {
+                Some(share) => Some(share),
+                None => return too_many_requests(),
+            }
+        } else {
+            None
+        };
         // A login's response is for the person who logs in, so no foreign page may read it.
         let has_key_only = !headers.contains_key(AUTHORIZATION)
             && session_tokens(headers).next().is_none()
@@ -104,7 +114,42 @@ impl HttpService {
         tracing::debug!(
             %peer, source = %client, %method, status = response.status().as_u16(), micros, "answered"
         );
-        response
+        match share {
+            // A request is under way until its response is sent.
+            Some(share) => response.map(|body| Body::new(ShareHolder { body, _share: share })),
+            None => response,
+        }
+    }
+}
+
+/// Returns the answer to a request of a client with too many under way. Its body is unread.
+fn too_many_requests() -> Response {
+    ApiError::too_many("requests are under way from this address", 1).closing().into_response()
+}
+
+/// The body of a response, with the share of its request.
+struct ShareHolder {
+    body: Body,
+    _share: SourceShare,
+}
+
+impl HttpBody for ShareHolder {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -9,32 +9,31 @@ use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::http::idempotency::is_answered_before;
 
-/// Returns the body to be read, or rejects a write that the engine would reject now. The body of a
-/// rejected write is dropped.
+/// Rejects a write that the engine would reject now. Its body is dropped.
 ///
 /// An admitted write holds no permit: the engine takes one with the command. Requests that need no
 /// capacity always pass: reads, requests without the right, and repeated idempotency keys.
 ///
 /// # Errors
 /// 503. Nothing was done.
-pub(crate) fn admit<'h>(
-    body: Incoming<'h>,
+pub(crate) fn admit(
+    body: &mut Incoming<'_>,
     engine: &Engine,
     endpoint: &Endpoint,
     identity: &Identity,
     state: Option<&GroupState>,
     auth: &AuthRequest<'_>,
-) -> Result<Incoming<'h>, ApiError> {
-    let Some(state) = state else { return Ok(body) };
+) -> Result<(), ApiError> {
+    let Some(state) = state else { return Ok(()) };
     if !endpoint.writes() || endpoint.check_right(identity, auth.params).is_err() {
-        return Ok(body);
+        return Ok(());
     }
     let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) else {
-        return Ok(body);
+        return Ok(());
     };
     if endpoint.creates() && is_answered_before(auth.headers, identity, state, engine.steady_now())
     {
-        return Ok(body);
+        return Ok(());
     }
     body.discard();
     Err(ApiError::from_rejection(rejection, state.catalogue.zone(), identity.audience()))

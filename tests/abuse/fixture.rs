@@ -26,7 +26,7 @@ pub(crate) const KEY: &str = "demo-key-town-practice";
 /// The professional of the demonstration, with the password.
 pub(crate) const ANNA: (&str, &str) = ("anna@example.org", "demo-password");
 /// The only proxy whose X-Forwarded-For is believed.
-const PROXY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 100));
+pub(crate) const PROXY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 100));
 
 /// A practice whose clock stands still at eight in the morning of the demonstration's Monday.
 pub(crate) struct Practice {
@@ -87,6 +87,11 @@ impl Practice {
         Self { address, clock }
     }
 
+    /// The address that it listens on.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Moves the clock ahead.
     pub(crate) fn pass(&self, seconds: i64) {
         self.clock.set(self.clock.now().plus_seconds(seconds));
@@ -131,6 +136,11 @@ impl Visitor {
             Some(address) => request.header("x-forwarded-for", address),
             None => request,
         }
+    }
+
+    /// A request without a key.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

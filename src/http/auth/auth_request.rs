@@ -39,6 +39,19 @@ pub(crate) struct AuthRequest<'r> {
     pub(crate) now: Instant,
 }
 
+/// Returns the SHA-256 of a known key.
+///
+/// # Errors
+/// 403 for an unknown one.
+pub(crate) fn find_key(key: &str, directory: &Directory) -> Result<[u8; 32], ApiError> {
+    let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+    if directory.apikeys.contains_key(&hash) {
+        Ok(hash)
+    } else {
+        Err(ApiError::unauthorized("the apikey is not known: ask the operator for a valid one"))
+    }
+}
+
 impl AuthRequest<'_> {
     /// Returns the SHA-256 of the key that counts: the given one, else the session's. Reference
     /// 3.1.
@@ -58,12 +71,7 @@ impl AuthRequest<'_> {
                 )),
             };
         };
-        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        if self.directory.apikeys.contains_key(&hash) {
-            Ok(hash)
-        } else {
-            Err(ApiError::unauthorized("the apikey is not known: ask the operator for a valid one"))
-        }
+        find_key(key, self.directory)
     }
 
     /// Returns the professional of an address.

@@ -13,7 +13,7 @@ pub(crate) mod person;
 pub(crate) mod session;
 pub(crate) mod sliding_window;
 
-pub(crate) use crate::http::auth::auth_request::AuthRequest;
+pub(crate) use crate::http::auth::auth_request::{AuthRequest, find_key};
 pub(crate) use crate::http::auth::authenticator::{Authenticator, LoginAttempt, login_failed};
 pub(crate) use crate::http::auth::basic::Credential;
 pub(crate) use crate::http::auth::person::{Identity, Person};

@@ -36,7 +36,9 @@ impl TrustedProxies {
         source.unwrap_or(peer)
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    /// Returns whether an address is a trusted proxy's.
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
+use crate::http::connection::source_shares::SourceShare;
 use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
@@ -27,8 +28,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// Pause after a failed accept, such as for want of file descriptors.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves at most `connections_max` connections at once until `stop` completes. Requests under way
-/// then have seven seconds to end.
+/// Serves at most `connections_max` connections at once until `stop` completes, and closes those of
+/// a source above its own maximum. Requests under way then have seven seconds to end.
 pub async fn serve(
     listener: TcpListener,
     routes: HttpService,
@@ -44,7 +45,16 @@ pub async fn serve(
             () = &mut stop => break,
             accepted = accept(&listener, &permits) => accepted,
         };
-        spawn_connection(stream, peer, permit, routes.clone(), &graceful);
+        // A trusted proxy's connections carry the requests of many clients, which are counted.
+        let share = if routes.server.proxies.trusts(peer.ip()) {
+            None
+        } else if let Some(share) = routes.server.connections.take(peer.ip(), 1) {
+            Some(share)
+        } else {
+            tracing::debug!(%peer, "a connection was closed: its source has too many");
+            continue;
+        };
+        spawn_connection(stream, peer, (permit, share), routes.clone(), &graceful);
     }
     drop(listener);
     let waiting = graceful.count();
@@ -74,7 +84,7 @@ pub(crate) async fn accept(
 fn spawn_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    permit: OwnedSemaphorePermit,
+    permits: (OwnedSemaphorePermit, Option<SourceShare>),
     routes: HttpService,
     graceful: &GracefulShutdown,
 ) {
@@ -99,6 +109,6 @@ fn spawn_connection(
             tracing::debug!(%error, "a connection ended with an error");
         }
         connections.decrement(1);
-        drop(permit);
+        drop(permits);
     });
 }

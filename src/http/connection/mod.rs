@@ -4,4 +4,5 @@ pub(crate) mod forwarded;
 pub(crate) mod listener;
 pub(crate) mod request_target;
 pub(crate) mod slow_reader_timeout;
+pub(crate) mod source_shares;
 pub(crate) mod startup;

@@ -13,11 +13,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
+use crate::http::connection::source_shares::SourceShares;
 use crate::http::error::ApiError;
 use crate::http::health;
 
 /// Maximum number of connections at once: enough for health checks.
 const CONNECTIONS_MAX: usize = 64;
+/// Maximum number of them from one source.
+const CONNECTIONS_PER_SOURCE_MAX: usize = CONNECTIONS_MAX / 4;
 
 /// Serves /healthz, and 503 for everything else, until `reading` completes, and returns its output.
 /// Each connection ends with its answer.
@@ -26,10 +29,11 @@ pub async fn serve_until_recovered<T>(
     listener: &TcpListener,
 ) -> T {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let shares = SourceShares::new(CONNECTIONS_MAX, CONNECTIONS_PER_SOURCE_MAX);
     let mut connections = JoinSet::new();
     let mut reading = std::pin::pin!(reading);
     loop {
-        let (stream, _, permit) = tokio::select! {
+        let (stream, peer, permit) = tokio::select! {
             biased;
             read = &mut reading => {
                 // Their answers are still sent; the header timeout ends idle ones.
@@ -39,6 +43,7 @@ pub async fn serve_until_recovered<T>(
             Some(_) = connections.join_next() => continue,
             accepted = accept(listener, &permits) => accepted,
         };
+        let Some(share) = shares.take(peer.ip(), 1) else { continue };
         let service = service_fn(|request: hyper::Request<_>| async move {
             Ok::<_, Infallible>(answer(request.uri().path()))
         });
@@ -51,7 +56,7 @@ pub async fn serve_until_recovered<T>(
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended with an error");
             }
-            drop(permit);
+            drop((permit, share));
         });
     }
 }

@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use sha2::{Digest as _, Sha256};
@@ -27,6 +27,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
+use crate::http::body::Incoming;
 use crate::http::request::ClientAddress;
 use crate::http::resources::accounts;
 use crate::http::server::Server;
@@ -36,8 +37,6 @@ use crate::password::{self, Argon2Memory};
 
 /// The path of all links in mails.
 pub(crate) const PATH: &str = "/m/{token}";
-/// Maximum size of a form, in bytes.
-const FORM_BYTES_MAX: usize = 16 * 1_024;
 
 /// The last segment of the path; an error if it is not UTF-8.
 type Token = Result<Path<String>, PathRejection>;
@@ -82,12 +81,16 @@ pub(crate) async fn act(
     State(server): State<Arc<Server>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
     token: Token,
+    headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let mut body = Incoming::new(&server, &headers, from, body);
     match parse_link(&token) {
         Some(MailLink::Cancel(holder)) => cancel(&server, &holder).await,
         Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&server, &subscriber).await,
-        Some(MailLink::Account(token)) => follow_account_link(&server, from, &token, body).await,
+        Some(MailLink::Account(token)) => {
+            follow_account_link(&server, from, &token, &mut body).await
+        }
         None => gone_response(&server, None),
     }
 }
@@ -207,7 +210,12 @@ fn account_page(link: &AccountLink) -> LinkPage {
 }
 
 /// Follows the link of an account, with the password of the form if the link sets one.
-async fn follow_account_link(server: &Server, from: IpAddr, token: &str, body: Body) -> Response {
+async fn follow_account_link(
+    server: &Server,
+    from: IpAddr,
+    token: &str,
+    body: &mut Incoming<'_>,
+) -> Response {
     let Some((state, hash, link)) = find_account_link(server, token) else {
         return gone_response(server, accounts::group_in_token(token));
     };
@@ -235,8 +243,8 @@ async fn follow_account_link(server: &Server, from: IpAddr, token: &str, body: B
 }
 
 /// Returns the password of a form; `None` without one, or if it is too long.
-async fn read_password(body: Body) -> Option<String> {
-    let bytes = axum::body::to_bytes(body, FORM_BYTES_MAX).await.ok()?;
+async fn read_password(body: &mut Incoming<'_>) -> Option<String> {
+    let bytes = body.read_small().await.ok()?;
     let (_, password) = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?;
     let characters = password.chars().count();
     if 0 < characters && characters <= accounts::PASSWORD_CHARS_MAX {

@@ -81,16 +81,17 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// count. A successful login ends the session of the request's cookie. So a foreign page is refused
 /// if the cookie names a valid session, under whichever key.
 async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
-    let SessionRequest { server, auth, body } = request;
+    let SessionRequest { server, auth, mut body } = request;
     let authenticator = &server.authenticator;
     let session = authenticator.session(&auth);
     let key_in_query = auth.params.value("apikey");
     if key_in_query.is_some() {
         auth.key(key_in_query, None)?;
     }
-    let form = match body.read_form().await {
+    let is_identified = key_in_query.is_some() || session.is_some();
+    let form = match body.read_form(is_identified).await {
         Ok(form) => form,
-        Err(error) if key_in_query.is_some() || session.is_some() => return Err(error),
+        Err(error) if is_identified => return Err(error),
         // Without a key, the missing key is reported instead of the malformed body.
         Err(_) => Form::default(),
     };
@@ -99,7 +100,8 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     if session.is_some() {
         authenticator.refuse_foreign(&auth)?;
     }
-    // The parsed body is dropped here, before the credential waits to be verified.
+    // The body is dropped here, before the credential waits to be verified.
+    drop(body);
     let params = auth.params.clone().append(form.params);
     let (role, attempt) = read_attempt(authenticator, &params, &auth, apikey)?;
     drop(params);

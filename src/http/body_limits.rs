@@ -1,0 +1,153 @@
+//! Limits on the memory of bodies under way. Reference 1.1.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::http::connection::source_shares::{SourceShare, SourceShares};
+
+/// Bytes of a body that are read for any request. The number of connections bounds their memory.
+pub(crate) const SMALL_BYTES: usize = 8 * 1_024;
+/// Maximum memory of all larger bodies, in bytes.
+const LARGE_BYTES_MAX: usize = 32 * 1_024 * 1_024;
+/// Maximum memory of the larger bodies of one source, in bytes.
+const LARGE_BYTES_PER_SOURCE_MAX: usize = LARGE_BYTES_MAX / 4;
+/// Maximum number of larger bodies that are read before the key is known, because it may stand in
+/// them.
+const UNIDENTIFIED_MAX: usize = 64;
+/// Maximum number of these bodies from one source.
+const UNIDENTIFIED_PER_SOURCE_MAX: usize = UNIDENTIFIED_MAX / 4;
+
+/// The shares of all bodies under way.
+#[derive(Debug)]
+pub(crate) struct BodyLimits {
+    /// Bytes of memory.
+    large: Arc<SourceShares>,
+    /// Bodies.
+    unidentified: Arc<SourceShares>,
+}
+
+impl Default for BodyLimits {
+    fn default() -> Self {
+        Self {
+            large: SourceShares::new(LARGE_BYTES_MAX, LARGE_BYTES_PER_SOURCE_MAX),
+            unidentified: SourceShares::new(UNIDENTIFIED_MAX, UNIDENTIFIED_PER_SOURCE_MAX),
+        }
+    }
+}
+
+/// The memory of one body, which belongs to the request until this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct BodyBytes {
+    pub(crate) bytes: Vec<u8>,
+    /// The share of the capacity above [`SMALL_BYTES`].
+    large: Option<SourceShare>,
+    /// The place among the bodies whose caller is unknown.
+    unidentified: Option<SourceShare>,
+}
+
+impl BodyBytes {
+    /// Appends bytes, and takes the memory for them before it allocates. Returns whether there was
+    /// room. `is_identified` says whether the key of the request is known.
+    pub(crate) fn append(
+        &mut self,
+        data: &[u8],
+        limits: &BodyLimits,
+        from: IpAddr,
+        is_identified: bool,
+    ) -> bool {
+        let length = self.bytes.len() + data.len();
+        let capacity = self.bytes.capacity();
+        if length > capacity {
+            let wanted =
+                if length <= SMALL_BYTES { SMALL_BYTES } else { length.next_power_of_two() };
+            if wanted > SMALL_BYTES && !self.take_share(wanted, limits, from, is_identified) {
+                return false;
+            }
+            self.bytes.reserve_exact(wanted - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(data);
+        true
+    }
+
+    /// Takes the share of a body that needs `wanted` bytes.
+    fn take_share(
+        &mut self,
+        wanted: usize,
+        limits: &BodyLimits,
+        from: IpAddr,
+        is_identified: bool,
+    ) -> bool {
+        if !is_identified && self.unidentified.is_none() {
+            self.unidentified = limits.unidentified.take(from, 1);
+            if self.unidentified.is_none() {
+                return false;
+            }
+        }
+        let more = wanted - self.bytes.capacity().max(SMALL_BYTES);
+        match &mut self.large {
+            Some(share) => share.grow(more),
+            None => {
+                self.large = limits.large.take(from, more);
+                self.large.is_some()
+            }
+        }
+    }
+
+    /// Ends the reading: the place among the unidentified bodies is free again. The memory stays
+    /// the request's, as that of the values parsed from it does.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        self.unidentified = None;
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    /// The number of bodies of a source, of 200 KiB each, until one is refused.
+    fn count_large(limits: &BodyLimits, from: IpAddr, kept: &mut Vec<BodyBytes>) -> usize {
+        let data = vec![b' '; 200 * 1_024];
+        for count in 0.. {
+            let mut body = BodyBytes::default();
+            if !body.append(&data, limits, from, true) {
+                return count;
+            }
+            kept.push(body);
+        }
+        unreachable!("the loop ends at a refusal")
+    }
+
+    #[test]
+    fn larger_bodies_share_a_budget_and_small_ones_need_none() {
+        let (limits, mut kept) = (BodyLimits::default(), Vec::new());
+        let counts: Vec<usize> =
+            (1..=6).map(|last| count_large(&limits, address(last), &mut kept)).collect();
+        assert_eq!(counts, [33, 33, 33, 33, 0, 0], "8 MiB each, 32 MiB in all");
+        let mut small = BodyBytes::default();
+        assert!(small.append(&[b' '; SMALL_BYTES], &limits, address(1), false));
+        assert!(!small.append(&[b' '; 2 * SMALL_BYTES], &limits, address(1), true));
+        kept.clear();
+        assert!(small.append(b" ", &limits, address(1), true));
+    }
+
+    #[test]
+    fn few_larger_bodies_are_read_before_the_key_is_known() {
+        let limits = BodyLimits::default();
+        let mut kept = Vec::new();
+        for nth in 0..=UNIDENTIFIED_PER_SOURCE_MAX {
+            let mut body = BodyBytes::default();
+            let has_room = body.append(&[b' '; SMALL_BYTES + 1], &limits, address(1), false);
+            assert_eq!(has_room, nth < UNIDENTIFIED_PER_SOURCE_MAX, "{nth}");
+            kept.push(body);
+        }
+        let mut waiting = BodyBytes::default();
+        assert!(waiting.append(&[b' '; SMALL_BYTES + 1], &limits, address(1), true));
+        assert_eq!(kept[0].finish().len(), SMALL_BYTES + 1);
+        assert!(BodyBytes::default().append(&[b' '; 9_000], &limits, address(1), false));
+    }
+}
