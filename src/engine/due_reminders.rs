@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use imbl::ordmap::DiffItem;
-
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::ids::VeventId;
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
@@ -35,29 +34,19 @@ pub(crate) async fn find_due_reminders(
     Ok(found)
 }
 
-/// Returns the vevents whose reminders may have changed between two states: those that changed, and
-/// the appointments of the clients that changed.
-pub(crate) fn changed_vevents(before: &GroupState, after: &GroupState) -> BTreeSet<VeventId> {
-    let mut changed = BTreeSet::new();
-    for change in before.rows.diff(&after.rows) {
-        changed.extend(changed_key(change));
-    }
-    for change in before.fiches.diff(&after.fiches) {
-        let Some(client) = changed_key(change) else { continue };
-        for appointment in after.appointments_of(*client).iter() {
-            changed.insert(appointment.id);
+/// Returns the vevents whose reminders may have changed: those that changed, and the appointments
+/// of the clients that changed.
+pub(crate) fn vevents_to_plan(
+    group_state: &GroupState,
+    changed: &ChangedRecords,
+) -> BTreeSet<VeventId> {
+    let mut vevents: BTreeSet<VeventId> = changed.vevents.iter().copied().collect();
+    for client in &changed.fiches {
+        for appointment in group_state.appointments_of(*client) {
+            vevents.insert(appointment.id);
         }
     }
-    changed.retain(|id| after.rows.contains_key(id));
-    changed
-}
-
-/// Returns the key of an entry that was added or changed.
-fn changed_key<'a, K, V>(change: DiffItem<'a, 'a, K, V>) -> Option<&'a K> {
-    match change {
-        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(key),
-        DiffItem::Remove(..) => None,
-    }
+    vevents
 }
 
 /// Returns the due time of a reminder; `None` if there is none to send. One that was given up at a

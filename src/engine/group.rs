@@ -16,6 +16,7 @@ use crate::domain::booking::book::PendingBooking;
 use crate::domain::booking::manual_change::PendingManualChange;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
@@ -216,6 +217,7 @@ impl GroupActorState {
             answer: None,
         };
         let changed = self.group_state.calendars_changed_by(&event);
+        let changed_records = ChangedRecords::by_event(&event);
         let (bytes, committed) = match self.encode_event(&envelope, event, committed) {
             Ok(encoded) => encoded,
             Err(rejection) => return envelope.send_answer(Err(rejection)),
@@ -228,7 +230,7 @@ impl GroupActorState {
         self.remove_used_ids();
         self.journal.append(JournalEntry {
             record: Some(record),
-            effect: EntryEffect::PublishGroup(self.id, next),
+            effect: EntryEffect::PublishGroup(self.id, next, changed_records),
             reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });
     }

@@ -3,6 +3,8 @@
 //!
 //! The batching is a plain state machine. A server drives it on a thread, a simulation in a task.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
 use crate::engine::health::Health;
@@ -39,8 +42,8 @@ pub struct JournalEntry {
 pub enum EntryEffect {
     /// No effect.
     None,
-    /// Publishes a group's next state.
-    PublishGroup(GroupId, Arc<GroupState>),
+    /// Publishes a group's next state, in which these records changed.
+    PublishGroup(GroupId, Arc<GroupState>, ChangedRecords),
     /// Publishes the directory's next state.
     PublishDirectory(Arc<Directory>),
     /// Syncs the log's durable watermark; sent every second.
@@ -156,13 +159,21 @@ impl<L: Log> JournalWriter<L> {
     /// Carries out the effects of a durable batch, then sends its replies in order.
     fn publish_and_reply(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
         let mut rotations = Vec::new();
+        let mut next_states: BTreeMap<GroupId, (Arc<GroupState>, ChangedRecords)> = BTreeMap::new();
         // Later states replace earlier ones, so each group ends at its newest. All are published
         // before the first reply, so that a caller reads its own write.
         for entry in &mut *batch {
             match std::mem::replace(&mut entry.effect, EntryEffect::None) {
                 EntryEffect::None => {}
-                EntryEffect::PublishGroup(group, group_state) => {
-                    self.published.publish_group(group, group_state);
+                EntryEffect::PublishGroup(group, group_state, changed) => {
+                    match next_states.entry(group) {
+                        Entry::Vacant(vacant) => drop(vacant.insert((group_state, changed))),
+                        Entry::Occupied(mut occupied) => {
+                            let (newest, all_changed) = occupied.get_mut();
+                            *newest = group_state;
+                            all_changed.extend(changed);
+                        }
+                    }
                 }
                 EntryEffect::PublishDirectory(directory) => {
                     self.published.publish_directory(directory);
@@ -173,6 +184,7 @@ impl<L: Log> JournalWriter<L> {
                 }
             }
         }
+        self.published.publish_groups(next_states);
         for (turned, reply) in rotations {
             // The compactor no longer waits during shutdown.
             drop(reply.send(turned));

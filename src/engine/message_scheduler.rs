@@ -23,14 +23,15 @@ use crate::domain::messaging::delivery::DueItem;
 use crate::domain::messaging::message::{Message, Progress};
 use crate::domain::messaging::planning::PlannedReminder;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
-use crate::engine::due_reminders::{Panicked, changed_vevents, find_due_reminders, reminder_due};
+use crate::engine::due_reminders::{Panicked, find_due_reminders, reminder_due, vevents_to_plan};
 use crate::engine::fair_queue::FairQueue;
 use crate::engine::handle::Engine;
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::message_sender::{MessageSender, attempt_delivery};
-use crate::engine::messages::SchedulerMessage;
+use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::queue::{Matter, Queue};
 
 /// Time that the queue covers after a rebuild, in seconds.
@@ -122,7 +123,11 @@ impl Actor for MessageScheduler {
         state: &mut SchedulerState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SchedulerMessage::GroupChanged { before, after } => state.update_group(&before, &after),
+            SchedulerMessage::GroupsChanged(changes) => {
+                for change in &changes {
+                    state.update_group(change);
+                }
+            }
             SchedulerMessage::Wake => state.wake(),
             SchedulerMessage::Rebuild => state.rebuild(),
             SchedulerMessage::GroupScanned { group_state, until, found } => {
@@ -248,32 +253,33 @@ impl SchedulerState {
         items.retain(|(item, due)| self.belongs_in_queue((group, *item), *due));
         self.queue.replace(group, items);
         let Some(newest) = self.parts.engine.published().group_state(group) else { return };
-        if !Arc::ptr_eq(&newest, scanned) {
-            self.update_group(scanned, &newest);
+        if Arc::ptr_eq(&newest, scanned) {
+            return;
+        }
+        let changed = ChangedRecords::between(scanned, &newest);
+        if let Some(change) = GroupChange::new(scanned, newest, changed) {
+            self.update_group(&change);
         }
     }
 
-    /// Updates the queue by the changes between two states of a group.
-    fn update_group(&mut self, before: &GroupState, after: &Arc<GroupState>) {
-        let old = &before.catalogue.group;
-        let new = &after.catalogue.group;
-        if old.mail_since != new.mail_since || old.sms_since != new.sms_since {
-            // Every due time has changed: too much work for one turn of this actor.
-            self.spawn_scan(vec![new.id], self.now());
-        }
-        let group = new.id;
+    /// Updates the queue by a change of a group.
+    fn update_group(&mut self, change: &GroupChange) {
+        let GroupChange { group_state, changed, moves_reminders } = change;
+        let group = group_state.catalogue.group.id;
         let now = self.now();
-        for vevent in changed_vevents(before, after) {
+        if *moves_reminders {
+            // Every due time has changed: too much work for one turn of this actor.
+            self.spawn_scan(vec![group], now);
+        }
+        for vevent in vevents_to_plan(group_state, changed) {
             for channel in [Channel::Mail, Channel::Sms] {
-                let due = reminder_due(after, vevent, channel, now);
+                let due = reminder_due(group_state, vevent, channel, now);
                 self.plan((group, DueItem::Reminder(vevent, channel)), due);
             }
         }
-        for message in after.outbox.changed_since(&before.outbox) {
-            if let Some((channel, standing)) = message.reminder() {
-                let due = reminder_due(after, standing.id, channel, now);
-                self.plan((group, DueItem::Reminder(standing.id, channel)), due);
-            }
+        for id in &changed.messages {
+            // A message may have expired since.
+            let Some(message) = group_state.outbox.message(*id) else { continue };
             // A new claim belongs to an attempt in flight.
             if !matches!(message.progress, Progress::Claimed { .. }) {
                 self.plan_message(group, message, INSTANT_MIN);

@@ -12,6 +12,7 @@ use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::DueItem;
 use crate::domain::messaging::planning::PlannedReminder;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::write::Envelope;
@@ -59,11 +60,39 @@ pub(crate) enum SupervisorMessage {
     ShutDown,
 }
 
+/// A group's change from one published state to the next.
+#[derive(Debug)]
+pub(crate) struct GroupChange {
+    /// The next state.
+    pub(crate) group_state: Arc<GroupState>,
+    /// The records that differ from those of the state before.
+    pub(crate) changed: ChangedRecords,
+    /// Whether the due times of all reminders of the group may have moved.
+    pub(crate) moves_reminders: bool,
+}
+
+impl GroupChange {
+    /// Describes a change. `None` if no due time can follow from it.
+    pub(crate) fn new(
+        before: &GroupState,
+        group_state: Arc<GroupState>,
+        changed: ChangedRecords,
+    ) -> Option<Self> {
+        let old = &before.catalogue.group;
+        let new = &group_state.catalogue.group;
+        let moves_reminders = old.mail_since != new.mail_since || old.sms_since != new.sms_since;
+        if !moves_reminders && changed.is_empty() {
+            return None;
+        }
+        Some(Self { group_state, changed, moves_reminders })
+    }
+}
+
 /// Messages to the message scheduler.
 #[derive(Debug)]
 pub(crate) enum SchedulerMessage {
-    /// A group has a new durable state.
-    GroupChanged { before: Arc<GroupState>, after: Arc<GroupState> },
+    /// Groups have new durable states.
+    GroupsChanged(Vec<GroupChange>),
     /// The alarm went off: something may be due.
     Wake,
     /// Time to rebuild the queue.

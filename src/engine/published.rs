@@ -8,9 +8,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::mailbox::Mailbox;
-use crate::engine::messages::SchedulerMessage;
+use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::quarantine::QuarantinedGroup;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
@@ -73,12 +74,22 @@ impl Published {
         self.groups.keys().copied()
     }
 
-    /// Publishes a group's next state and notifies the scheduler.
-    pub(crate) fn publish_group(&self, group: GroupId, group_state: Arc<GroupState>) {
-        let Some(current) = self.groups.get(&group) else { return };
-        let before = current.swap(Arc::clone(&group_state));
-        if let Some(scheduler) = self.scheduler.load().as_ref() {
-            scheduler.send(SchedulerMessage::GroupChanged { before, after: group_state });
+    /// Publishes the next states of groups, each with the records that changed since the state
+    /// before, and notifies the scheduler.
+    pub(crate) fn publish_groups(
+        &self,
+        next_states: BTreeMap<GroupId, (Arc<GroupState>, ChangedRecords)>,
+    ) {
+        let mut changes = Vec::with_capacity(next_states.len());
+        for (group, (group_state, changed)) in next_states {
+            let Some(current) = self.groups.get(&group) else { continue };
+            let before = current.swap(Arc::clone(&group_state));
+            changes.extend(GroupChange::new(&before, group_state, changed));
+        }
+        if !changes.is_empty()
+            && let Some(scheduler) = self.scheduler.load().as_ref()
+        {
+            scheduler.send(SchedulerMessage::GroupsChanged(changes));
         }
     }
 

@@ -1,5 +1,5 @@
 //! The events alone make the state again, bit for bit, whether each makes another state or changes the one there is; so
-//! does a snapshot.
+//! does a snapshot. An event names every record that it changes.
 
 use proptest::prelude::*;
 use slotbook::domain::booking::slot_request::BookingMode;
@@ -15,6 +15,7 @@ use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId}
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
+use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
     CancelRight, LinkRequest, Patch, Put, RecordChange, RequestLink,
 };
@@ -292,6 +293,17 @@ proptest! {
         let replayed = events[cut..].iter().fold(at_cut.clone(), |group_state, event| group_state.apply(event));
         prop_assert_eq!(&said(&shop, &replayed), &live);
         prop_assert_eq!(&said(&shop, &again(&shop.group_state)), &live);
+
+        let mut before = first.clone();
+        for event in &events {
+            let after = before.apply(event);
+            let named = ChangedRecords::by_event(event);
+            let changed = ChangedRecords::between(&before, &after);
+            prop_assert!(changed.vevents.iter().all(|id| named.vevents.contains(id)), "{event:?}");
+            prop_assert!(changed.fiches.iter().all(|id| named.fiches.contains(id)), "{event:?}");
+            prop_assert!(changed.messages.iter().all(|id| named.messages.contains(id)), "{event:?}");
+            before = after;
+        }
 
         let mut in_place = first;
         events[..cut].iter().for_each(|event| in_place.apply_in_place(event));

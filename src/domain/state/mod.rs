@@ -1,5 +1,6 @@
 //! The state of a group: commands, events, the fold of events into state, and its invariants.
 
+pub mod changed_records;
 pub mod command;
 pub mod event;
 pub mod group_state;

@@ -1,0 +1,118 @@
+//! The records that an event changes, as far as due times of messages follow from them.
+
+use imbl::ordmap::DiffItem;
+
+use crate::domain::messaging::message::Message;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::{FicheId, MessageId, VeventId};
+use crate::domain::state::event::Event;
+use crate::domain::state::group_state::GroupState;
+
+/// Ids of changed records. An id may be there twice, and its record may be removed since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedRecords {
+    /// Events of calendars.
+    pub vevents: Vec<VeventId>,
+    /// Clients.
+    pub fiches: Vec<FicheId>,
+    /// Messages.
+    pub messages: Vec<MessageId>,
+}
+
+impl ChangedRecords {
+    /// Returns the records that an event changes. The cost is that of the event.
+    #[must_use]
+    pub fn by_event(event: &Event) -> Self {
+        let mut changed = Self::default();
+        changed.add_event(event);
+        changed
+    }
+
+    /// Returns the records that are new or changed between two states of a group. The cost is that
+    /// of the parts that the states do not share.
+    #[must_use]
+    pub fn between(before: &GroupState, after: &GroupState) -> Self {
+        let mut changed = Self::default();
+        for change in before.rows.diff(&after.rows) {
+            changed.vevents.extend(changed_key(change));
+        }
+        for change in before.fiches.diff(&after.fiches) {
+            changed.fiches.extend(changed_key(change));
+        }
+        for message in after.outbox.changed_since(&before.outbox) {
+            changed.add_message(message);
+        }
+        changed
+    }
+
+    /// Adds the records that a later event changed.
+    pub fn extend(&mut self, later: Self) {
+        self.vevents.extend(later.vevents);
+        self.fiches.extend(later.fiches);
+        self.messages.extend(later.messages);
+    }
+
+    /// Returns whether no record changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.vevents.is_empty() && self.fiches.is_empty() && self.messages.is_empty()
+    }
+
+    fn add_event(&mut self, event: &Event) {
+        match event {
+            Event::AppointmentsBooked { fiche, legs, .. } => {
+                self.add_fiche(fiche.as_deref());
+                self.vevents.extend(legs.iter().map(|leg| leg.id));
+            }
+            Event::AppointmentCancelled { id, .. } => self.vevents.push(*id),
+            Event::VeventPut { row, .. } => self.vevents.push(row.id),
+            Event::FichePut { fiche, .. } => self.add_fiche(Some(fiche)),
+            Event::AccountPut { fiche, .. } => self.add_fiche(fiche.as_deref()),
+            Event::GroupChanged { resolved, .. } | Event::InstantsResolved { resolved, .. } => {
+                self.vevents.extend(resolved.iter().map(|(id, _)| *id));
+            }
+            Event::VeventsRemoved { ids, .. } => self.vevents.extend(ids),
+            Event::Announced { event, messages } => {
+                self.add_event(event);
+                for message in messages {
+                    self.add_message(message);
+                }
+            }
+            Event::MessagePut { message, .. } => self.add_message(message),
+            Event::DoneOnce { event, .. } => self.add_event(event),
+            Event::AccountLinkRequested { change, message, .. } => {
+                if let Some(change) = change {
+                    self.add_event(change);
+                }
+                self.add_message(message);
+            }
+            Event::CalendarPut { .. }
+            | Event::CalendarsetPut { .. }
+            | Event::InterventionPut { .. }
+            | Event::InterventionsetPut { .. }
+            | Event::CustomfieldPut { .. }
+            | Event::CalendarsetRemoved { .. }
+            | Event::InterventionsetRemoved { .. } => {}
+        }
+    }
+
+    fn add_fiche(&mut self, fiche: Option<&Fiche>) {
+        self.fiches.extend(fiche.map(|fiche| fiche.id));
+    }
+
+    /// Adds a message. The outcome of a reminder is recorded with its appointment.
+    fn add_message(&mut self, message: &Message) {
+        self.messages.push(message.id);
+        if let Some((_, appointment)) = message.reminder() {
+            self.vevents.push(appointment.id);
+        }
+    }
+}
+
+/// Returns the key of an entry that was added or changed.
+fn changed_key<'a, K: Copy, V>(change: DiffItem<'a, 'a, K, V>) -> Option<K> {
+    match change {
+        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } => Some(*key),
+        DiffItem::Remove(..) => None,
+    }
+}
