@@ -16,6 +16,7 @@ use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup;
 use crate::engine::compaction::{CompactionLimits, Compactor};
+use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
 use crate::engine::journal::{Journal, WeakJournalHandle};
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -53,6 +54,8 @@ pub struct EngineParts {
 pub struct Engine {
     published: Arc<Published>,
     admission: Arc<Admission>,
+    /// Routes of writes to the groups that have an actor. The supervisor starts the others.
+    routes: Arc<GroupRoutes>,
     supervisor: Mailbox<SupervisorMessage>,
     health: Arc<Health>,
     /// Weak, so that the journal can end while an engine handle lives.
@@ -103,8 +106,10 @@ impl Engine {
             Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&metrics));
         let admission = Arc::new(Admission::new(parts.admission_limits, published.groups()));
         let weak_journal_handle = journal_handle.downgrade();
+        let routes = Arc::new(GroupRoutes::new(published.groups()));
         let supervisor = supervisor::start(SupervisorParts {
             published: Arc::clone(&published),
+            routes: Arc::clone(&routes),
             directory: newest_directory,
             journal: journal_handle,
             clock: Arc::clone(&parts.clock),
@@ -117,6 +122,7 @@ impl Engine {
         let engine = Self {
             published,
             admission,
+            routes,
             supervisor,
             health,
             journal: weak_journal_handle,
@@ -257,7 +263,9 @@ impl Engine {
             permit,
             suppress_messages: false,
         };
-        self.supervisor.send(SupervisorMessage::Write { group, envelope });
+        if let Some(envelope) = self.routes.send(group, envelope) {
+            self.supervisor.send(SupervisorMessage::Write { group, envelope });
+        }
         // The reply port is dropped when an actor dies with the command undecided.
         let answer = answer.await.unwrap_or(Err(Rejection::InternalError));
         if answer.is_ok() {

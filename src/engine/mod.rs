@@ -1,9 +1,9 @@
 //! The engine: actors around the pure rules of `domain`. It fixes the order of decisions, and
 //! releases an answer only when its event is durable.
 //!
-//! A write takes a permit, and goes to the supervisor and then to its group's actor. The group asks
-//! one calendar after another, and hands its event to the journal. The journal sends the answer.
-//! A read takes a published state and waits for no actor.
+//! A write takes a permit, and goes to its group's actor, which the supervisor starts for the first
+//! one. The group asks one calendar after another, and hands its event to the journal. The journal
+//! sends the answer. A read takes a published state and waits for no actor.
 
 pub mod admission;
 pub mod backup;
@@ -13,6 +13,7 @@ pub mod compaction;
 mod due_reminders;
 mod fair_queue;
 pub mod group;
+mod group_routes;
 mod handle;
 pub mod health;
 pub mod journal;

@@ -14,6 +14,7 @@ use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
 use crate::domain::records::ids::GroupId;
 use crate::engine::group::{self, GroupParts};
+use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
 use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -33,6 +34,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The resources that the supervisor starts from.
 pub(crate) struct SupervisorParts {
     pub(crate) published: Arc<Published>,
+    pub(crate) routes: Arc<GroupRoutes>,
     /// The newest directory, durable or not.
     pub(crate) directory: Arc<Directory>,
     pub(crate) journal: JournalHandle,
@@ -62,9 +64,7 @@ enum GroupStatus {
     Running {
         actor: ActorRef<GroupMessage>,
         mailbox: Mailbox<GroupMessage>,
-        /// Number of commands sent to the actor.
-        sent: u64,
-        /// Value of `sent` at the last sweep.
+        /// Number of commands sent to the actor before the last sweep.
         sent_at_sweep: u64,
     },
     /// The actor died. Writes are rejected until the journal has processed all its entries.
@@ -149,12 +149,9 @@ impl SupervisorState {
             };
             self.groups.insert(group, status);
         }
-        match self.groups.get_mut(&group) {
-            Some(GroupStatus::Running { mailbox, sent, .. }) => {
-                *sent += 1;
-                mailbox.send(GroupMessage::Command(envelope));
-            }
-            Some(GroupStatus::Draining) | None => envelope.send_answer(Err(Rejection::Overloaded)),
+        // The route of a running group is open; that of a draining one is not.
+        if let Some(envelope) = self.parts.routes.send(group, envelope) {
+            envelope.send_answer(Err(Rejection::Overloaded));
         }
     }
 
@@ -182,7 +179,8 @@ impl SupervisorState {
             },
             self.own_ref.get_cell(),
         );
-        Some(GroupStatus::Running { actor, mailbox, sent: 0, sent_at_sweep: 0 })
+        parts.routes.open(group, mailbox.clone());
+        Some(GroupStatus::Running { actor, mailbox, sent_at_sweep: 0 })
     }
 
     /// Grants a block of ids. The group may use it at once, since its events come later in the same
@@ -258,21 +256,20 @@ impl SupervisorState {
 
     /// Asks every group without a command since the last sweep whether it is idle.
     fn sweep_idle_groups(&mut self) {
-        for status in self.groups.values_mut() {
-            let GroupStatus::Running { mailbox, sent, sent_at_sweep, .. } = status else {
-                continue;
-            };
-            if sent == sent_at_sweep {
-                mailbox.send(GroupMessage::CheckIdle(*sent));
+        for (group, status) in &mut self.groups {
+            let GroupStatus::Running { mailbox, sent_at_sweep, .. } = status else { continue };
+            let Some(sent) = self.parts.routes.count_sent(*group) else { continue };
+            if sent == *sent_at_sweep {
+                mailbox.send(GroupMessage::CheckIdle(sent));
             }
-            *sent_at_sweep = *sent;
+            *sent_at_sweep = sent;
         }
     }
 
     /// Stops an idle group, unless a command is on its way to it.
     fn stop_idle_group(&mut self, group: GroupId, received: u64) {
-        if let Some(GroupStatus::Running { actor, sent, .. }) = self.groups.get(&group)
-            && *sent == received
+        if let Some(GroupStatus::Running { actor, .. }) = self.groups.get(&group)
+            && self.parts.routes.close_if_sent(group, received)
         {
             actor.stop(None);
             self.groups.remove(&group);
@@ -282,6 +279,7 @@ impl SupervisorState {
     fn on_group_died(&mut self, dead: &ActorCell) {
         let Some(group) = self.find_group(dead) else { return };
         tracing::error!(%group, "a group's actor died; it restarts when its entries are durable");
+        self.parts.routes.close(group);
         self.groups.insert(group, GroupStatus::Draining);
         let (barrier, drained) = oneshot::channel();
         self.parts.journal.append(JournalEntry {
