@@ -16,8 +16,7 @@ use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    BookAppointment, CancelAppointment, Command, FollowLink, LinkRequest, PutVevent, RecordChange,
-    RequestLink,
+    CancelAppointment, Command, FollowLink, LinkRequest, PutVevent, RecordChange, RequestLink,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -39,8 +38,14 @@ impl GroupActorState {
             envelope.command = *inner;
             envelope.suppress_messages = true;
         }
+        // Bookings are most of all writes, so their command is not copied.
+        if let Command::BookAppointment(command) = &envelope.command {
+            let draws = self.draw_booking(command.intervention_ids.len());
+            let prepared = guarded(|| prepare_booking(&self.group_state, command, draws, now));
+            return self.start_booking(envelope, prepared, now);
+        }
         match envelope.command.clone() {
-            Command::BookAppointment(command) => self.start_booking(envelope, &command, now),
+            Command::BookAppointment(_) => unreachable!("a booking is decided above"),
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
             Command::PutVevent(command) => self.start_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
@@ -60,9 +65,14 @@ impl GroupActorState {
         }
     }
 
-    fn start_booking(&mut self, envelope: Envelope, command: &BookAppointment, now: Instant) {
-        let draws = self.draw_booking(command.intervention_ids.len());
-        match guarded(|| prepare_booking(&self.group_state, command, draws, now)) {
+    /// Queries the first candidate of a booking, or refuses it.
+    fn start_booking(
+        &mut self,
+        envelope: Envelope,
+        prepared: Result<Result<Box<PendingBooking>, Refusals>, Panicked>,
+        now: Instant,
+    ) {
+        match prepared {
             Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
             Ok(Ok(pending)) => self.ask_candidate(envelope, pending, now),
