@@ -131,17 +131,16 @@ impl GroupRequest {
     }
 
     /// Sends the command of a POST to the group, once for each idempotency key. Returns 201 with
-    /// the object that `render` makes.
+    /// the JSON that `render` makes.
     ///
     /// # Errors
     /// A malformed key; the engine's rejection, in words for the caller.
     pub(crate) async fn create(
         &self,
         command: Command,
-        render: impl Fn(&Committed) -> Map<String, Value> + Send + Sync + 'static,
+        render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        let render = move |done: &Committed| Value::Object(render(done)).to_string().into_bytes();
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
 

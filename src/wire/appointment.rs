@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fiche::Fiche;
@@ -14,6 +14,7 @@ use crate::domain::records::vevent::{self, Appointment, OptionalFields, Vevent};
 use crate::domain::time::{Civil, Instant};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};
+use crate::wire::json_writer::ObjectWriter;
 
 /// Fields of the fiche in an appointment's record.
 pub const SHOWN_OF_FICHE: [&str; 7] =
@@ -235,60 +236,79 @@ fn blank_appointment() -> Vevent {
     }
 }
 
-/// Renders an appointment's record. Reference 6.5.
+/// Appends an appointment's record as JSON. Reference 6.5.
 ///
 /// An application sees of the fiche only the fields in `sent`; its id reads 0. An account sees all
 /// fields except those for professionals. Both see public names of calendar and intervention.
 ///
 /// # Panics
 /// For an event that is no appointment.
-#[must_use]
-pub fn render(
+pub fn append(
     row: &Vevent,
     scope: &Scope<'_>,
     audience: Audience,
     now: Instant,
     sent: &Map<String, Value>,
-) -> Map<String, Value> {
-    let appointment = to_appointment(row);
+    out: &mut Vec<u8>,
+) {
     let group = &scope.state.catalogue.group;
     let calendar = find_calendar(row, scope).expect("an event's calendar exists");
     let intervention = find_intervention(row, scope).expect("interventions are never removed");
-    let mut fiche = Map::new();
-    match audience {
-        Audience::Application => {
-            fiche.insert("id".into(), 0.into());
-            fiche.extend(sent.clone());
-        }
-        Audience::Account | Audience::Pro | Audience::Store => {
-            fiche.insert("id".into(), appointment.fiche_id.number().into());
-            let client = scope.state.fiches.get(&appointment.fiche_id);
-            let client = client.expect("an appointment's client exists");
-            fiche.extend(render_fiche(client, scope, audience));
-        }
-    }
-    let mut record = table_for_audience(audience).render(row, &scope.at_moment(now), audience);
-    let nested_group = json!({
-        "id": group.id.number(),
-        "name": group.name.as_str(),
-        "urlname": group.urlname.as_str(),
+    let mut record = ObjectWriter::new(out);
+    let table = table_for_audience(audience);
+    table.append_members(row, &scope.at_moment(now), audience, &mut record);
+    record.object("group", |object| {
+        object.member("id", &group.id.number());
+        object.member("name", group.name.as_str());
+        object.member("urlname", group.urlname.as_str());
     });
-    record.insert("group".into(), nested_group);
-    let nested_calendar =
-        json!({ "id": calendar.id.number(), "publicname": calendar.publicname.as_str() });
-    record.insert("calendar".into(), nested_calendar);
-    record.insert("fiche".into(), fiche.into());
-    record.insert("intervention".into(), render_intervention(intervention));
-    record
+    record.object("calendar", |object| {
+        object.member("id", &calendar.id.number());
+        object.member("publicname", calendar.publicname.as_str());
+    });
+    record.object("fiche", |object| append_fiche(row, scope, audience, sent, object));
+    record.object("intervention", |object| {
+        object.member("id", &intervention.id.number());
+        object.member("publicname", intervention.publicname.as_str());
+        let set = intervention.interventionset_id.map(|id| id.number());
+        object.member("interventionset_id", &set);
+        object.member("length", &intervention.length.number());
+    });
+    record.end();
 }
 
-fn render_intervention(intervention: &Intervention) -> Value {
-    json!({
-        "id": intervention.id.number(),
-        "publicname": intervention.publicname.as_str(),
-        "interventionset_id": intervention.interventionset_id.map(|id| id.number()),
-        "length": intervention.length.number(),
-    })
+/// Appends the members of an appointment's fiche.
+fn append_fiche(
+    row: &Vevent,
+    scope: &Scope<'_>,
+    audience: Audience,
+    sent: &Map<String, Value>,
+    object: &mut ObjectWriter<'_>,
+) {
+    let fiche_id = to_appointment(row).fiche_id;
+    match audience {
+        Audience::Application => {
+            object.member("id", &0);
+            for (name, value) in sent {
+                object.member(name, value);
+            }
+        }
+        Audience::Account | Audience::Pro | Audience::Store => {
+            object.member("id", &fiche_id.number());
+            let client = scope.state.fiches.get(&fiche_id);
+            let client = client.expect("an appointment's client exists");
+            for field in visible_fiche_fields(audience) {
+                object.column(field.name, &field.read_value(client, scope), scope.zone);
+            }
+        }
+    }
+}
+
+/// Returns the fields of a client in an appointment that the audience sees.
+fn visible_fiche_fields(audience: Audience) -> impl Iterator<Item = &'static Field<Fiche>> {
+    let fields = SHOWN_OF_FICHE.iter().map(|name| FICHE.field(name));
+    let fields = fields.map(|field| field.expect("these fields are in the table"));
+    fields.filter(move |field| audience >= field.readers)
 }
 
 /// Renders those fields of a client in an appointment that the audience sees.
@@ -298,11 +318,8 @@ pub(crate) fn render_fiche(
     audience: Audience,
 ) -> Map<String, Value> {
     let mut object = Map::new();
-    for name in SHOWN_OF_FICHE {
-        let field = FICHE.field(name).expect("these fields are in the table");
-        if audience >= field.readers {
-            object.insert(name.to_owned(), field.read_value(fiche, scope).to_json(scope.zone));
-        }
+    for field in visible_fiche_fields(audience) {
+        object.insert(field.name.to_owned(), field.read_value(fiche, scope).to_json(scope.zone));
     }
     object
 }

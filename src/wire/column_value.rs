@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::time::zone::Zone;
@@ -118,6 +119,24 @@ impl ColumnValue<'_> {
         }
     }
 
+    /// Appends the same JSON as bytes.
+    pub fn append_json(&self, zone: Zone, out: &mut Vec<u8>) {
+        match self {
+            Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => {
+                out.extend_from_slice(b"null");
+            }
+            Self::Text(text) => append_value(text, out),
+            Self::Integer(number) => append_value(number, out),
+            Self::Number(number) => append_value(number, out),
+            Self::Boolean(flag) => append_value(flag, out),
+            Self::Moment(Some(moment)) => {
+                append_quoted_civil(datetime::to_local(zone, *moment), out);
+            }
+            Self::Civil(Some(civil)) => append_quoted_civil(*civil, out),
+            Self::Reference(Some(id)) => append_value(id, out),
+        }
+    }
+
     /// Converts the value into a form in which all values of one field have a single total order.
     ///
     /// A wall-clock time in an instant field becomes the instant that it names. Comparing some
@@ -159,6 +178,20 @@ impl ColumnValue<'_> {
             (a, b) => (*b == Self::Null).cmp(&(*a == Self::Null)),
         }
     }
+}
+
+/// Appends a value as JSON.
+///
+/// # Panics
+/// If the value is no JSON, such as a map whose keys are no texts.
+pub fn append_value(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    serde_json::to_writer(out, value).expect("plain values are JSON, and memory can be written");
+}
+
+fn append_quoted_civil(civil: Civil, out: &mut Vec<u8>) {
+    out.push(b'"');
+    datetime::append_civil_bytes(civil, out);
+    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, in the group's time zone. Reference 1.2, 1.3.
 
 use crate::domain::records::text::InvalidValue;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::{self, Zone};
-use crate::domain::time::{
-    CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, INSTANT_MAX, INSTANT_MIN, Instant,
-};
+use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// Number of bytes of a datetime.
 pub const LENGTH: usize = 19;
@@ -118,6 +117,11 @@ pub fn append_civil(civil: Civil, out: &mut String) {
     out.push_str(std::str::from_utf8(&bytes).expect("digits and separators are ASCII"));
 }
 
+/// Appends a civil time to bytes, in the format of [`format_civil`].
+pub fn append_civil_bytes(civil: Civil, out: &mut Vec<u8>) {
+    out.extend_from_slice(&DatetimeBytes::new(civil).0);
+}
+
 /// Formats an instant as local time of the zone.
 #[must_use]
 pub fn format_local(zone: Zone, instant: Instant) -> String {
@@ -126,7 +130,8 @@ pub fn format_local(zone: Zone, instant: Instant) -> String {
 
 /// Formats many instants of one zone.
 ///
-/// It is fastest for ascending instants: within one day, only the time of day is formatted again.
+/// It is fastest for ascending instants: within one local day, no instant is converted and only the
+/// time of day is formatted again.
 ///
 /// ```
 /// use slotbook::domain::time::{Instant, zone::Zone};
@@ -138,9 +143,11 @@ pub fn format_local(zone: Zone, instant: Instant) -> String {
 #[derive(Clone, Debug)]
 pub struct LocalTimes {
     zone: Zone,
-    /// The day in `last`.
-    day: CivilDay,
-    /// The local time that was written last, whose date is reused on the same day.
+    /// Instants of one local day that have the same offset from UTC.
+    day: Interval,
+    /// The instant from which the time of that day counts. It may lie before `day`.
+    midnight: Instant,
+    /// The local time that was written last, whose date is that of `day`.
     last: DatetimeBytes,
 }
 
@@ -148,20 +155,35 @@ impl LocalTimes {
     /// Creates a formatter for one zone.
     #[must_use]
     pub fn new(zone: Zone) -> Self {
-        Self { zone, day: Civil(0).day(), last: DatetimeBytes::new(Civil(0)) }
+        let nothing = Interval { start: Instant(0), end: Instant(0) };
+        Self { zone, day: nothing, midnight: Instant(0), last: DatetimeBytes::new(Civil(0)) }
     }
 
     /// Appends the local time of an instant, without quotes.
     #[inline]
     pub fn append_local(&mut self, instant: Instant, out: &mut Vec<u8>) {
-        let civil = to_local(self.zone, instant);
-        if civil.day() == self.day {
-            self.last.set_time(civil.second_of_day());
-        } else {
-            self.day = civil.day();
-            self.last = DatetimeBytes::new(civil);
+        if instant < self.day.start || self.day.end <= instant {
+            self.load_day(instant);
         }
+        self.last.set_time(instant.seconds_since(self.midnight));
         out.extend_from_slice(&self.last.0);
+    }
+
+    /// Makes the local day of an instant the one that is reused.
+    fn load_day(&mut self, instant: Instant) {
+        let civil = self.zone.civil_of(instant);
+        let shown = to_local(self.zone, instant);
+        self.last = DatetimeBytes::new(shown);
+        self.midnight = instant.plus_seconds(-shown.second_of_day());
+        let same_offset = self.zone.same_offset_span(instant);
+        self.day = Interval {
+            start: self.midnight.max(same_offset.start),
+            end: self.midnight.plus_seconds(DAY).min(same_offset.end),
+        };
+        // An instant outside the years of local times is shown as their bound, and only itself.
+        if shown != civil {
+            self.day = Interval { start: instant, end: instant.plus_seconds(1) };
+        }
     }
 }
 
@@ -252,7 +274,18 @@ mod tests {
         }
 
         #[test]
-        fn many_times_are_formatted_like_single_ones(instants in prop::collection::vec(0..4_000_000_i64, 1..50)) {
+        fn many_times_are_formatted_like_single_ones(
+            instants in prop::collection::vec(
+                // Days, the clock changes of 2025 and the end of the last year.
+                prop_oneof![
+                    0..4_000_000_i64,
+                    1_743_292_800..1_743_300_000_i64,
+                    1_761_436_800..1_761_450_000_i64,
+                    INSTANT_MAX.0 - 10_000..=INSTANT_MAX.0,
+                ],
+                1..50,
+            ),
+        ) {
             let mut times = LocalTimes::new(paris());
             for instant in instants {
                 let mut out = Vec::new();

@@ -17,6 +17,7 @@ use crate::wire::custom_values::{
 };
 use crate::wire::datetime;
 use crate::wire::field_codec::FieldCodec;
+use crate::wire::json_writer::ObjectWriter;
 pub use crate::wire::scope::{Audience, Scope};
 use crate::wire::value;
 
@@ -306,19 +307,58 @@ impl<R: 'static> Table<R> {
     #[must_use]
     pub fn render(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
         let mut object = Map::new();
+        self.visit_visible(record, scope, audience, |name, value| {
+            object.insert(name.to_owned(), value.to_json(scope.zone));
+        });
+        object
+    }
+
+    /// Appends the same object as JSON.
+    pub fn append(&self, record: &R, scope: &Scope<'_>, audience: Audience, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        self.append_members(record, scope, audience, &mut object);
+        object.end();
+    }
+
+    /// Appends the members of the same object to an object that may have others.
+    pub fn append_members(
+        &self,
+        record: &R,
+        scope: &Scope<'_>,
+        audience: Audience,
+        object: &mut ObjectWriter<'_>,
+    ) {
+        self.visit_visible(record, scope, audience, |name, value| {
+            object.column(name, value, scope.zone);
+        });
+    }
+
+    /// Returns the same object as JSON.
+    #[must_use]
+    pub fn to_json(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1_024);
+        self.append(record, scope, audience, &mut bytes);
+        bytes
+    }
+
+    /// Visits the names and values of a record that an audience sees, in order.
+    fn visit_visible(
+        &self,
+        record: &R,
+        scope: &Scope<'_>,
+        audience: Audience,
+        mut visit: impl FnMut(&str, &ColumnValue<'_>),
+    ) {
         for field in &self.fields {
             if audience >= field.readers {
-                let value = field.read_value(record, scope).to_json(scope.zone);
-                object.insert(field.name.to_owned(), value);
+                visit(field.name, &field.read_value(record, scope));
             }
         }
-        if let Some(member) = self.customs {
-            let values = (member.get)(record);
-            for (name, value) in visible_custom_values(values, scope, member.model, audience) {
-                object.insert(name.to_string(), value.to_json(scope.zone));
-            }
+        let Some(member) = self.customs else { return };
+        let values = (member.get)(record);
+        for (name, value) in visible_custom_values(values, scope, member.model, audience) {
+            visit(&name.to_string(), &value);
         }
-        object
     }
 
     /// Renders all settable fields that differ from their defaults, from which an import restores

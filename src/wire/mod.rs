@@ -17,6 +17,7 @@ pub mod field_codec;
 pub mod filter;
 pub mod group;
 pub mod intervention;
+pub mod json_writer;
 mod like_pattern;
 pub mod list;
 pub mod message;

@@ -80,6 +80,14 @@ impl Zone {
         Civil(instant.0.saturating_add(self.0.span_at_instant(instant.0).offset_seconds))
     }
 
+    /// Returns the longest span of instants around `instant` at which the zone's clocks have one
+    /// offset from UTC.
+    #[must_use]
+    pub fn same_offset_span(self, instant: Instant) -> Interval {
+        let (span, until) = self.0.span_and_end(instant.0);
+        Interval { start: Instant(span.instant_from), end: Instant(until) }
+    }
+
     /// Returns whether [`Zone::instant_of`] converts the civil time shown at `instant` back to
     /// `instant`. This is false only in the second pass of a repeated hour. Reference 4.5.
     #[must_use]
@@ -288,11 +296,17 @@ impl OffsetTable {
     /// Returns the span in which `instant` lies.
     #[inline]
     fn span_at_instant(&self, instant: i64) -> &OffsetSpan {
+        self.span_and_end(instant).0
+    }
+
+    /// Returns the span in which `instant` lies, and the first instant of the next span.
+    #[inline]
+    fn span_and_end(&self, instant: i64) -> (&OffsetSpan, i64) {
         let mut place = usize::from(self.by_instant[bucket_of(instant)]);
         while self.spans[place + 1].instant_from <= instant.min(i64::MAX - 1) {
             place += 1;
         }
-        &self.spans[place]
+        (&self.spans[place], self.spans[place + 1].instant_from)
     }
 
     /// Returns the span whose offset converts `civil`, and the first civil time of the next span.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::domain::booking::book::permit_booking;
 use crate::domain::identity::account::Account;
@@ -23,8 +24,8 @@ use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, ok_response};
-use crate::wire::appointment::{render, table_for_audience};
+use crate::http::response::{HandlerResult, json_response};
+use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
@@ -119,13 +120,17 @@ async fn book(request: GroupRequest) -> HandlerResult {
     let sent = booking.sent;
     let render_booked = move |done: &Committed| {
         let scope = Scope::for_group(&done.group_state);
-        let mut records: Vec<Value> = Vec::new();
-        for id in &done.appointments {
-            if let Some(vevent) = done.group_state.rows.get(id) {
-                records.push(render(vevent, &scope, audience, now, &sent).into());
+        let mut bytes = Vec::with_capacity(1_024 * done.appointments.len());
+        bytes.extend_from_slice(br#"{"records":["#);
+        for (nth, id) in done.appointments.iter().enumerate() {
+            if nth > 0 {
+                bytes.push(b',');
             }
+            let vevent = done.group_state.rows.get(id).expect("a booked appointment exists");
+            appointment::append(vevent, &scope, audience, now, &sent, &mut bytes);
         }
-        Map::from_iter([("records".to_owned(), records.into())])
+        bytes.extend_from_slice(b"]}");
+        bytes
     };
     // With a key alone, refusals could reveal who is a client, so they are counted and limited.
     let turn = match request.caller() {
@@ -156,8 +161,9 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let query = query.with_search_table(params, &VEVENT, Audience::Pro)?;
     let include_past = parse_flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
-    let render =
-        move |vevent: &Vevent, scope: &Scope<'_>| render(vevent, scope, audience, now, &Map::new());
+    let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
+        appointment::append(vevent, scope, audience, now, &Map::new(), bytes);
+    };
     match request.caller() {
         Caller::Account(account) => {
             let mut rows = 0;
@@ -165,11 +171,11 @@ async fn list(request: GroupRequest) -> HandlerResult {
                 rows += request.state.appointments_of(fiche).len();
             }
             let own = find_own(Arc::clone(account), after);
-            list_response(&request, rows, query, own, |_, _| true, render).await
+            list_response(&request, rows, query, own, |_, _| true, write).await
         }
         Caller::Application | Caller::Pro(_) => {
             let rows = request.state.rows.len();
-            list_response(&request, rows, query, find_all(after), |_, _| true, render).await
+            list_response(&request, rows, query, find_all(after), |_, _| true, write).await
         }
     }
 }
@@ -257,5 +263,7 @@ fn is_own(caller: &Caller, vevent: &Vevent) -> bool {
 fn appointment_response(vevent: &Vevent, scope: &Scope<'_>, request: &GroupRequest) -> Response {
     let audience =
         if is_own(request.caller(), vevent) { request.audience() } else { Audience::Application };
-    ok_response(&Value::Object(render(vevent, scope, audience, request.now, &Map::new())))
+    let mut bytes = Vec::with_capacity(1_024);
+    appointment::append(vevent, scope, audience, request.now, &Map::new(), &mut bytes);
+    json_response(StatusCode::OK, bytes)
 }

@@ -171,9 +171,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
         }
         true
     };
-    let render =
-        move |calendar: &Calendar, scope: &Scope<'_>| CALENDAR.render(calendar, scope, audience);
-    list_response(&request, rows, query, all_calendars, wanted, render).await
+    let write = move |calendar: &Calendar, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
+        CALENDAR.append(calendar, scope, audience, bytes);
+    };
+    list_response(&request, rows, query, all_calendars, wanted, write).await
 }
 
 /// GET /api/v1/interventions/{id}/calendars: the calendars that offer the intervention.

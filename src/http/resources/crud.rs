@@ -1,8 +1,8 @@
 //! Listing, showing, creating, changing and deleting records, the same for each record type.
 //! Reference 13.
 
+use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value};
 
 use crate::domain::records::editable_record::EditableRecord;
 use crate::domain::records::record_change::deletion;
@@ -12,7 +12,7 @@ use crate::engine::Committed;
 use crate::http::error::ApiError;
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{ListedRecord, list_response};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, json_response};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;
@@ -40,9 +40,9 @@ pub(crate) trait CrudRecord: EditableRecord + ListedRecord {
         false
     }
 
-    /// The object that an audience sees.
-    fn render(record: &Self, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
-        Self::table_for(audience).render(record, scope, audience)
+    /// The object that an audience sees, as JSON.
+    fn to_json(record: &Self, scope: &Scope<'_>, audience: Audience) -> Vec<u8> {
+        Self::table_for(audience).to_json(record, scope, audience)
     }
 }
 
@@ -83,8 +83,10 @@ pub(crate) async fn list<R: CrudRecord>(
             && (with_deleted || !R::is_left_out(record))
             && wanted(record, state)
     };
-    let render = move |record: &R, scope: &Scope<'_>| R::render(record, scope, audience);
-    list_response(request, rows, query, all, wanted, render).await
+    let write = move |record: &R, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
+        R::table_for(audience).append(record, scope, audience, bytes);
+    };
+    list_response(request, rows, query, all, wanted, write).await
 }
 
 /// POST of a new record.
@@ -97,7 +99,7 @@ pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResul
     let render = move |done: &Committed| {
         let id = R::id(done.object).expect("the engine returns the id of the new record");
         let record = R::find(&done.group_state, id).expect("the new record exists");
-        R::render(record, &Scope::for_group(&done.group_state), audience)
+        R::to_json(record, &Scope::for_group(&done.group_state), audience)
     };
     request.create(Command::ChangeRecord(R::change(Put { id: None, fields })), render).await
 }
@@ -152,5 +154,5 @@ pub(crate) fn record_response<R: CrudRecord>(
     state: &GroupState,
     audience: Audience,
 ) -> Response {
-    ok_response(&R::render(record, &Scope::for_group(state), audience).into())
+    json_response(StatusCode::OK, R::to_json(record, &Scope::for_group(state), audience))
 }

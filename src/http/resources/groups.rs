@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use axum::http::StatusCode;
 
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::state::command::{Command, RecordChange};
@@ -14,8 +14,8 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
-use crate::http::resources::pagination::{PageAnswer, compute_page, write_object};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::resources::pagination::{PageAnswer, compute_page};
+use crate::http::response::{HandlerResult, json_response};
 use crate::wire::field::Scope;
 use crate::wire::group::GROUP;
 use crate::wire::list::Query;
@@ -94,8 +94,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
         let head = query.envelope_head(numbers.len(), page.total);
         PageAnswer::new(head, numbers, move |number, bytes| {
             let state = &states[&number];
-            let object = GROUP.render(&state.catalogue.group, &Scope::for_group(state), audience);
-            write_object(&object, bytes);
+            GROUP.append(&state.catalogue.group, &Scope::for_group(state), audience, bytes);
         })
     })
     .await
@@ -104,8 +103,8 @@ async fn list(request: ApiRequest) -> HandlerResult {
 /// GET /api/v1/groups/{group_id}.
 async fn show(request: GroupRequest) -> HandlerResult {
     let group = &request.state.catalogue.group;
-    let object = GROUP.render(group, &request.scope(), request.audience());
-    Ok(ok_response(&Value::Object(object)))
+    let bytes = GROUP.to_json(group, &request.scope(), request.audience());
+    Ok(json_response(StatusCode::OK, bytes))
 }
 
 /// PUT /api/v1/groups/{group_id}. The field `urlname` cannot be changed.
@@ -114,6 +113,6 @@ async fn change(request: GroupRequest) -> HandlerResult {
     let fields = GROUP.parse(object, &request.scope(), request.audience())?;
     let done = request.write(Command::ChangeRecord(RecordChange::Group(fields))).await?;
     let state = &done.group_state;
-    let object = GROUP.render(&state.catalogue.group, &Scope::for_group(state), request.audience());
-    Ok(ok_response(&Value::Object(object)))
+    let bytes = GROUP.to_json(&state.catalogue.group, &Scope::for_group(state), request.audience());
+    Ok(json_response(StatusCode::OK, bytes))
 }

@@ -148,10 +148,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
         }
         false
     };
-    let render = move |intervention: &Intervention, scope: &Scope<'_>| {
-        INTERVENTION.render(intervention, scope, audience)
+    let write = move |intervention: &Intervention, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
+        INTERVENTION.append(intervention, scope, audience, bytes);
     };
-    list_response(&request, rows, query, all_interventions, wanted, render).await
+    list_response(&request, rows, query, all_interventions, wanted, write).await
 }
 
 /// DELETE /api/v1/groups/{group_id}/interventions/{id}.

@@ -95,7 +95,7 @@ pub(crate) async fn list_response<R: ListedRecord>(
     query: Query<'static, R>,
     all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
-    render: impl Fn(&R, &Scope<'_>) -> Map<String, Value> + Send + 'static,
+    write: impl Fn(&R, &Scope<'_>, &mut Vec<u8>) + Send + 'static,
 ) -> HandlerResult {
     let (state, now) = (Arc::clone(&request.state), request.now);
     compute_page(&request.server, rows.saturating_mul(query.cost_per_record()), move || {
@@ -106,7 +106,7 @@ pub(crate) async fn list_response<R: ListedRecord>(
         let head = query.envelope_head(numbers.len(), page.total);
         PageAnswer::new(head, numbers, move |number, bytes| {
             let record = R::find_by_number(&state, number).expect("the page is from this state");
-            write_object(&render(record, &Scope::for_group(&state).at_moment(now)), bytes);
+            write(record, &Scope::for_group(&state).at_moment(now), bytes);
         })
     })
     .await

@@ -11,7 +11,7 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::GroupRequest;
-use crate::http::resources::pagination::{PageAnswer, compute_page, write_object};
+use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
@@ -65,7 +65,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
             PageAnswer::new(head, numbers, move |number, bytes| {
                 let id = ProId::new(number).expect("the page holds ids");
                 let pro = directory.pros.get(&id).expect("the page is from this directory");
-                write_object(&PROFESSIONAL.render(pro, &Scope::for_group(&state), audience), bytes);
+                PROFESSIONAL.append(pro, &Scope::for_group(&state), audience, bytes);
             })
         },
     )

@@ -1,5 +1,6 @@
 //! Endpoints of vevents, the events of calendars. Reference 13.7.
 
+use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
@@ -17,7 +18,7 @@ use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, json_response};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
 use crate::wire::query::{parse_id, parse_moment};
@@ -139,8 +140,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
         from.is_none_or(|from| from <= first_start(vevent, zone))
             && to.is_none_or(|to| first_start(vevent, zone) < to)
     };
-    let render = move |vevent: &Vevent, scope: &Scope<'_>| VEVENT.render(vevent, scope, audience);
-    list_response(&request, state.rows.len(), query, all_vevents, wanted, render).await
+    let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
+        VEVENT.append(vevent, scope, audience, bytes);
+    };
+    list_response(&request, state.rows.len(), query, all_vevents, wanted, write).await
 }
 
 /// Returns the value of a parameter, or keeps its fault.
@@ -162,8 +165,8 @@ fn all_vevents(state: &GroupState) -> Vec<&Vevent> {
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
     let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let object = VEVENT.render(vevent, &request.scope(), request.audience());
-    Ok(ok_response(&Value::Object(object)))
+    let bytes = VEVENT.to_json(vevent, &request.scope(), request.audience());
+    Ok(json_response(StatusCode::OK, bytes))
 }
 
 /// POST /api/v1/groups/{group_id}/vevents: a vevent of any type.
@@ -177,7 +180,7 @@ async fn create(request: GroupRequest) -> HandlerResult {
     let render = move |done: &Committed| {
         let id = VeventId::new(done.object).expect("the engine returns the id of the new vevent");
         let vevent = done.group_state.rows.get(&id).expect("the new vevent exists");
-        VEVENT.render(vevent, &Scope::for_group(&done.group_state), audience)
+        VEVENT.to_json(vevent, &Scope::for_group(&done.group_state), audience)
     };
     let command = Command::PutVevent(PutVevent::Make(draft));
     match request.create(command, render).await {
@@ -212,8 +215,8 @@ async fn write_vevent(request: &GroupRequest, command: PutVevent) -> HandlerResu
     };
     let id = VeventId::new(done.object).ok_or_else(ApiError::no_result)?;
     let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let object = VEVENT.render(vevent, &Scope::for_group(&done.group_state), request.audience());
-    Ok(ok_response(&Value::Object(object)))
+    let bytes = VEVENT.to_json(vevent, &Scope::for_group(&done.group_state), request.audience());
+    Ok(json_response(StatusCode::OK, bytes))
 }
 
 /// Returns the object of a vevent, which may be wrapped or be the body itself. Reference 12.7.
