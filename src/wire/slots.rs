@@ -5,6 +5,7 @@
 //! 10,000 slots of 1 to 10 calendars).
 
 use std::io::Write as _;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 
@@ -156,27 +157,27 @@ impl SlotSearch {
     }
 }
 
-/// Returns the calendars that the parameters select, ascending by id; empty lists select all.
+/// Returns the calendars that the parameters select, ascending by id; empty lists select all. The
+/// cost is that of the named calendars, not of all that the group has.
 fn select_calendars(
     state: &GroupState,
     calendar_id: Option<CalendarId>,
     calendar_ids: &[CalendarId],
     sets: &[CalendarsetId],
 ) -> Vec<CalendarId> {
-    let mut selected = Vec::new();
-    for calendar in state.catalogue.calendars.values() {
-        if calendar_id.is_some_and(|id| id != calendar.id) {
-            continue;
-        }
-        if !calendar_ids.is_empty() && !calendar_ids.contains(&calendar.id) {
-            continue;
-        }
-        let in_set = calendar.calendarset_id.is_some_and(|set| sets.contains(&set));
-        if !sets.is_empty() && !in_set {
-            continue;
-        }
-        selected.push(calendar.id);
-    }
+    let all = &state.catalogue.calendars;
+    let mut selected: Vec<CalendarId> = match calendar_id {
+        Some(id) if calendar_ids.is_empty() || calendar_ids.contains(&id) => vec![id],
+        Some(_) => Vec::new(),
+        None if calendar_ids.is_empty() => all.keys().copied().collect(),
+        None => calendar_ids.to_vec(),
+    };
+    selected.sort_unstable();
+    selected.dedup();
+    selected.retain(|id| {
+        let Some(calendar) = all.get(id) else { return false };
+        sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set))
+    });
     selected
 }
 
@@ -258,6 +259,10 @@ pub struct SlotsAnswer {
     middle: String,
     /// Id of each searched calendar as text, in the order of the search.
     calendars: Vec<String>,
+    /// Indices of the free calendars of the last slot.
+    last_free: Vec<usize>,
+    /// Bytes of `out` that hold the last slot's JSON after its start.
+    last_end: Range<usize>,
     /// Whether no slot has been written yet.
     empty: bool,
 }
@@ -283,6 +288,8 @@ impl SlotsAnswer {
                 json!(calendars),
             ),
             calendars: search.calendars.iter().map(ToString::to_string).collect(),
+            last_free: Vec::new(),
+            last_end: 0..0,
             empty: true,
         }
     }
@@ -290,7 +297,11 @@ impl SlotsAnswer {
     /// Appends a start, which must be later than all previous ones.
     ///
     /// `free` holds the indices of its free calendars in the list of searched calendars.
-    pub fn append_slot(&mut self, start: Instant, free: impl ExactSizeIterator<Item = usize>) {
+    pub fn append_slot(
+        &mut self,
+        start: Instant,
+        free: impl ExactSizeIterator<Item = usize> + Clone,
+    ) {
         if self.empty {
             self.empty = false;
             self.out.extend_from_slice(self.head.as_bytes());
@@ -303,17 +314,28 @@ impl SlotsAnswer {
         }
         self.out.extend_from_slice(br#"{"start":""#);
         self.times.append_local(start, &mut self.out);
-        self.out.extend_from_slice(br#"","capacity":"#);
-        match free.len() {
-            1 => self.out.push(b'1'),
-            capacity => write!(self.out, "{capacity}").expect("writing to a Vec does not fail"),
+        // Neighbouring slots mostly have the same free calendars.
+        if free.len() == self.last_free.len() && free.clone().eq(self.last_free.iter().copied()) {
+            self.out.extend_from_within(self.last_end.clone());
+            return;
         }
+        self.last_free.clear();
+        self.last_free.extend(free);
+        let end = self.out.len();
+        self.append_end();
+        self.last_end = end..self.out.len();
+    }
+
+    /// Appends the part of a slot after its start, for the calendars in `last_free`.
+    fn append_end(&mut self) {
+        self.out.extend_from_slice(br#"","capacity":"#);
+        write!(self.out, "{}", self.last_free.len()).expect("writing to a Vec does not fail");
         self.out.extend_from_slice(br#","calendar_ids":["#);
-        for (nth, place) in free.enumerate() {
+        for (nth, place) in self.last_free.iter().enumerate() {
             if nth > 0 {
                 self.out.push(b',');
             }
-            self.out.extend_from_slice(self.calendars[place].as_bytes());
+            self.out.extend_from_slice(self.calendars[*place].as_bytes());
         }
         self.out.extend_from_slice(b"]}");
     }
