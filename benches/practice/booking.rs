@@ -1,0 +1,146 @@
+//! Bookings for benchmarks: decided on a state alone, or by a whole engine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant as Stopwatch};
+
+use slotbook::clock::ManualClock;
+use slotbook::domain::booking::book::{BookingStep, prepare_booking};
+use slotbook::domain::booking::bookable::bookable;
+use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::text::{LongText, Name, Text};
+use slotbook::domain::records::vevent::AppointmentKey;
+use slotbook::domain::state::command::{
+    BookAppointment, BookingDraws, Caller, Client, Command, Patch,
+};
+use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::time::{DAY, HOUR, Instant};
+use slotbook::engine::admission::AdmissionLimits;
+use slotbook::engine::mailbox::Transport;
+use slotbook::engine::randomness::Randomness;
+use slotbook::engine::{Engine, EngineParts};
+use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
+
+use crate::practice::{MONDAY, calendar, intervention, morning};
+
+/// The `nth` free start of a practice whose appointments begin at full hours: half past, on one calendar after another.
+pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
+    let round = i64::try_from(nth / calendars).expect("small");
+    let mut fields = Patch::default();
+    let name = Name::new("Somebody").expect("a name");
+    fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
+    BookAppointment {
+        permission: None,
+        caller: Caller::Application,
+        from_web: true,
+        date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),
+        intervention_ids: vec![intervention()],
+        calendar_id: Some(calendar(nth % calendars + 1)),
+        client: Client { id: None, email: None, fields, customs: Vec::new() },
+        comments: LongText::default(),
+        internal_comments: Text::default(),
+        websource: Text::default(),
+        smsreminder: None,
+        customs: Vec::new(),
+    }
+}
+
+/// Books a free start on a state whose calendars reply at once.
+pub(crate) fn decide_booking(
+    state: &GroupState,
+    command: &BookAppointment,
+    draws: &BookingDraws,
+    now: Instant,
+) -> Event {
+    let pending = prepare_booking(state, command, draws.clone(), now).expect("legal");
+    let slot = pending.query();
+    let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
+    let verdict = bookable(&state.catalogue, view, &slot.request, now);
+    match pending.on_reply(verdict, state, command, now) {
+        BookingStep::Booked(event) => event,
+        other @ (BookingStep::Ask(_) | BookingStep::Refused(_)) => {
+            panic!("the only candidate is free: {other:?}")
+        }
+    }
+}
+
+/// Draws of a booking whose ids are larger than those of any practice.
+pub(crate) fn draws() -> BookingDraws {
+    BookingDraws {
+        fiche_id: FicheId::new(2_000_000).expect("an id"),
+        legs: vec![(
+            VeventId::new(2_000_000).expect("an id"),
+            AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
+        )],
+        order: 0,
+    }
+}
+
+/// A log that forgets: what the engine costs without a disk.
+pub(crate) struct NoDisk(pub(crate) BatchNumber);
+
+impl Log for NoDisk {
+    fn append(&mut self, _: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
+        self.0 = self.0.next();
+        Ok(self.0)
+    }
+
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Books `count` starts in the first group from `clients` tasks at once; the time it took. Every booking is answered and found.
+pub(crate) fn book_all<L: Log + 'static>(
+    log: L,
+    directory: Directory,
+    group_states: Vec<GroupState>,
+    clients: u64,
+    count: u64,
+) -> Duration {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    runtime.expect("a runtime").block_on(async move {
+        let parts = EngineParts {
+            directory,
+            group_states,
+            clock: Arc::new(ManualClock::at(morning())),
+            randomness: Randomness::seeded([7; 32]),
+            transport: Transport::direct(),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(60),
+        };
+        let first = &parts.group_states[0].catalogue;
+        let (group, calendars) = (first.group.id, first.calendars.len() as u64);
+        let (engine, journal) = Engine::start(parts, log).await;
+        let journal = std::thread::spawn(move || journal.run());
+        let started = Stopwatch::now();
+        let tasks: Vec<_> = (0..clients)
+            .map(|client| {
+                let engine = engine.clone();
+                tokio::spawn(async move {
+                    for nth in (client..count).step_by(usize::try_from(clients).expect("small")) {
+                        let wish = Command::BookAppointment(Box::new(booking(nth, calendars)));
+                        let done = engine.write(group, wish).await.expect("a free start");
+                        assert_eq!(done.appointments.len(), 1);
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("no task panics");
+        }
+        let took = started.elapsed();
+        engine.shut_down().await;
+        tokio::task::spawn_blocking(move || journal.join().expect("no panic").expect("it closes"))
+            .await
+            .expect("joined");
+        took
+    })
+}
