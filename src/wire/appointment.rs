@@ -305,23 +305,15 @@ fn append_fiche(
 }
 
 /// Returns the fields of a client in an appointment that the audience sees.
-fn visible_fiche_fields(audience: Audience) -> impl Iterator<Item = &'static Field<Fiche>> {
-    let fields = SHOWN_OF_FICHE.iter().map(|name| FICHE.field(name));
-    let fields = fields.map(|field| field.expect("these fields are in the table"));
-    fields.filter(move |field| audience >= field.readers)
-}
-
-/// Renders those fields of a client in an appointment that the audience sees.
-pub(crate) fn render_fiche(
-    fiche: &Fiche,
-    scope: &Scope<'_>,
+pub(crate) fn visible_fiche_fields(
     audience: Audience,
-) -> Map<String, Value> {
-    let mut object = Map::new();
-    for field in visible_fiche_fields(audience) {
-        object.insert(field.name.to_owned(), field.read_value(fiche, scope).to_json(scope.zone));
-    }
-    object
+) -> impl Iterator<Item = &'static Field<Fiche>> {
+    /// The fields of `SHOWN_OF_FICHE`, found once.
+    static SHOWN: LazyLock<Vec<&'static Field<Fiche>>> = LazyLock::new(|| {
+        let fields = SHOWN_OF_FICHE.iter().map(|name| FICHE.field(name));
+        fields.map(|field| field.expect("these fields are in the table")).collect()
+    });
+    SHOWN.iter().copied().filter(move |field| audience >= field.readers)
 }
 
 /// Returns the address of the appointment in one line; empty if none is set.

@@ -1,21 +1,25 @@
 //! Request body of a booking. Reference 6.2, 6.3, 12.8.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::domain::booking::book::booking_mode;
 use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::customfield::{CustomValue, Model};
+use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::{
     BookAppointment, BookingPermission, Caller, Client, GivenCustoms,
 };
 use crate::domain::state::refusal::Fault;
-use crate::wire::appointment::render_fiche;
+use crate::wire::appointment::visible_fiche_fields;
 use crate::wire::custom_values::parse_custom_values;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::value;
+use crate::wire::value::find_member;
 
 /// Fields of a fiche that a booking ignores.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
@@ -228,9 +232,11 @@ fn parse_client(
     if id.is_some_and(|id| !is_bookable_for(id, scope, caller)) {
         faults.push(Fault::new("id", unknown_fiche_rule(caller)));
     }
-    let mut written = object.clone();
+    let mut written = Cow::Borrowed(object);
     for name in NOT_BY_BOOKING {
-        written.shift_remove(name);
+        if find_member(&written, name).is_some() {
+            written.to_mut().shift_remove(name);
+        }
     }
     let mut fields = match FICHE.parse(&written, scope, audience) {
         Ok(fields) if faults.is_empty() => fields,
@@ -245,11 +251,10 @@ fn parse_client(
     let mut fiche = FICHE.blank.clone();
     fields.apply_to(&mut fiche);
     if audience == Audience::Account {
-        written.shift_remove(BY_LINK);
+        written.to_mut().shift_remove(BY_LINK);
         fields = FICHE.parse(&written, scope, audience).expect("a larger object was legal");
     }
-    let mut sent = render_fiche(&fiche, scope, audience);
-    sent.retain(|name, _| object.contains_key(name) && is_writable(name, audience));
+    let sent = render_sent(&fiche, object, scope, audience);
     Ok((Client { id, email: fiche.email, fields, customs }, sent))
 }
 
@@ -262,9 +267,23 @@ fn is_bookable_for(id: FicheId, scope: &Scope<'_>, caller: &Caller) -> bool {
     owned && scope.state.fiches.contains_key(&id)
 }
 
-fn is_writable(name: &str, audience: Audience) -> bool {
-    let writers = FICHE.field(name).and_then(|field| field.writers);
-    writers.is_some_and(|writers| audience >= writers)
+/// Renders the fields of a client that an appointment shows, as far as the caller gave and may set
+/// them.
+fn render_sent(
+    fiche: &Fiche,
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Map<String, Value> {
+    let mut sent = Map::new();
+    for field in visible_fiche_fields(audience) {
+        let is_writable = field.writers.is_some_and(|writers| audience >= writers);
+        if is_writable && find_member(object, field.name).is_some() {
+            let value = field.read_value(fiche, scope).to_json(scope.zone);
+            sent.insert(field.name.to_owned(), value);
+        }
+    }
+    sent
 }
 
 fn within_fiche(faults: Vec<Fault>) -> Vec<Fault> {
@@ -284,7 +303,7 @@ impl BookingReader<'_> {
         field: &str,
         parse: impl FnOnce(&Value) -> Result<Option<T>, InvalidValue>,
     ) -> Option<T> {
-        match parse(self.object.get(field)?) {
+        match parse(find_member(self.object, field)?) {
             Ok(value) => value,
             Err(illegal) => {
                 self.add_fault(field, &illegal.0);

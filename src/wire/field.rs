@@ -19,7 +19,7 @@ use crate::wire::datetime;
 use crate::wire::field_codec::FieldCodec;
 use crate::wire::json_writer::ObjectWriter;
 pub use crate::wire::scope::{Audience, Scope};
-use crate::wire::value;
+use crate::wire::value::{self, find_member};
 
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
 /// Adds the assignment of a legal value to a patch. The record holds the default values.
@@ -217,7 +217,8 @@ impl<R: 'static> Table<R> {
             if field.writers.is_none_or(|writers| audience < writers) {
                 continue;
             }
-            let written = match (exact_moment(field, object, audience), object.get(field.name)) {
+            let given = find_member(object, field.name);
+            let written = match (exact_moment(field, object, audience), given) {
                 (Some(moment), _) => write(moment, &scope.in_utc(), &self.blank, &mut patch),
                 (None, Some(given)) => write(given, scope, &self.blank, &mut patch),
                 (None, None) => Ok(()),
@@ -422,7 +423,7 @@ fn exact_moment<'o, R>(
 #[must_use]
 pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.state.catalogue.group.id.number();
-    let given = object.get("group_id").filter(|value| !value::is_empty(value))?;
+    let given = find_member(object, "group_id").filter(|value| !value::is_empty(value))?;
     if value::parse_id(given) == Ok(Some(own)) {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::domain::records::ids::ID_MAX;
 use crate::domain::records::text::InvalidValue;
@@ -12,6 +12,23 @@ use crate::wire::datetime;
 
 fn refuse_value<T>(rule: &str) -> Result<T, InvalidValue> {
     Err(InvalidValue(rule.into()))
+}
+
+/// Number of members up to which comparing names is faster than hashing one.
+const COMPARED_MEMBERS_MAX: usize = 8;
+
+/// Returns the member of an object by its name.
+#[must_use]
+pub fn find_member<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o Value> {
+    if object.len() > COMPARED_MEMBERS_MAX {
+        return object.get(name);
+    }
+    for (key, value) in object {
+        if key == name {
+            return Some(value);
+        }
+    }
+    None
 }
 
 /// Returns whether a value is empty: null, a text of white space only, or a list without items.
