@@ -62,8 +62,8 @@ pub(crate) struct QueryParameter {
     pub(crate) description: &'static str,
 }
 
-/// The values that a query parameter takes. Except for texts and required ids, an empty value
-/// counts as absent.
+/// The values that a query parameter takes. Except for texts and required values, an empty
+/// value counts as absent.
 #[derive(Clone, Copy)]
 pub(crate) enum QueryKind {
     /// 1, 0, true or false.
@@ -78,6 +78,8 @@ pub(crate) enum QueryKind {
     RequiredIds,
     /// A date with or without a time.
     DateTime,
+    /// The same. The parameter is required.
+    RequiredDateTime,
     /// A whole number from `min` to `max`.
     Integer { min: i64, max: i64 },
     /// Any text.
@@ -113,8 +115,10 @@ pub(crate) enum AnswerSchema {
     List,
     /// 201 with one record for each appointment.
     Booked,
-    /// 200 with free slots, or with the obstacles of one start.
+    /// 200 with free slots.
     Slots,
+    /// 200 with the obstacles of one start.
+    Explanation,
     /// 200 with the state of the process.
     Status,
     /// 200 or 503 with whether the server accepts writes.

@@ -150,6 +150,35 @@ impl SlotSearch {
         })
     }
 
+    /// Parses a request that explains the start in the parameter `start`.
+    ///
+    /// # Errors
+    /// A fault for each parameter that is wrong.
+    pub fn parse_explained(
+        params: &Params,
+        state: &GroupState,
+        caller: &Caller,
+        now: Instant,
+    ) -> Result<(Self, Instant), Vec<Fault>> {
+        let start = match parse_moment(params, "start", state.catalogue.zone()) {
+            Ok(Some(start)) => Ok(start),
+            Ok(None) => Err(Fault::new("start", "is required: give the start to explain")),
+            Err(fault) => Err(fault),
+        };
+        match (Self::parse(params, state, caller, now), start) {
+            (Ok(search), Ok(start)) => Ok((search, start)),
+            (Ok(_), Err(fault)) => Err(vec![fault]),
+            (Err(mut faults), start) => {
+                if let Err(fault) = start
+                    && !faults.iter().any(|other| other.field == fault.field)
+                {
+                    faults.push(fault);
+                }
+                Err(faults)
+            }
+        }
+    }
+
     /// Returns whether the caller named calendars.
     #[must_use]
     pub fn names_calendars(&self) -> bool {

@@ -38,14 +38,20 @@ async fn the_document_needs_no_key_and_says_who_may_do_what() {
         login["application/x-www-form-urlencoded"]["schema"]["properties"]["pro[password]"]
             .is_object()
     );
-    let name = &document["components"]["schemas"]["CalendarFields"]["properties"]["publicname"];
-    assert_eq!((&name["maxLength"], &name["default"]), (&255.into(), &"".into()));
-    let interval =
-        &document["components"]["schemas"]["CalendarFields"]["properties"]["generate_interval"];
+    let changed = &document["components"]["schemas"]["CalendarFields"]["properties"];
+    let create = &document["paths"]["/api/v1/groups/{group_id}/calendars"]["post"]["requestBody"];
+    let create = &create["content"]["application/json"]["schema"]["properties"]["calendar"];
+    let created = &create["properties"];
+    assert_eq!(create["required"], json!(["name"]));
     assert_eq!(
-        (&interval["anyOf"][0]["maximum"], &interval["default"]),
-        (&1_440.into(), &15.into())
+        (&created["publicname"]["maxLength"], &created["publicname"]["default"]),
+        (&255.into(), &"".into())
     );
+    let interval = &created["generate_interval"];
+    assert_eq!((&interval["maximum"], &interval["default"]), (&1_440.into(), &15.into()));
+    assert_eq!(interval["type"], json!(["integer", "string", "null"]));
+    assert_eq!(interval["description"], "Time between two proposed starts, in minutes.");
+    assert!(changed["generate_interval"]["default"].is_null(), "a change resets nothing");
 }
 
 #[tokio::test]

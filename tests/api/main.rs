@@ -8,6 +8,7 @@ mod catalogue;
 mod docs;
 mod enrolment;
 mod enumeration_limit;
+mod examples;
 mod fiches;
 mod fields;
 mod idempotency;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
+use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
@@ -14,7 +15,9 @@ use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::{HttpService, Server, serve};
+use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
+use slotbook::transfer::demo::demo_content;
 use tokio::sync::Mutex;
 
 use crate::shop;
@@ -123,10 +126,26 @@ impl TestServer {
         group_states: Vec<GroupState>,
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
+        Self::begin(admission_limits, shop::directory(), group_states, configure).await
+    }
+
+    /// The demonstration.
+    pub(crate) async fn demonstration() -> Self {
+        let content = demo_content(shop::clock(8, 0), &|sha1| hash_password(sha1)).expect("legal");
+        let limits = AdmissionLimits::default();
+        Self::begin(limits, content.directory, content.group_states, |server| server).await
+    }
+
+    async fn begin(
+        admission_limits: AdmissionLimits,
+        directory: Directory,
+        group_states: Vec<GroupState>,
+        configure: impl FnOnce(Server) -> Server,
+    ) -> Self {
         let clock = Arc::new(ManualClock::at(shop::clock(8, 0)));
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = EngineParts {
-            directory: shop::directory(),
+            directory,
             group_states,
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             randomness: Randomness::seeded([7; 32]),

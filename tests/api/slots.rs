@@ -157,6 +157,11 @@ async fn a_start_is_explained_calendar_by_calendar() {
         (Some(false), vec!["off_grid", "outside_availability"])
     );
     assert_eq!(server.pro_get(path).await.is(200)["calendars"].as_array().unwrap().len(), 3);
+    let own = "/groups/4/availabletimeslots/explanation?intervention_ids[]=21";
+    let own_answer = server.get(&format!("{own}&start=2025-06-02+11:40:00")).await.is(200);
+    assert_eq!(own_answer, answer, "the path of its own answers the same");
+    server.get(own).await.refused(400, 2, Some("start"));
+    server.get(&format!("{own}&start=noon")).await.refused(400, 2, Some("start"));
 }
 
 #[tokio::test]

@@ -3,13 +3,15 @@
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, ComponentsBuilder, Object, ObjectBuilder, SchemaType};
+use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder};
 use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
 
 use crate::http::endpoint::{AnswerSchema, Endpoint};
 use crate::http::openapi::bodies::booking;
+use crate::http::openapi::records::logged_in_pro;
 use crate::http::openapi::schema::{
-    any_of, filled_list, flag, givens, id, list, named, null, object, one_of, shown, text, whole,
+    all_required, anything, described, filled_list, flag, id, list, named, null, object, one_of,
+    shown, text, whole,
 };
 use crate::wire::column_value::FieldType;
 use crate::wire::errors::Problem;
@@ -70,24 +72,18 @@ pub(crate) fn error(status: u16) -> Ref {
 
 /// Adds the components that responses and bodies refer to.
 pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBuilder {
-    for (name, schema) in givens() {
-        components = components.schema(name, schema);
-    }
     components = components
         .schema("Errors", errors())
         .schema("Slots", slots())
-        .schema("Explanation", render_explanation())
+        .schema("Explanation", explanation())
         .schema("Booking", booking())
-        .schema("Booked", all_required([("records", filled_list(named("Appointment")).into())]))
+        .schema("Booked", booked())
         .schema("Status", status())
         .schema("LoggedIn", logged_in())
         .schema("LoginFailed", login_failed())
-        .schema("LinkAsked", {
-            let account = all_required([("email", text().into()), ("group_id", id().into())]);
-            all_required([("account", account.into())])
-        })
+        .schema("LinkAsked", link_asked())
         .schema("LinkFollowed", link_followed())
-        .schema("LoggedOut", all_required([("error", null())]));
+        .schema("LoggedOut", all_required([("error", null().into(), "Always null.")]));
     for (status, name, description) in ERRORS {
         let mut response = json_response(description, named("Errors"));
         if matches!(status, 429 | 503) {
@@ -128,8 +124,9 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
         AnswerSchema::NewRecord => (201, "the new object", component("")),
         AnswerSchema::List => (200, "a page of the list", component("List")),
         AnswerSchema::Booked => (201, "one record for each appointment", named("Booked")),
-        AnswerSchema::Slots => {
-            (200, "the free slots, ascending", any_of([named("Slots"), named("Explanation")]))
+        AnswerSchema::Slots => (200, "the free slots, ascending", named("Slots")),
+        AnswerSchema::Explanation => {
+            (200, "the obstacles of the start on each calendar", named("Explanation"))
         }
         AnswerSchema::Status | AnswerSchema::Readiness => {
             (200, "the status of the server", named("Status"))
@@ -155,45 +152,53 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
     (status, json_response(description, schema).build())
 }
 
-/// An object whose properties are all required.
-fn all_required<const N: usize>(properties: [(&str, RefOr<Schema>); N]) -> Object {
-    let mut all = object();
-    for (name, schema) in properties {
-        all = all.property(name, schema).required(name);
-    }
-    all.build()
+fn booked() -> ObjectBuilder {
+    let records = filled_list(named("Appointment"));
+    all_required([("records", records.into(), "One record for each intervention, in order.")])
 }
 
-fn link_followed() -> Object {
-    let pending = || ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+fn link_asked() -> ObjectBuilder {
     let account = all_required([
-        ("email", text().into()),
-        ("group_id", id().into()),
-        ("fiche_id", id().into()),
-        ("pendingRdv", pending().into()),
+        ("email", text().into(), "The e-mail address."),
+        ("group_id", id().into(), "Id of the group."),
     ]);
-    all_required([("account", account.into()), ("pendingRdv", pending().into())])
+    all_required([("account", account.into(), "The account that the link is for.")])
 }
 
-fn status() -> Object {
-    object().property("status", text()).required("status").property("reason", text()).build()
+const PENDING: &str = "The pendingRdv of the request for the link; null if there was none.";
+
+fn link_followed() -> ObjectBuilder {
+    let account = all_required([
+        ("email", text().into(), "The e-mail address."),
+        ("group_id", id().into(), "Id of the group."),
+        ("fiche_id", id().into(), "Id of the client's fiche."),
+        ("pendingRdv", anything().into(), PENDING),
+    ]);
+    all_required([
+        ("account", account.into(), "The account."),
+        ("pendingRdv", anything().into(), PENDING),
+    ])
 }
 
-fn errors() -> Object {
+fn status() -> ObjectBuilder {
+    all_required([("status", text().into(), "State in one word.")])
+        .property("reason", described(text(), "Reason why the server accepts no writes."))
+}
+
+fn errors() -> ObjectBuilder {
     let (codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
         .into_iter()
         .map(Problem::code_name_status)
         .map(|(code, name, _)| (Value::from(code), name))
         .unzip();
-    let entry = object()
-        .property("code", whole(1, 14).enum_values(Some(codes)))
-        .property("name", one_of(names))
-        .property("message", text().description(Some("the wrong value, and the rule")))
-        .property("field", text().description(Some("the wrong field, if there is one")))
-        .required("code")
-        .required("name")
-        .required("message");
-    all_required([("errors", filled_list(entry.build()).into())])
+    let code = whole(1, 14).enum_values(Some(codes));
+    let entry = all_required([
+        ("code", code.into(), "Number of the problem."),
+        ("name", one_of(names).into(), "Name of the problem."),
+        ("message", text().into(), "The wrong value, and the rule."),
+    ])
+    .property("field", described(text(), "The wrong field, if there is one."));
+    all_required([("errors", filled_list(entry.build()).into(), "All problems of the request.")])
 }
 
 fn datetime() -> RefOr<Schema> {
@@ -204,23 +209,33 @@ fn ids() -> RefOr<Schema> {
     list(id().build()).into()
 }
 
-fn slots() -> Object {
+const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
+
+fn slots() -> ObjectBuilder {
     let slot = all_required([
-        ("start", datetime()),
-        ("capacity", whole(1, i64::MAX).into()),
-        ("calendar_ids", filled_list(id().build()).into()),
+        ("start", datetime(), SLOT_START),
+        ("capacity", whole(1, i64::from(i32::MAX)).into(), "Number of calendars that are free."),
+        ("calendar_ids", filled_list(id().build()).into(), "Ids of the calendars that are free."),
     ]);
     all_required([
-        ("group_id", id().into()),
-        ("firstSlot", shown(FieldType::Moment, true).into()),
-        ("intervention_ids", ids()),
-        ("calendar_id", shown(FieldType::Reference, true).into()),
-        ("calendar_ids", ids()),
-        ("availabletimeslots", list(slot).into()),
+        ("group_id", id().into(), "Id of the group."),
+        (
+            "firstSlot",
+            shown(FieldType::Moment, true).into(),
+            "First start, YYYY-MM-DD HH:MM:SS on the clocks of the group; null if there is none.",
+        ),
+        ("intervention_ids", ids(), "Ids of the interventions of the search, in order."),
+        (
+            "calendar_id",
+            shown(FieldType::Reference, true).into(),
+            "The calendar of the search; null if it named none.",
+        ),
+        ("calendar_ids", ids(), "The calendars of the search; empty if it named none."),
+        ("availabletimeslots", list(slot).into(), "The free slots, ascending by start."),
     ])
 }
 
-fn render_explanation() -> Object {
+fn explanation() -> ObjectBuilder {
     let rules = [
         "outside_availability",
         "off_grid",
@@ -230,37 +245,43 @@ fn render_explanation() -> Object {
         "MintimeRdv",
         "MaxRdvPeriod",
     ];
-    let reason = all_required([("rule", one_of(rules).into()), ("message", text().into())]);
-    let calendar = all_required([
-        ("calendar_id", id().into()),
-        ("offered", flag().into()),
-        ("reasons", list(reason).into()),
+    let reason = all_required([
+        ("rule", one_of(rules).into(), "Name of the rule that refuses the start."),
+        ("message", text().into(), "The rule in words, with its values."),
     ]);
-    all_required([("start", datetime()), ("calendars", list(calendar).into())])
-}
-
-fn logged_in() -> RefOr<Schema> {
-    let main = || object().property("group_id", id()).required("group_id").build();
-    let pro = AllOfBuilder::new().item(named("Pro")).item(main());
-    let account = object()
-        .property("email", text())
-        .property("group_id", id())
-        .property("fiche_id", id())
-        .required("email")
-        .required("group_id")
-        .required("fiche_id");
-    any_of([
-        all_required([("pro", pro.into()), ("error", null())]).into(),
-        all_required([("account", account.into()), ("error", null())]).into(),
+    let calendar = all_required([
+        ("calendar_id", id().into(), "Id of the calendar."),
+        ("offered", flag().into(), "Whether the calendar offers the start."),
+        ("reasons", list(reason).into(), "All rules that refuse the start; empty if none does."),
+    ]);
+    all_required([
+        ("start", datetime(), SLOT_START),
+        ("calendars", list(calendar).into(), "The calendars of the search, ascending by id."),
     ])
 }
 
-fn login_failed() -> RefOr<Schema> {
-    let entry =
-        || all_required([("code", whole(5, 5).into()), ("name", one_of(["LoginFailed"]).into())]);
-    any_of([
-        all_required([("pro", null()), ("error", entry().into())]).into(),
-        all_required([("account", null()), ("error", entry().into())]).into(),
-        named("Errors"),
-    ])
+/// The response to a login. It has the member of the role that has logged in.
+fn logged_in() -> ObjectBuilder {
+    let account = all_required([
+        ("email", text().into(), "The e-mail address."),
+        ("group_id", id().into(), "Id of the group."),
+        ("fiche_id", id().into(), "Id of the client's fiche."),
+    ]);
+    all_required([("error", null().into(), "Always null.")])
+        .property("pro", described(logged_in_pro(), "The professional who has logged in."))
+        .property("account", described(account, "The client's account that has logged in."))
+}
+
+/// The response to a failed login: the member of the role is null. If the request is wrong in
+/// another way, it has the member `errors` alone.
+fn login_failed() -> ObjectBuilder {
+    let entry = all_required([
+        ("code", whole(5, 5).into(), "Number of the problem."),
+        ("name", one_of(["LoginFailed"]).into(), "Name of the problem."),
+    ]);
+    object()
+        .property("pro", described(null(), "Null, after the login of a professional."))
+        .property("account", described(null(), "Null, after the login of a client's account."))
+        .property("error", described(entry, "The problem."))
+        .property("errors", described(list(anything().build()), "Problems of the request."))
 }

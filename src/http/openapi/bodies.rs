@@ -2,13 +2,17 @@
 //! Reference 1.2.
 
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::schema::{AllOfBuilder, Object, ObjectBuilder, SchemaType};
+use utoipa::openapi::schema::{Object, ObjectBuilder};
 use utoipa::openapi::{Content, RefOr, Required, Schema};
 
+use crate::domain::records::customfield::Model;
 use crate::http::endpoint::{BodySchema, Endpoint};
+use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
-    any_of, filled_list, given, id, named, nothing, null, object, pattern, sendmail, text,
+    DATETIME_FILLED, anything, described, filled_ids, given, given_or_nothing, group_given, named,
+    object, pattern, sendmail, text,
 };
+use crate::http::openapi::texts::{OperationText, field_text, operation_text};
 use crate::http::permissions::Resource;
 use crate::wire::column_value::FieldType;
 
@@ -16,123 +20,129 @@ use crate::wire::column_value::FieldType;
 /// stand beside the object.
 pub(crate) fn request_body(endpoint: &Endpoint, is_legacy: bool) -> Option<RequestBody> {
     let resource = endpoint.right.map(|right| right.resource);
-    let component = |prefix: &str, suffix: &str| match resource {
-        Some(resource) => named(&format!("{prefix}{}{suffix}", resource.name())),
-        None => object().build().into(),
-    };
-    let schema = match endpoint.body {
-        BodySchema::None => return None,
-        BodySchema::Sendmail => return Some(optional_sendmail()),
-        BodySchema::Login => return Some(login(endpoint)),
-        BodySchema::Token => return Some(json_body(token().into())),
-        BodySchema::Address => address().into(),
-        BodySchema::NewRecord => component("New", ""),
-        BodySchema::ChangedFields => component("", "Fields"),
-        BodySchema::Booking => named("Booking"),
+    let text = operation_text(endpoint.operation_id);
+    let schema: RefOr<Schema> = match (endpoint.body, resource) {
+        (BodySchema::None, _) => return None,
+        (BodySchema::Sendmail, _) => return Some(optional_sendmail(text)),
+        (BodySchema::Login, _) => return Some(login(endpoint, text)),
+        (BodySchema::Token, _) => return Some(json_body(token(), text)),
+        (BodySchema::Address, _) => address().into(),
+        (BodySchema::Booking, _) => named("Booking"),
+        (BodySchema::NewRecord, Some(resource)) => new_record(resource).into(),
+        (BodySchema::ChangedFields, Some(resource)) => named(&format!("{}Fields", resource.name())),
+        (BodySchema::NewRecord | BodySchema::ChangedFields, None) => object().build().into(),
     };
     let name = match resource {
         Some(resource) => resource.name().to_lowercase(),
         None => String::new(),
     };
-    let mut wrapped = object().property(&name, schema.clone()).required(&name);
+    let mut wrapped = object().property(&name, described(schema, "The object."));
+    // A vevent may come without its wrapper.
+    if resource != Some(Resource::Vevent) {
+        wrapped = wrapped.required(&name);
+    }
     if is_legacy {
-        let beside = |description: &str| {
-            ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(description))
-        };
-        let apikey = "the key, a text, unless the query has one";
-        let group = "the group of the new object, unless the query has one";
+        let beside = |description: &str| anything().description(Some(description));
+        let apikey = "The key, a text, unless the query has one.";
+        let group = "The group of the new object, unless the query has one.";
         wrapped = wrapped.property("apikey", beside(apikey)).property("group_id", beside(group));
     }
-    // A vevent may come without its wrapper.
-    if resource == Some(Resource::Vevent) {
-        Some(json_body(any_of([wrapped.into(), schema])))
-    } else {
-        Some(json_body(wrapped.into()))
-    }
+    Some(json_body(wrapped.build(), text))
 }
 
-fn json_body(schema: RefOr<Schema>) -> RequestBody {
+/// A JSON body with the example of its operation.
+fn json_content(schema: Object, text: &OperationText) -> Content {
+    let mut content = Content::new(Some(schema));
+    content.example = text.example.body.clone().map(Into::into);
+    content
+}
+
+fn json_body(schema: Object, text: &OperationText) -> RequestBody {
     RequestBodyBuilder::new()
         .required(Some(Required::True))
-        .content("application/json", Content::new(Some(schema)))
+        .content("application/json", json_content(schema, text))
         .build()
 }
 
 /// The optional body of a DELETE of a vevent or an appointment. Reference 7.3.
-fn optional_sendmail() -> RequestBody {
-    let body = Content::new(Some(object().property("sendmail", sendmail()).build()));
+fn optional_sendmail(text: &OperationText) -> RequestBody {
+    let body = json_content(object().property("sendmail", sendmail()).build(), text);
     RequestBodyBuilder::new()
         .required(Some(Required::False))
         .content("application/json", body)
         .build()
 }
 
+const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
+
 /// The body of a login: a form, or the same as JSON, flat or nested. Reference 3.3.
-fn login(endpoint: &Endpoint) -> RequestBody {
+fn login(endpoint: &Endpoint, example: &OperationText) -> RequestBody {
     let flat = || {
         let mut flat = object();
         for parameter in endpoint.query {
-            flat = flat.property(parameter.name, text());
+            flat = flat.property(parameter.name, described(text(), parameter.description));
         }
         flat
     };
-    let apikey = text().description(Some("the key, unless the query has one"));
-    let form = flat().property("apikey", apikey);
-    let person = || object().property("email", text()).property("password", text());
-    let group = any_of([id().into(), text().into()]);
-    let json =
-        flat().property("pro", person()).property("account", person().property("group_id", group));
+    let form = flat().property("apikey", described(text(), "The key, unless the query has one."));
+    let person = || {
+        object()
+            .property("email", described(text(), "E-mail address."))
+            .property("password", described(text(), PASSWORD))
+    };
+    let group = given(FieldType::Reference);
+    let account = person().property(
+        "group_id",
+        described(group, "Group of the account; by default the only one that has the address."),
+    );
+    let json = flat()
+        .property("pro", described(person(), "Credentials of a professional."))
+        .property("account", described(account, "Credentials of a client's account."));
     RequestBodyBuilder::new()
-        .description(Some("the parameters that the query does not give"))
+        .description(Some("The parameters that the query does not give."))
         .required(Some(Required::False))
         .content("application/x-www-form-urlencoded", Content::new(Some(form.build())))
-        .content("application/json", Content::new(Some(json.build())))
+        .content("application/json", json_content(json.build(), example))
         .build()
 }
 
 /// The address that is to have an account. Reference 3.5.
-fn address() -> Object {
-    let pending = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
-    let pending = pending.description(Some(
-        "a booking to complete later; it is returned after the link has been followed",
-    ));
-    let group = any_of([named("IdGiven"), null()]);
-    let account = object().property("email", given(FieldType::Email)).property("group_id", group);
-    account.property("pendingRdv", pending).required("email").build()
+fn address() -> ObjectBuilder {
+    let pending = "A booking to complete later. It is returned after the link has been followed.";
+    let group = "Id of the group; by default the only group of the key.";
+    object()
+        .property("email", described(given(FieldType::Email), "E-mail address."))
+        .property("group_id", described(given(FieldType::Reference), group))
+        .property("pendingRdv", described(anything(), pending))
+        .required("email")
 }
 
 /// The token of a mailed link, and a password. Reference 7.4.
 fn token() -> Object {
-    let password = text().description(Some("plain, or its SHA-1 as 40 hexadecimal digits"));
-    object().property("token", text()).property("password", password).required("token").build()
+    let password = "Plain, or its SHA-1 as 40 hexadecimal digits.";
+    object()
+        .property("token", described(text(), "The token in the mailed link."))
+        .property("password", described(text(), password))
+        .required("token")
+        .build()
 }
 
 /// The object of a booking. Reference 12.8.
-pub(crate) fn booking() -> RefOr<Schema> {
-    let or_nothing = |schema: RefOr<Schema>| any_of([schema, nothing().into()]);
-    let client = AllOfBuilder::new()
-        .item(named("FicheFields"))
-        .item(object().property("id", named("IdGiven")).build());
-    let client = client.description(Some(
-        "the client: the id of a fiche, for professionals and accounts, or the client's fields",
-    ));
-    let interventions = any_of([
-        filled_list(any_of([id().into(), pattern("^[0-9]+$").into()])).into(),
-        pattern("^[0-9, ]*[0-9][0-9, ]*$").into(),
-        id().into(),
-    ]);
-    let own = object()
-        .property("date", pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$"))
-        .property("intervention_ids", interventions)
-        .property("calendar_id", named("IdGiven"))
-        .property("fiche", any_of([client.into(), null()]))
-        .property("comments", given(FieldType::Text { max: 65_535 }))
-        .property("internal_comments", given(FieldType::Text { max: 65_535 }))
-        .property("websource", given(FieldType::Text { max: 255 }))
-        .property("from_web", or_nothing(named("BooleanGiven")))
-        .property("smsreminder", or_nothing(named("BooleanGiven")))
-        .property("group_id", named("GroupGiven"))
-        .required("date")
-        .required("intervention_ids");
-    AllOfBuilder::new().item(own.build()).item(named("CustomsGiven")).into()
+pub(crate) fn booking() -> ObjectBuilder {
+    let fields: [(&str, RefOr<Schema>); 9] = [
+        ("date", pattern(DATETIME_FILLED).into()),
+        ("intervention_ids", filled_ids().into()),
+        ("calendar_id", given(FieldType::Reference).into()),
+        ("fiche", booked_fiche().into()),
+        ("comments", given(FieldType::Text { max: 65_535 }).into()),
+        ("internal_comments", given(FieldType::Text { max: 65_535 }).into()),
+        ("websource", given(FieldType::Text { max: 255 }).into()),
+        ("from_web", given_or_nothing(FieldType::Boolean).into()),
+        ("smsreminder", given_or_nothing(FieldType::Boolean).into()),
+    ];
+    let mut booking = object().property("group_id", group_given());
+    for (name, schema) in fields {
+        booking = booking.property(name, described(schema, field_text("Booking", name)));
+    }
+    customs_given(booking.required("date").required("intervention_ids"), Model::Vevent)
 }

@@ -2,11 +2,13 @@
 
 mod answers;
 mod bodies;
+mod curl;
 mod operations;
 mod pages;
 mod parameters;
 mod records;
 mod schema;
+mod texts;
 
 use std::sync::LazyLock;
 
@@ -14,23 +16,49 @@ use axum::body::Bytes;
 use utoipa::openapi::path::{HttpMethod, PathItem};
 use utoipa::openapi::schema::ComponentsBuilder;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{InfoBuilder, License, OpenApi, OpenApiBuilder, PathsBuilder, ServerBuilder};
+use utoipa::openapi::tag::{Tag, TagBuilder};
+use utoipa::openapi::{
+    ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
+    ServerBuilder,
+};
 
 use crate::http::endpoint::EndpointMethod;
-use crate::http::route_table::{endpoints, routes};
+use crate::http::route_table::routes;
 
 /// The rules that hold for all endpoints.
 const DESCRIPTION: &str = "\
 Shared agendas, online booking and availability search.
 
 Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group. Bodies are JSON, and the object is wrapped in its \
-name. Numbers may be texts, booleans may be 1 and 0; `\"\"` and null unset a value. Unknown fields and parameters are \
-ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
+name. Numbers may be texts, booleans may be 1 and 0; `\"\"`, `[]` and null unset a value, and an empty parameter counts as \
+absent. Unknown fields and parameters are ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 
 Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
 path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers `Content-Type` \
 and `Idempotency-Key`. Pages of other addresses may not use credentials and sessions.";
+
+/// The licence, by its SPDX expression.
+const LICENSE: &str = env!("CARGO_PKG_LICENSE");
+
+/// The tags, which group operations, with their descriptions.
+const TAGS: [(&str, &str); 16] = [
+    ("accounts", "Clients that log in: links to open an account and to set a password."),
+    ("appointments", "Booking, reading and cancelling."),
+    ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
+    ("calendars", "Agendas, each of which takes one appointment at a time."),
+    ("calendarsets", "Groups of calendars, for example of one place."),
+    ("customfields", "Definitions of customised attributes of fiches and vevents."),
+    ("fiches", "Clients, with their addresses and telephone numbers."),
+    ("groups", "Companies, shops or offices, with their settings."),
+    ("interventions", "Services that can be booked, with their lengths and prices."),
+    ("interventionsets", "Groups of interventions."),
+    ("messages", "Mails and text messages: planned, sent and unsent."),
+    (pages::TAG, "Pages that links in mails open."),
+    ("pros", "Professionals who work in a group."),
+    ("server", "State and description of the server."),
+    ("sessions", "Logins of professionals and of clients' accounts."),
+    ("vevents", "Everything in an agenda: appointments, plages, availabilities and notes."),
+];
 
 /// Returns the serialised document. It is made once in each process.
 pub(crate) fn document_bytes() -> Bytes {
@@ -60,27 +88,31 @@ fn document() -> OpenApi {
                 "set by a login; it replaces the apikey and the credentials of that login",
             ))),
         );
+    let contact = ContactBuilder::new().name(Some("slotbook"));
+    let contact = contact.url(Some(env!("CARGO_PKG_REPOSITORY")));
+    let license = LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE));
     let info = InfoBuilder::new()
         .title("slotbook")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(DESCRIPTION))
-        .license(Some(License::new(env!("CARGO_PKG_LICENSE"))));
+        .contact(Some(contact.build()))
+        .license(Some(license.build()));
     let mut paths = PathsBuilder::new();
     for route in routes() {
         let method = http_method(route.endpoint.method);
         paths = paths.path(route.path(), PathItem::new(method, operations::operation(&route)));
     }
-    let mut tags: Vec<&str> = endpoints().map(|endpoint| endpoint.tag).collect();
-    tags.push(pages::TAG);
-    tags.sort_unstable();
-    tags.dedup();
     OpenApiBuilder::new()
         .info(info.build())
         .servers(Some([ServerBuilder::new().url("/").build()]))
-        .tags(Some(tags.into_iter().map(|tag| TagBuilder::new().name(tag).build())))
+        .tags(Some(TAGS.map(|(name, text)| tag(name, text))))
         .paths(pages::add_pages(paths).build())
         .components(Some(components.build()))
         .build()
+}
+
+fn tag(name: &str, text: &str) -> Tag {
+    TagBuilder::new().name(name).description(Some(text)).build()
 }
 
 fn basic_scheme() -> SecurityScheme {
@@ -103,6 +135,7 @@ mod tests {
     use super::*;
     use crate::http::endpoint::BodySchema;
     use crate::http::resources::mail_links;
+    use crate::http::route_table::endpoints;
     use serde_json::Value;
 
     fn parsed_document() -> Value {
@@ -165,6 +198,52 @@ mod tests {
             let first = endpoint.summary.chars().next().expect("a summary");
             assert!(first.is_uppercase(), "{}", endpoint.summary);
             assert!(!endpoint.summary.ends_with('.'), "{}", endpoint.summary);
+        }
+    }
+
+    #[test]
+    fn each_property_has_a_description_and_no_schema_is_an_unmarked_union() {
+        let document = parsed_document();
+        let mut open = vec![(String::new(), &document)];
+        while let Some((place, value)) = open.pop() {
+            match value {
+                Value::Object(object) => {
+                    for union in ["anyOf", "oneOf", "allOf"] {
+                        assert!(!object.contains_key(union), "{union} at {place}");
+                    }
+                    if let Some(Value::Object(properties)) = object.get("properties") {
+                        for (name, property) in properties {
+                            let text = property["description"].as_str().unwrap_or_default();
+                            assert!(!text.is_empty(), "{place}.{name}");
+                        }
+                    }
+                    for (name, value) in object {
+                        open.push((format!("{place}.{name}"), value));
+                    }
+                }
+                Value::Array(list) => open.extend(list.iter().map(|value| (place.clone(), value))),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_stand_only_where_an_object_is_created() {
+        let document = parsed_document();
+        assert!(!document["components"].to_string().contains("\"default\":"));
+        for route in routes() {
+            let method = route.method().as_str().to_lowercase();
+            let operation = document["paths"][route.path()][method].to_string();
+            let has_default = operation.contains("\"default\":");
+            let creates = route.endpoint.body == BodySchema::NewRecord;
+            assert_eq!(has_default, creates, "{}", route.path());
+        }
+    }
+
+    #[test]
+    fn each_tag_is_described() {
+        for endpoint in endpoints() {
+            assert!(TAGS.iter().any(|(name, _)| *name == endpoint.tag), "{}", endpoint.tag);
         }
     }
 

@@ -1,15 +1,19 @@
 //! The operation of each route, made from its endpoint.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use utoipa::openapi::path::{Operation, OperationBuilder};
+use serde_json::{Value, json};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBuilder};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Deprecated, Ref};
 
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, Handler, KeyedHandler, Route,
 };
+use crate::http::openapi::curl::curl_command;
 use crate::http::openapi::records::columns;
+use crate::http::openapi::texts::operation_text;
 use crate::http::openapi::{answers, bodies, parameters};
 use crate::http::permissions::{Extent, Right};
 
@@ -17,11 +21,12 @@ use crate::http::permissions::{Extent, Right};
 pub(crate) fn operation(route: &Route) -> Operation {
     let endpoint = route.endpoint;
     let is_legacy = route.path.legacy.is_some();
-    let (description, securities) = describe_callers(endpoint.right.as_ref());
+    let (callers, securities) = describe_callers(endpoint.right.as_ref());
+    let example = &operation_text(endpoint.operation_id).example;
     let (status, success) = answers::success(endpoint);
     let mut operation = OperationBuilder::new()
         .tag(endpoint.tag)
-        .description(Some(description))
+        .description(Some(describe_operation(endpoint.operation_id, &callers)))
         .securities(Some(securities))
         .response(status.to_string(), success);
     operation = if is_legacy {
@@ -34,7 +39,8 @@ pub(crate) fn operation(route: &Route) -> Operation {
     };
     for segment in route.path().split('/') {
         if let Some(name) = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-            operation = operation.parameter(parameters::path_parameter(name));
+            operation =
+                operation.parameter(with_example(parameters::path_parameter(name), &example.path));
         }
     }
     if is_legacy && !route.path.has_id() {
@@ -55,16 +61,40 @@ pub(crate) fn operation(route: &Route) -> Operation {
     }
     operation = operation.request_body(bodies::request_body(endpoint, is_legacy));
     for parameter in endpoint.query {
-        operation = operation.parameter(parameters::query_parameter(parameter));
+        operation = operation
+            .parameter(with_example(parameters::query_parameter(parameter), &example.query));
     }
     if endpoint.answer == AnswerSchema::List
         && let Some(right) = &endpoint.right
     {
         for parameter in parameters::list_parameters(&columns(right.resource)) {
-            operation = operation.parameter(parameter);
+            operation = operation.parameter(with_example(parameter, &example.query));
         }
     }
+    if !is_legacy {
+        operation = operation.extensions(Some(code_sample(route)));
+    }
     operation.parameter_ref(Ref::new("#/components/parameters/format")).build()
+}
+
+/// Returns the description of an operation: its text, and its callers in words.
+pub(crate) fn describe_operation(operation_id: &str, callers: &str) -> String {
+    format!("{} {callers}", operation_text(operation_id).description)
+}
+
+/// Adds the value that the operation's example gives a parameter.
+fn with_example(parameter: Parameter, values: &BTreeMap<String, Value>) -> Parameter {
+    match values.get(&parameter.name) {
+        Some(value) => ParameterBuilder::from(parameter).example(Some(value.clone())).build(),
+        None => parameter,
+    }
+}
+
+/// The example of an operation as a command for the demonstration. Viewers show it.
+fn code_sample(route: &Route) -> Extensions {
+    let command = curl_command(route);
+    let sample = json!([{ "lang": "Shell", "label": "curl", "source": command }]);
+    Extensions::from_iter([("x-codeSamples", sample)])
 }
 
 /// Whether an Idempotency-Key protects the endpoint from a second creation.

@@ -8,7 +8,9 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 
+use crate::http::openapi::operations::describe_operation;
 use crate::http::openapi::schema::{object, text};
+use crate::http::openapi::texts::operation_text;
 use crate::http::resources::mail_links::PATH;
 
 /// The tag of the pages.
@@ -30,6 +32,7 @@ pub(crate) fn add_pages(paths: PathsBuilder) -> PathsBuilder {
 }
 
 fn page_operation(operation_id: &str, summary: &str) -> OperationBuilder {
+    let example = &operation_text(operation_id).example;
     let token = ParameterBuilder::new()
         .name("token")
         .parameter_in(ParameterIn::Path)
@@ -40,9 +43,9 @@ fn page_operation(operation_id: &str, summary: &str) -> OperationBuilder {
         .operation_id(Some(operation_id))
         .tag(TAG)
         .summary(Some(summary))
-        .description(Some("For every caller with the link. No apikey is needed."))
+        .description(Some(describe_operation(operation_id, "For every caller with the link.")))
         .securities(Some([SecurityRequirement::default()]))
-        .parameter(token)
+        .parameter(token.example(example.path.get("token").cloned()))
         .response("200", html("the question, or the result"))
         .response("404", html("the link is unknown or no longer valid"))
 }

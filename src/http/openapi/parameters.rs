@@ -1,13 +1,13 @@
 //! Query, path and header parameters. Reference 1.1, 1.4.
 
-use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::schema::Type;
 use utoipa::openapi::{RefOr, Required, Schema};
 
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
 use crate::http::openapi::schema::{
-    any_of, at_least, filled_list, id, list, one_of, pattern, text, whole,
+    DATETIME_FILLED, at_least, filled_list, flag, id, list, of_types, one_of, pattern, text, whole,
 };
 
 /// The operators of conditions.
@@ -25,44 +25,42 @@ fn optional(name: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> 
         .build()
 }
 
-/// A schema to which the empty text is added, which counts as absent.
-fn or_empty(schema: impl Into<RefOr<Schema>>) -> RefOr<Schema> {
-    any_of([schema.into(), one_of([""]).into()])
-}
-
-/// A parameter of an endpoint.
+/// A parameter of an endpoint. The empty text, which counts as absent, is left out of the schemas:
+/// it would only complicate the types of generated programs.
 pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
     let QueryParameter { name, kind, description } = parameter;
     match *kind {
-        QueryKind::Flag => {
-            optional(name, or_empty(one_of(["1", "0", "true", "false"])), description)
-        }
-        QueryKind::Id => optional(name, or_empty(id()), description),
-        QueryKind::IdOrZero => {
-            optional(name, any_of([id().into(), one_of(["0", ""]).into()]), description)
-        }
+        QueryKind::Flag => optional(name, flag(), description),
+        QueryKind::Id => optional(name, id(), description),
+        QueryKind::IdOrZero => optional(name, id().minimum(Some(0)), description),
         QueryKind::Ids => {
-            let ids = optional(name, list(or_empty(id())), description);
+            let ids = optional(name, list(id()), description);
             let ids = ParameterBuilder::from(ids).style(Some(ParameterStyle::Form));
             ids.explode(Some(true)).build()
         }
         QueryKind::RequiredIds => {
             let ids = optional(name, filled_list(id()), description);
             let ids = ParameterBuilder::from(ids).required(Required::True);
-            ids.explode(Some(true)).build()
+            ids.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
         }
         QueryKind::DateTime => optional(name, pattern(DATETIME), description),
-        QueryKind::Integer { min, max } => optional(name, or_empty(whole(min, max)), description),
+        QueryKind::RequiredDateTime => {
+            let start = optional(name, pattern(DATETIME_FILLED), description);
+            ParameterBuilder::from(start).required(Required::True).build()
+        }
+        QueryKind::Integer { min, max } => optional(name, whole(min, max), description),
         QueryKind::Text => optional(name, text(), description),
     }
 }
 
 /// An id in the path.
 pub(crate) fn path_parameter(name: &str) -> Parameter {
+    let description = if name == "group_id" { "Id of the group." } else { "Id of the object." };
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
+        .description(Some(description))
         .schema(Some(id()))
         .build()
 }
@@ -77,7 +75,7 @@ pub(crate) fn format() -> Parameter {
 pub(crate) fn legacy_group() -> Parameter {
     optional(
         "group_id",
-        or_empty(id()),
+        id(),
         "the group; by default the professional's main group, else the only group of the key",
     )
 }
@@ -97,24 +95,14 @@ pub(crate) fn idempotency_key() -> Parameter {
 }
 
 /// The parameters of each list; `columns` are the fields to sort and filter by.
-pub(crate) fn list_parameters(columns: &[&'static str]) -> Vec<Parameter> {
-    let column = || {
-        let mut names: Vec<Value> = columns.iter().map(|name| Value::from(*name)).collect();
-        names.push("".into());
-        any_of([
-            one_of(names).into(),
-            pattern("^(bool[0-9]|dt[01]|num[0-3]|str([0-9]|1[0-4])|txt[0-2])$").into(),
-        ])
-    };
-    let page = any_of([at_least(1).into(), one_of(["all", ""]).into()]);
+pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
+    let column = || one_of(columns.iter().map(String::as_str));
+    // A number of records, or the word all.
+    let page = of_types([Type::Integer, Type::String]).minimum(Some(1)).pattern(Some("^(all)?$"));
     let direction = pattern("^([Aa][Ss][Cc]|[Dd][Ee][Ss][Cc])?$");
     vec![
         optional("results", page, "the number of records on a page, or all; by default 25"),
-        optional(
-            "startIndex",
-            or_empty(at_least(0)),
-            "the number of records before the page; by default 0",
-        ),
+        optional("startIndex", at_least(0), "the number of records before the page; by default 0"),
         optional("sort", column(), "the field to sort by; records with equal values go by id"),
         optional("dir", direction, "asc or desc"),
         optional(

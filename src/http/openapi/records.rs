@@ -2,18 +2,18 @@
 //! bodies. Reference 12.
 
 use serde_json::Value;
-use utoipa::openapi::schema::{
-    AllOfBuilder, AnyOfBuilder, ComponentsBuilder, Object, ObjectBuilder,
-};
+use utoipa::openapi::schema::{ComponentsBuilder, Object, ObjectBuilder};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::customfield::Model;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::openapi::schema::{
-    any_of, at_least, filled, given, id, list, named, nothing, object, sendmail, shown, text,
-    whole, with_default,
+    all_required, at_least, described, filled, given, given_or_nothing, group_given, id, ids_given,
+    list, named, object, sendmail, shown, text, whole,
 };
+use crate::http::openapi::texts::field_text;
 use crate::http::permissions::Resource;
 use crate::wire::appointment::{APPOINTMENT, SHOWN_OF_FICHE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
@@ -41,9 +41,8 @@ const RECORDS: [Resource; 11] = [
     Resource::Message,
 ];
 
-/// Returns the fields that lists of a resource can be sorted and filtered by, without customised
-/// attributes.
-pub(crate) fn columns(resource: Resource) -> Vec<&'static str> {
+/// Returns the fields that lists of a resource can be sorted and filtered by.
+pub(crate) fn columns(resource: Resource) -> Vec<String> {
     match resource {
         Resource::Group => readable_fields(&GROUP),
         Resource::Calendar => readable_fields(&CALENDAR),
@@ -60,12 +59,8 @@ pub(crate) fn columns(resource: Resource) -> Vec<&'static str> {
     }
 }
 
-/// Adds the components of each resource: its record, its body, and its list.
-pub(crate) fn add_components(components: ComponentsBuilder) -> ComponentsBuilder {
-    let shown_customs = customs(|kind| shown(kind, true).into());
-    let given_customs = customs(|kind| any_of([given(kind), named("Nothing")]));
-    let mut components =
-        components.schema("Customs", shown_customs).schema("CustomsGiven", given_customs);
+/// Adds the components of each resource: its record, the fields to change, and its list.
+pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBuilder {
     for resource in RECORDS {
         components = add_record(components, resource);
         let name = resource.name();
@@ -85,131 +80,160 @@ fn add_record(components: ComponentsBuilder, resource: Resource) -> ComponentsBu
         Resource::Fiche => add_table(components, resource, &FICHE),
         Resource::Vevent => add_table(components, resource, &VEVENT),
         Resource::Appointment => components.schema(resource.name(), appointment()),
-        Resource::Pro => components.schema(resource.name(), record_object(&PROFESSIONAL).build()),
+        Resource::Pro => components.schema(resource.name(), record_object(resource, &PROFESSIONAL)),
         Resource::Message => {
-            let text = || shown(FieldType::Text { max: 65_535 }, true);
-            let entry =
-                record_object(&MESSAGE).property("subject", text()).property("text", text());
-            components.schema(resource.name(), entry.build())
+            let shown = shown(FieldType::Text { max: 65_535 }, true);
+            let entry = record_object(resource, &MESSAGE)
+                .property("subject", described(shown.clone(), "Subject; null for a text message."))
+                .property("text", described(shown, "Text, in the response with one message."));
+            components.schema(resource.name(), entry)
         }
         Resource::Slot | Resource::Account | Resource::Session => components,
     }
 }
 
-/// Adds the record of a table, the fields that a body may give, and the body of a new record.
+/// Adds the record of a table, and the fields that a change may give.
 fn add_table<R: 'static>(
     components: ComponentsBuilder,
     resource: Resource,
     table: &Table<R>,
 ) -> ComponentsBuilder {
     let name = resource.name();
-    let record = with_customs(record_object(table).build(), table, "Customs");
-    let fields = with_customs(body_fields(table, resource), table, "CustomsGiven");
-    let mut new = AllOfBuilder::new().item(named(&format!("{name}Fields")));
-    for names in table.required {
-        new = new.item(require_any(names));
-    }
+    let fields = body_fields(resource, table);
+    let fields = fields.description(Some("The fields to change. Fields that are not given stay."));
     components
-        .schema(&name, record)
+        .schema(&name, with_shown_customs(record_object(resource, table), table))
         .schema(format!("{name}Fields"), fields)
-        .schema(format!("New{name}"), new)
 }
 
-fn with_customs<R>(own: Object, table: &Table<R>, customs: &str) -> RefOr<Schema> {
-    match table.customs {
-        Some(_) => AllOfBuilder::new().item(own).item(named(customs)).into(),
-        None => own.into(),
+/// The object of a body that creates: the fields with their defaults, and those that are required.
+pub(crate) fn new_record(resource: Resource) -> Object {
+    match resource {
+        Resource::Group => new_object(resource, &GROUP),
+        Resource::Calendar => new_object(resource, &CALENDAR),
+        Resource::Calendarset => new_object(resource, &CALENDARSET),
+        Resource::Intervention => new_object(resource, &INTERVENTION),
+        Resource::Interventionset => new_object(resource, &INTERVENTIONSET),
+        Resource::Customfield => new_object(resource, &CUSTOMFIELD),
+        Resource::Fiche => new_object(resource, &FICHE),
+        Resource::Vevent => new_object(resource, &VEVENT),
+        Resource::Appointment
+        | Resource::Pro
+        | Resource::Message
+        | Resource::Slot
+        | Resource::Account
+        | Resource::Session => object().build(),
     }
 }
 
-/// Requires at least one of the names.
-fn require_any(names: &[&str]) -> RefOr<Schema> {
-    if let [only] = names {
-        return object().required(*only).build().into();
+fn new_object<R: 'static>(resource: Resource, table: &Table<R>) -> Object {
+    let mut new = body_fields(resource, table).build();
+    for names in table.required {
+        if let [only] = names {
+            new.required.push((*only).to_owned());
+        } else {
+            new.description = Some(format!("Required: {}.", names.join(" or ")));
+        }
     }
-    let mut any = AnyOfBuilder::new();
-    for name in names {
-        any = any.item(object().required(*name).build());
+    for field in &table.fields {
+        let is_required = table.required.iter().any(|names| names.contains(&field.name));
+        let default = default_value(table, field);
+        // The default of `sort` is the place after the last record, which is no constant, and the
+        // group is that of the request.
+        if is_required || default.is_null() || matches!(field.name, "sort" | "group_id") {
+            continue;
+        }
+        match new.properties.get_mut(field.name) {
+            Some(RefOr::T(Schema::Object(property))) => property.default = Some(default),
+            Some(RefOr::T(Schema::Array(property))) => property.default = Some(default),
+            // Fields that the system sets are not in the body.
+            Some(_) | None => {}
+        }
     }
-    any.into()
+    new
 }
 
-fn readable_fields<R: 'static>(table: &Table<R>) -> Vec<&'static str> {
+fn readable_fields<R: 'static>(table: &Table<R>) -> Vec<String> {
     let mut names = Vec::new();
     for field in &table.fields {
         if field.readers <= Audience::Pro {
-            names.push(field.name);
+            names.push(field.name.to_owned());
+        }
+    }
+    if table.customs.is_some() {
+        for (stem, count, ..) in CUSTOMS {
+            names.extend((0..count).map(|n| format!("{stem}{n}")));
         }
     }
     names
 }
 
 /// The object of a response. Audiences below professionals see fewer fields.
-fn record_object<R: 'static>(table: &Table<R>) -> ObjectBuilder {
+fn record_object<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuilder {
     let least = table.fields.iter().map(|field| field.readers).min().unwrap_or(Audience::Pro);
+    let component = resource.name();
     let mut object = object();
     for field in &table.fields {
         if field.readers > Audience::Pro {
             continue;
         }
-        let mut schema = shown(field.field_type, default_value(table, field).is_null());
+        let schema = shown(field.field_type, default_value(table, field).is_null());
+        let text = field_text(&component, field.name);
         if field.readers > least {
-            schema.description = Some("for professionals only".into());
-            object = object.property(field.name, schema);
+            let text = format!("{text} For professionals only.");
+            object = object.property(field.name, described(schema, &text));
         } else {
-            object = object.property(field.name, schema).required(field.name);
+            object = object.property(field.name, described(schema, text)).required(field.name);
         }
     }
     object
 }
 
-/// The fields of a body, with the defaults of a new object.
-fn body_fields<R: 'static>(table: &Table<R>, resource: Resource) -> Object {
+/// The fields of a body, without defaults.
+fn body_fields<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuilder {
+    let component = resource.name();
     let mut object = object();
     if table.field("group_id").is_some() {
-        object = object.property("group_id", named("GroupGiven"));
+        object = object.property("group_id", group_given());
     }
     for field in &table.fields {
         if field.writers.is_none_or(|writers| writers > Audience::Pro) {
             continue;
         }
-        let is_required = table.required.iter().any(|names| names.contains(&field.name));
         let is_always_required = table.required.iter().any(|names| *names == [field.name]);
-        let schema = if is_always_required {
+        let schema: RefOr<Schema> = if is_always_required {
             // A field that each object has cannot be emptied.
-            filled(field.field_type)
+            filled(field.field_type).into()
+        } else if resource == Resource::Vevent && field.name == "availableInterventions" {
+            ids_given().into()
         } else if resource == Resource::Vevent {
             // Vevents take an empty value for each field.
-            vevent_field(field.name, field.field_type)
+            given_or_nothing(field.field_type).into()
         } else {
-            given(field.field_type)
+            given(field.field_type).into()
         };
-        // The default of `sort` is the place after the last record, which is no constant.
-        let has_default =
-            !is_required && field.name != "sort" && !matches!(field.field_type, FieldType::Moment);
-        let schema =
-            if has_default { with_default(schema, default_value(table, field)) } else { schema };
-        object = object.property(field.name, schema);
+        let text = field_text(&component, field.name);
+        object = object.property(field.name, described(schema, text));
     }
     if resource == Resource::Vevent {
-        for name in ["repeat_intervall", "repeat_count", "repeat_byday"] {
-            let number = whole(0, i64::from(u32::MAX));
-            let older = any_of([number.into(), named("IntegerText"), named("Nothing")]);
-            object = object.property(name, older);
-        }
-        object = object.property("sendmail", sendmail());
-        object = object.property("repeat_freq", any_of([text().into(), named("Nothing")]));
+        object = with_older_fields(object);
     }
-    object.build()
+    with_given_customs(object, table)
 }
 
-fn vevent_field(name: &str, field_type: FieldType) -> RefOr<Schema> {
-    match name {
-        "availableInterventions" => named("IdsGiven"),
-        "taker" | "text" | "comments" | "internal_comments" | "websource" => given(field_type),
-        _ => any_of([given(field_type), nothing().into()]),
+/// Adds the fields of a vevent's body that no record shows.
+fn with_older_fields(mut object: ObjectBuilder) -> ObjectBuilder {
+    let older = |name: &str| field_text("Vevent", name);
+    for name in ["repeat_intervall", "repeat_count", "repeat_byday"] {
+        let number = given(FieldType::Integer { min: 0, max: i64::from(u32::MAX) });
+        object = object.property(name, described(number, older(name)));
     }
+    object
+        .property("sendmail", sendmail())
+        .property("repeat_freq", described(shown(FREQUENCY, true), older("repeat_freq")))
 }
+
+const FREQUENCY: FieldType = FieldType::Text { max: 255 };
 
 /// The value of a field in a new object that does not give it.
 fn default_value<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
@@ -225,84 +249,127 @@ fn default_value<R: 'static>(table: &Table<R>, field: &Field<R>) -> Value {
 }
 
 /// A page of a list of records.
-fn list_envelope(name: &str) -> Object {
-    let properties: [(&str, RefOr<Schema>); 7] = [
-        ("records", list(named(name)).into()),
-        ("totalRecords", at_least(0).into()),
-        ("recordsReturned", at_least(0).into()),
-        ("startIndex", at_least(0).into()),
-        ("pageSize", at_least(1).into()),
-        ("sort", shown(FieldType::Text { max: 255 }, true).into()),
-        ("dir", shown(FieldType::Text { max: 4 }, true).into()),
-    ];
-    let mut envelope = object();
-    for (name, schema) in properties {
-        envelope = envelope.property(name, schema).required(name);
-    }
-    envelope.build()
+fn list_envelope(name: &str) -> ObjectBuilder {
+    all_required([
+        ("records", list(named(name)).into(), "The records of the page."),
+        ("totalRecords", at_least(0).into(), "Number of records of the whole list."),
+        ("recordsReturned", at_least(0).into(), "Number of records of the page."),
+        ("startIndex", at_least(0).into(), "Number of records before the page."),
+        ("pageSize", at_least(1).into(), "Maximum number of records of a page."),
+        (
+            "sort",
+            shown(FieldType::Text { max: 255 }, true).into(),
+            "Field by which the list is sorted; null for the default order.",
+        ),
+        (
+            "dir",
+            shown(FieldType::Text { max: 4 }, true).into(),
+            "Direction of the order: asc or desc; null for the default order.",
+        ),
+    ])
+    .description(Some("A page of a list."))
 }
 
-/// All customised attributes that a group may define.
-fn customs(schema: fn(FieldType) -> RefOr<Schema>) -> Object {
-    let kinds = [
-        ("bool", 10, FieldType::Boolean),
-        ("dt", 2, FieldType::CivilMoment),
-        ("num", 4, FieldType::Number),
-        ("str", 15, FieldType::Text { max: 255 }),
-        ("txt", 3, FieldType::Text { max: 65_535 }),
-    ];
-    let mut customs = object();
-    for (stem, count, kind) in kinds {
+/// Customised attributes: stem and number of the names, type, and description of the values.
+const CUSTOMS: [(&str, usize, FieldType, &str); 5] = [
+    ("bool", 10, FieldType::Boolean, "Customised attribute: a boolean"),
+    ("dt", 2, FieldType::CivilMoment, "Customised attribute: a time without a time zone"),
+    ("num", 4, FieldType::Number, "Customised attribute: a number"),
+    ("str", 15, FieldType::Text { max: 255 }, "Customised attribute: a short text"),
+    ("txt", 3, FieldType::Text { max: 65_535 }, "Customised attribute: a long text"),
+];
+
+/// Adds the customised attributes that a record shows.
+fn with_shown_customs<R>(object: ObjectBuilder, table: &Table<R>) -> ObjectBuilder {
+    match table.customs {
+        Some(member) => with_customs(object, member.model, |kind| shown(kind, true)),
+        None => object,
+    }
+}
+
+/// Adds the customised attributes that a body may give.
+fn with_given_customs<R>(object: ObjectBuilder, table: &Table<R>) -> ObjectBuilder {
+    match table.customs {
+        Some(member) => customs_given(object, member.model),
+        None => object,
+    }
+}
+
+/// Adds the customised attributes of a model that a body may give.
+pub(crate) fn customs_given(object: ObjectBuilder, model: Model) -> ObjectBuilder {
+    with_customs(object, model, given_or_nothing)
+}
+
+/// Adds all customised attributes that a group may define.
+fn with_customs(
+    mut object: ObjectBuilder,
+    model: Model,
+    schema: fn(FieldType) -> Object,
+) -> ObjectBuilder {
+    let model = model.name();
+    for (stem, count, kind, text) in CUSTOMS {
         for n in 0..count {
-            customs = customs.property(format!("{stem}{n}"), schema(kind));
+            let text = format!("{text}, if the group has defined it for {model}.");
+            object = object.property(format!("{stem}{n}"), described(schema(kind), &text));
         }
     }
-    customs
-        .description(Some("customised attributes; only those that the group has defined"))
-        .build()
+    object
 }
 
-/// An object whose properties are all required.
-fn all_required(properties: &[(&str, Object)]) -> ObjectBuilder {
-    let mut all = object();
-    for (name, schema) in properties {
-        all = all.property(*name, schema.clone()).required(*name);
-    }
-    all
+/// The professional in the response to a login.
+pub(crate) fn logged_in_pro() -> ObjectBuilder {
+    let group = described(id(), "Id of the main group of the professional.");
+    record_object(Resource::Pro, &PROFESSIONAL).property("group_id", group).required("group_id")
+}
+
+/// The fields of the client of a booking: those of a fiche, and the id of one.
+pub(crate) fn booked_fiche() -> ObjectBuilder {
+    let text = "Id of a fiche, for professionals and accounts.";
+    body_fields(Resource::Fiche, &FICHE)
+        .property("id", described(given(FieldType::Reference), text))
+        .description(Some(field_text("Booking", "fiche")))
 }
 
 /// The record of an appointment: its plain fields, and parts of the records that it refers to.
-fn appointment() -> Object {
-    let (text, id) = (|| text().build(), || id().build());
-    let mut fiche = all_required(&[("id", id())]);
+fn appointment() -> ObjectBuilder {
+    let of = |component: &'static str, name: &str| field_text(component, name);
+    let name = || text().build().into();
+    let mut fiche = all_required([("id", id().into(), "Id of the fiche.")]);
     for field in &FICHE.fields {
         if SHOWN_OF_FICHE.contains(&field.name) {
-            let is_nullable = default_value(&FICHE, field).is_null();
-            fiche = fiche.property(field.name, shown(field.field_type, is_nullable));
+            let schema = shown(field.field_type, default_value(&FICHE, field).is_null());
+            fiche = fiche.property(field.name, described(schema, of("Fiche", field.name)));
         }
     }
-    let fiche = fiche.description(Some(
-        "with the key alone: only the id, and in the response to the booking the sent fields",
-    ));
-    let group = all_required(&[("id", id()), ("name", text()), ("urlname", text())]);
-    let calendar = all_required(&[("id", id()), ("publicname", text())]);
-    let intervention = all_required(&[
-        ("id", id()),
-        ("publicname", text()),
-        ("interventionset_id", shown(FieldType::Reference, true)),
-        ("length", whole(0, i64::MAX).build()),
+    let group = all_required([
+        ("id", id().into(), "Id of the group."),
+        ("name", name(), of("Group", "name")),
+        ("urlname", name(), of("Group", "urlname")),
     ]);
-    let parts = [
-        ("group", group.build()),
-        ("calendar", calendar.build()),
-        ("fiche", fiche.build()),
-        ("intervention", intervention.build()),
-        ("intervention_name", text()),
-        ("calendar_name", text()),
+    let calendar = all_required([
+        ("id", id().into(), "Id of the calendar."),
+        ("publicname", name(), of("Calendar", "publicname")),
+    ]);
+    let set = shown(FieldType::Reference, true).into();
+    let intervention = all_required([
+        ("id", id().into(), "Id of the intervention."),
+        ("publicname", name(), of("Intervention", "publicname")),
+        ("interventionset_id", set, of("Intervention", "interventionset_id")),
+        ("length", whole(0, i64::from(i32::MAX)).into(), of("Intervention", "length")),
+    ]);
+    let fiche_text = "The client. With the key alone: only the id, and in the response to the \
+        booking the sent fields.";
+    let parts: [(&str, RefOr<Schema>, &str); 6] = [
+        ("group", group.into(), "The group."),
+        ("calendar", calendar.into(), "The calendar."),
+        ("fiche", fiche.into(), fiche_text),
+        ("intervention", intervention.into(), "The intervention."),
+        ("intervention_name", name(), of("Appointment", "intervention_name")),
+        ("calendar_name", name(), of("Appointment", "calendar_name")),
     ];
-    let mut record = record_object(&APPOINTMENT);
-    for (name, schema) in parts {
-        record = record.property(name, schema).required(name);
+    let mut record = record_object(Resource::Appointment, &APPOINTMENT);
+    for (name, schema, text) in parts {
+        record = record.property(name, described(schema, text)).required(name);
     }
-    record.build()
+    record
 }

@@ -1,9 +1,10 @@
 //! Schemas of field values: in responses, and in bodies. Reference 1.2, 1.3.
+//!
+//! Unions of plain values are lists of types, which program generators turn into simple types.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{
-    AnyOfBuilder, Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefBuilder, SchemaFormat,
-    SchemaType, Type,
+    Array, ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
@@ -15,6 +16,8 @@ const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
 const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
+const BOOLEAN: &str = "^(true|false|1|0)$";
+const BOOLEAN_OR_NOTHING: &str = "^(true|false|1|0)?$";
 /// No control characters except newline and tab.
 const TEXT: &str = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$";
 /// No control characters.
@@ -35,6 +38,16 @@ pub(crate) fn of_type(field_type: Type) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(field_type)
 }
 
+/// A value of one of several types.
+pub(crate) fn of_types<const N: usize>(types: [Type; N]) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter(types))
+}
+
+/// Any JSON value.
+pub(crate) fn anything() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue)
+}
+
 pub(crate) fn text() -> ObjectBuilder {
     of_type(Type::String)
 }
@@ -44,15 +57,30 @@ pub(crate) fn pattern(pattern: &str) -> ObjectBuilder {
 }
 
 pub(crate) fn whole(min: i64, max: i64) -> ObjectBuilder {
-    of_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
+    bounded(of_type(Type::Integer), min, max)
+}
+
+/// Bounds of a whole number. Numbers beyond 32 bits say so, for languages with sized integers.
+fn bounded(schema: ObjectBuilder, min: i64, max: i64) -> ObjectBuilder {
+    let schema = schema.minimum(Some(min)).maximum(Some(max));
+    if max > i64::from(i32::MAX) {
+        schema.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+    } else {
+        schema
+    }
 }
 
 pub(crate) fn at_least(min: i64) -> ObjectBuilder {
     of_type(Type::Integer).minimum(Some(min))
 }
 
+/// The largest id.
+fn id_max() -> i64 {
+    i64::try_from(ID_MAX).expect("ids are exact in JSON")
+}
+
 pub(crate) fn id() -> ObjectBuilder {
-    whole(1, i64::try_from(ID_MAX).expect("ids are exact in JSON"))
+    whole(1, id_max())
 }
 
 pub(crate) fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
@@ -65,18 +93,6 @@ pub(crate) fn list(of: impl Into<RefOr<Schema>>) -> Array {
 
 pub(crate) fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
     ArrayBuilder::new().items(of.into()).min_items(Some(1)).build()
-}
-
-pub(crate) fn any_of<const N: usize>(alternatives: [RefOr<Schema>; N]) -> RefOr<Schema> {
-    alternatives.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
-}
-
-/// The empty values: null, the empty text and the empty list.
-pub(crate) fn nothing() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::AnyValue)
-        .enum_values(Some([Value::Null, "".into(), Value::Array(vec![])]))
-        .build()
 }
 
 /// A value in a response.
@@ -101,108 +117,117 @@ pub(crate) fn shown(field_type: FieldType, nullable: bool) -> Object {
 }
 
 /// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
-pub(crate) fn given(field_type: FieldType) -> RefOr<Schema> {
-    let or_null = |kind: Type| SchemaType::from_iter([kind, Type::Null]);
-    match field_type {
-        FieldType::Id | FieldType::Reference => named("IdGiven"),
+/// The empty list, which counts as nothing too, is left out: it would only complicate the types of
+/// generated programs.
+pub(crate) fn given(field_type: FieldType) -> Object {
+    let built = match field_type {
+        FieldType::Id | FieldType::Reference => optional_id(0),
         FieldType::Text { max } => text_given(TEXT, max),
         FieldType::Name { max } => text_given(NAME, max),
-        FieldType::Email => text()
-            .schema_type(or_null(Type::String))
-            .max_length(Some(255))
-            .pattern(Some(EMAIL))
-            .into(),
-        FieldType::Colour => pattern(COLOUR).schema_type(or_null(Type::String)).into(),
-        FieldType::Integer { min, max } => {
-            any_of([whole(min, max).into(), named("IntegerText"), named("Nothing")])
+        FieldType::Email => {
+            of_types([Type::String, Type::Null]).max_length(Some(255)).pattern(Some(EMAIL))
         }
-        FieldType::Number => named("NumberGiven"),
-        FieldType::Boolean => named("BooleanGiven"),
-        FieldType::Moment | FieldType::CivilMoment => named("DatetimeGiven"),
+        FieldType::Colour => of_types([Type::String, Type::Null]).pattern(Some(COLOUR)),
+        FieldType::Integer { min, max } => {
+            let number = of_types([Type::Integer, Type::String, Type::Null]);
+            bounded(number.pattern(Some(WHOLE)), min, max)
+        }
+        FieldType::Number => of_types([Type::Number, Type::String, Type::Null])
+            .pattern(Some(DECIMAL))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double))),
+        FieldType::Boolean => {
+            let flag = of_types([Type::Boolean, Type::Integer, Type::String]);
+            flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN))
+        }
+        FieldType::Moment | FieldType::CivilMoment => {
+            of_types([Type::String, Type::Null]).pattern(Some(DATETIME_GIVEN))
+        }
         FieldType::Choice(choices) => {
             let values = choices().into_iter().map(Value::from).chain(["".into(), Value::Null]);
-            ObjectBuilder::new().schema_type(or_null(Type::String)).enum_values(Some(values)).into()
+            of_types([Type::String, Type::Null]).enum_values(Some(values))
         }
+    };
+    built.build()
+}
+
+/// The same where a boolean may also be null or `""`.
+pub(crate) fn given_or_nothing(field_type: FieldType) -> Object {
+    if matches!(field_type, FieldType::Boolean) {
+        let flag = of_types([Type::Boolean, Type::Integer, Type::String, Type::Null]);
+        let flag = flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN_OR_NOTHING));
+        return flag.build();
     }
+    given(field_type)
+}
+
+/// An id from `min`, also as text, or nothing.
+fn optional_id(min: i64) -> ObjectBuilder {
+    let number = of_types([Type::Integer, Type::String, Type::Null]);
+    bounded(number.pattern(Some(WHOLE)), min, id_max())
+}
+
+/// The group of a body, which is that of the request.
+pub(crate) fn group_given() -> Object {
+    let text = "The group of the request. It may be left out.";
+    optional_id(1).description(Some(text)).build()
+}
+
+/// Ids: a list, or a text with commas, or one id, or nothing.
+pub(crate) fn ids_given() -> Array {
+    let types = [Type::Array, Type::String, Type::Integer, Type::Null];
+    ArrayBuilder::new()
+        .schema_type(SchemaType::from_iter(types))
+        .items(optional_id(0).build())
+        .build()
 }
 
 /// A text, or a number that counts as its digits. Long texts have no pattern, because test tools
 /// need too much time to generate values for it.
-fn text_given(pattern: &str, max: usize) -> RefOr<Schema> {
-    let kinds = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
+fn text_given(pattern: &str, max: usize) -> ObjectBuilder {
     let pattern = if max <= 255 { Some(pattern) } else { None };
-    text().schema_type(kinds).max_length(Some(max)).pattern(pattern).into()
+    of_types([Type::String, Type::Number, Type::Null]).max_length(Some(max)).pattern(pattern)
 }
 
 /// The same for a field that each object has: empty values are not allowed.
-pub(crate) fn filled(field_type: FieldType) -> RefOr<Schema> {
+pub(crate) fn filled(field_type: FieldType) -> Object {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match field_type {
         FieldType::Id | FieldType::Reference => {
-            any_of([id().into(), pattern("^0*[1-9][0-9]{0,14}$").into()])
+            let number = of_types([Type::Integer, Type::String]);
+            bounded(number.pattern(Some("^0*[1-9][0-9]{0,14}$")), 1, id_max()).build()
         }
         FieldType::Text { max } | FieldType::Name { max } => {
-            let kinds = SchemaType::from_iter([Type::String, Type::Number]);
-            text().schema_type(kinds).max_length(Some(max)).pattern(Some("[^\\s]")).into()
+            let text = of_types([Type::String, Type::Number]);
+            text.max_length(Some(max)).pattern(Some("[^\\s]")).build()
         }
-        FieldType::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).into(),
-        FieldType::Colour => pattern(&strictly(COLOUR)).into(),
-        FieldType::Integer { min, max } => any_of([whole(min, max).into(), named("IntegerText")]),
+        FieldType::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).build(),
+        FieldType::Colour => pattern(&strictly(COLOUR)).build(),
+        FieldType::Integer { min, max } => {
+            bounded(of_types([Type::Integer, Type::String]), min, max).pattern(Some(WHOLE)).build()
+        }
         FieldType::Number | FieldType::Boolean => given(field_type),
-        FieldType::Moment | FieldType::CivilMoment => {
-            pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$").into()
-        }
-        FieldType::Choice(choices) => one_of(choices()).into(),
+        FieldType::Moment | FieldType::CivilMoment => pattern(DATETIME_FILLED).build(),
+        FieldType::Choice(choices) => one_of(choices()).build(),
     }
 }
 
-/// The components that [`given`] refers to.
-pub(crate) fn givens() -> [(&'static str, RefOr<Schema>); 8] {
-    let booleans = one_of(["true", "false", "1", "0"]);
-    let largest = i64::try_from(ID_MAX).expect("ids are exact in JSON");
-    [
-        ("Nothing", nothing().into()),
-        ("IntegerText", pattern(WHOLE).description(Some("a whole number as text")).into()),
-        ("IdGiven", any_of([whole(0, largest).into(), named("IntegerText"), named("Nothing")])),
-        ("GroupGiven", any_of([id().into(), pattern("^[1-9][0-9]*$").into(), named("Nothing")])),
-        (
-            "NumberGiven",
-            any_of([
-                of_type(Type::Number)
-                    .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
-                    .into(),
-                pattern(DECIMAL).into(),
-                named("Nothing"),
-            ]),
-        ),
-        (
-            "BooleanGiven",
-            any_of([of_type(Type::Boolean).into(), whole(0, 1).into(), booleans.into()]),
-        ),
-        (
-            "DatetimeGiven",
-            pattern(DATETIME_GIVEN)
-                .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-                .description(Some(
-                    "YYYY-MM-DD HH:MM:SS on the clocks of the group; YYYY-MM-DD alone is midnight",
-                ))
-                .into(),
-        ),
-        (
-            "IdsGiven",
-            any_of([
-                list(named("IdGiven")).into(),
-                pattern("^[0-9, ]*$").description(Some("ids between commas")).into(),
-                id().into(),
-                named("Nothing"),
-            ]),
-        ),
-    ]
+/// A date with or without a time.
+pub(crate) const DATETIME_FILLED: &str =
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$";
+
+/// At least one id: a list, or a text with commas, or one id.
+pub(crate) fn filled_ids() -> Array {
+    let entry = of_types([Type::Integer, Type::String]).pattern(Some("^[0-9]+$"));
+    ArrayBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Array, Type::String, Type::Integer]))
+        .items(bounded(entry, 1, id_max()).build())
+        .min_items(Some(1))
+        .build()
 }
 
 /// The JSON value null.
-pub(crate) fn null() -> RefOr<Schema> {
-    ObjectBuilder::new().schema_type(Type::Null).into()
+pub(crate) fn null() -> Object {
+    ObjectBuilder::new().schema_type(Type::Null).build()
 }
 
 /// A flag in a response.
@@ -212,24 +237,28 @@ pub(crate) fn flag() -> Object {
 
 /// The field `sendmail` of a professional's request. Reference 7.3.
 pub(crate) fn sendmail() -> Object {
-    let description = "0: the client gets no message about this change";
-    ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(description)).build()
+    anything().description(Some("0: the client gets no message about this change.")).build()
 }
 
-/// The same schema with a default.
-pub(crate) fn with_default(schema: RefOr<Schema>, default: Value) -> RefOr<Schema> {
-    match schema {
-        RefOr::Ref(reference) => {
-            RefBuilder::new().ref_location(reference.ref_location).default(Some(default)).into()
-        }
-        RefOr::T(Schema::Object(mut object)) => {
-            object.default = Some(default);
-            object.into()
-        }
-        RefOr::T(Schema::AnyOf(mut any)) => {
-            any.default = Some(default);
-            RefOr::T(Schema::AnyOf(any))
-        }
-        other @ RefOr::T(_) => other,
+/// The same schema with a description.
+pub(crate) fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<Schema> {
+    let mut schema = schema.into();
+    match &mut schema {
+        RefOr::Ref(reference) => text.clone_into(&mut reference.description),
+        RefOr::T(Schema::Object(object)) => object.description = Some(text.to_owned()),
+        RefOr::T(Schema::Array(array)) => array.description = Some(text.to_owned()),
+        RefOr::T(_) => {}
     }
+    schema
+}
+
+/// An object whose properties are all required, each with its description.
+pub(crate) fn all_required<const N: usize>(
+    properties: [(&str, RefOr<Schema>, &str); N],
+) -> ObjectBuilder {
+    let mut all = object();
+    for (name, schema, text) in properties {
+        all = all.property(name, described(schema, text)).required(name);
+    }
+    all
 }

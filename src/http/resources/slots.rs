@@ -42,72 +42,95 @@ const FIRST_INLINE_SECONDS: i64 = 7 * DAY;
 
 const CALENDARS_MIN: QueryKind = QueryKind::Integer { min: 1, max: 1_000 };
 
+const CHAIN: QueryParameter = QueryParameter::new(
+    "intervention_ids[]",
+    QueryKind::RequiredIds,
+    "the interventions, in order, each right after the one before",
+);
+const CALENDAR: QueryParameter = QueryParameter::new(
+    "calendar_id",
+    QueryKind::IdOrZero,
+    "only this calendar; 0 for any calendar",
+);
+const CALENDARS: QueryParameter =
+    QueryParameter::new("calendar_ids[]", QueryKind::Ids, "only these calendars");
+const SETS: QueryParameter = QueryParameter::new(
+    "calendarset_ids[]",
+    QueryKind::Ids,
+    "only calendars of these calendarsets",
+);
+const FROM_WEB: QueryParameter = QueryParameter::new(
+    "from_web",
+    QueryKind::Flag,
+    "false, for professionals: ignore the rules of the module",
+);
+
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
-    operation_id: "SearchSlots",
-    summary: "Find free slots",
-    tag: "availabletimeslots",
-    method: EndpointMethod::Get,
-    paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
-    right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
-    query: &[
-        QueryParameter::new(
-            "intervention_ids[]",
-            QueryKind::RequiredIds,
-            "the interventions, in order, each right after the one before",
-        ),
-        QueryParameter::new(
-            "calendar_id",
-            QueryKind::IdOrZero,
-            "only this calendar; 0 for any calendar",
-        ),
-        QueryParameter::new("calendar_ids[]", QueryKind::Ids, "only these calendars"),
-        QueryParameter::new(
-            "calendarset_ids[]",
-            QueryKind::Ids,
-            "only calendars of these calendarsets",
-        ),
-        QueryParameter::new(
-            "start",
-            QueryKind::DateTime,
-            "the start of the search; by default now",
-        ),
-        QueryParameter::new(
-            "end",
-            QueryKind::DateTime,
-            "the end of the search, at most 366 days after its start; excludes nDays",
-        ),
-        QueryParameter::new(
-            "nDays",
-            QueryKind::Integer { min: 1, max: 366 },
-            "the number of local days to search; by default 7, unless end is given",
-        ),
-        QueryParameter::new(
-            "cal_qty",
-            CALENDARS_MIN,
-            "the minimum number of free calendars of a slot",
-        ),
-        QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
-        QueryParameter::new(
-            "first",
-            QueryKind::Flag,
-            "only the first free slot, searched up to maxrdv_period",
-        ),
-        QueryParameter::new(
-            "from_web",
-            QueryKind::Flag,
-            "0, for professionals: ignore the rules of the module",
-        ),
-        QueryParameter::new(
-            "explain",
-            QueryKind::DateTime,
-            "instead of slots: all rules that refuse this start",
-        ),
-    ],
-    body: BodySchema::None,
-    answer: AnswerSchema::Slots,
-    handler: handler!(InGroup, search),
-}];
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "SearchSlots",
+        summary: "Find free slots",
+        tag: "availabletimeslots",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
+        right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
+        query: &[
+            CHAIN,
+            CALENDAR,
+            CALENDARS,
+            SETS,
+            FROM_WEB,
+            QueryParameter::new(
+                "start",
+                QueryKind::DateTime,
+                "the start of the search; by default now",
+            ),
+            QueryParameter::new(
+                "end",
+                QueryKind::DateTime,
+                "the end of the search, at most 366 days after its start; excludes nDays",
+            ),
+            QueryParameter::new(
+                "nDays",
+                QueryKind::Integer { min: 1, max: 366 },
+                "the number of local days to search; by default 7, unless end is given",
+            ),
+            QueryParameter::new(
+                "cal_qty",
+                CALENDARS_MIN,
+                "the minimum number of free calendars of a slot",
+            ),
+            QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
+            QueryParameter::new(
+                "first",
+                QueryKind::Flag,
+                "only the first free slot, searched up to maxrdv_period",
+            ),
+        ],
+        body: BodySchema::None,
+        answer: AnswerSchema::Slots,
+        handler: handler!(InGroup, search),
+    },
+    Endpoint {
+        operation_id: "ExplainStart",
+        summary: "List the rules that refuse a start",
+        tag: "availabletimeslots",
+        method: EndpointMethod::Get,
+        paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots/explanation")],
+        right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
+        query: &[
+            CHAIN,
+            CALENDAR,
+            CALENDARS,
+            SETS,
+            FROM_WEB,
+            QueryParameter::new("start", QueryKind::RequiredDateTime, "the start to explain"),
+        ],
+        body: BodySchema::None,
+        answer: AnswerSchema::Explanation,
+        handler: handler!(InGroup, explain_start),
+    },
+];
 
 /// GET /api/v1/groups/{group_id}/availabletimeslots.
 async fn search(request: GroupRequest) -> HandlerResult {
@@ -117,6 +140,19 @@ async fn search(request: GroupRequest) -> HandlerResult {
         SearchGoal::All | SearchGoal::First => find(request, search).await,
         SearchGoal::Explanation(start) => explain(request, search, start).await,
     }
+}
+
+/// GET /api/v1/groups/{group_id}/availabletimeslots/explanation. The parameter `explain` of the
+/// search is the older form.
+async fn explain_start(request: GroupRequest) -> HandlerResult {
+    check_search_right(&request)?;
+    let (search, start) = SlotSearch::parse_explained(
+        &request.params,
+        &request.state,
+        request.caller(),
+        request.now,
+    )?;
+    explain(request, search, start).await
 }
 
 /// Checks that the caller may search. A key alone may search only if the group allows it, an

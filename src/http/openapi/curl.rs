@@ -1,0 +1,68 @@
+//! The example of each operation as a command for the demonstration.
+
+use form_urlencoded::Serializer;
+use serde_json::Value;
+
+use crate::http::endpoint::{BodySchema, Route};
+use crate::http::openapi::texts::{ExampleCaller, operation_text};
+
+/// Address, key and credentials of the demonstration.
+const SERVER: &str = "http://127.0.0.1:8080";
+const KEY: &str = "demo-key-town-practice";
+const PROFESSIONAL: &str = "anna@example.org:demo-password";
+const ACCOUNT: &str = "louise.thomas@example.org:demo-password";
+
+/// Returns the curl command of a route's example.
+pub(crate) fn curl_command(route: &Route) -> String {
+    let endpoint = route.endpoint;
+    let example = &operation_text(endpoint.operation_id).example;
+    let mut path = route.path().to_owned();
+    for (name, value) in &example.path {
+        path = path.replace(&format!("{{{name}}}"), &plain(value));
+    }
+    let mut query = Serializer::new(String::new());
+    if example.by != ExampleCaller::Anyone {
+        query.append_pair("apikey", KEY);
+    }
+    for (name, value) in &example.query {
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    query.append_pair(name, &plain(item));
+                }
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => {
+                query.append_pair(name, &plain(value));
+            }
+        }
+    }
+    let query = query.finish();
+    let separator = if query.is_empty() { "" } else { "?" };
+    let mut command = format!("curl -X {} '{SERVER}{path}{separator}{query}'", route.method());
+    match example.by {
+        ExampleCaller::Anyone | ExampleCaller::Application => {}
+        ExampleCaller::Account => command += &format!(" \\\n  -u {ACCOUNT}"),
+        ExampleCaller::Professional => command += &format!(" \\\n  -u {PROFESSIONAL}"),
+    }
+    if let Some(body) = &example.body
+        && endpoint.body != BodySchema::None
+    {
+        let body = Value::Object(body.clone()).to_string().replace('\'', "'\\''");
+        command += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'");
+    }
+    command
+}
+
+/// The text of a value in a path or a query.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
