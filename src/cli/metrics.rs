@@ -109,6 +109,7 @@ struct GaugeSampler {
     writes_under_way: Gauge,
     writes_of_fullest_group: Gauge,
     resident_bytes: Gauge,
+    largest_group_bytes: Gauge,
     clock_ahead_seconds: Gauge,
     snapshot_bytes: Gauge,
     journal_bytes: Gauge,
@@ -142,6 +143,10 @@ impl GaugeSampler {
                 "Writes with a permit and no answer yet, of the group that has most.",
             ),
             resident_bytes: gauge("slotbook_resident_bytes", "Resident memory of the process."),
+            largest_group_bytes: gauge(
+                "slotbook_largest_group_bytes",
+                "Bytes of the records of the group that takes most, against --group-mib.",
+            ),
             clock_ahead_seconds: gauge(
                 "slotbook_clock_ahead_seconds",
                 "Seconds by which the clock is ahead of the last known time while it is in doubt, \
@@ -178,6 +183,7 @@ impl GaugeSampler {
         if let Some(bytes) = read_resident_bytes() {
             self.resident_bytes.set(to_f64(bytes));
         }
+        self.largest_group_bytes.set(to_f64(self.engine.largest_group_bytes()));
         let ahead_seconds = self.engine.clock_doubt_seconds().unwrap_or(0);
         self.clock_ahead_seconds.set(to_f64(u64::try_from(ahead_seconds).unwrap_or(0)));
         self.snapshot_bytes.set(to_f64(count_bytes(&self.data, "snapshots-")));

@@ -12,6 +12,7 @@ mod people;
 mod serve;
 mod serve_threads;
 mod terminal;
+mod upkeep;
 
 use std::process::ExitCode;
 

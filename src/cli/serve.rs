@@ -21,6 +21,7 @@ use crate::cli::operator::socket;
 use crate::cli::operator::store_access::DiskReserve;
 use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
 use crate::cli::terminal::print;
+use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
 use crate::domain::identity::link_secret::LinkSecret;
@@ -43,8 +44,6 @@ const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// Longest time that the engine may take to stop once no connection is left.
 const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval at which deleted events are removed.
-const REMOVAL_INTERVAL: Duration = Duration::from_secs(3_600);
 /// File descriptors left for the store, the logs and everything else that is not a connection.
 const RESERVED_FILES: usize = 128;
 
@@ -184,9 +183,7 @@ async fn serve_until_signal(
         start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
     let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
-    if options.keep_deleted_days > 0 {
-        tokio::spawn(remove_deleted(engine.clone(), options.keep_deleted_days));
-    }
+    upkeep::start(&engine, options);
     let disk = DiskReserve { data: data.clone(), reserve_mib };
     let operator_socket = match socket::listen(disk, engine.clone(), Arc::clone(&gateways)) {
         Ok(socket) => Some(socket),
@@ -250,6 +247,7 @@ fn create_routes(
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone())
         .limited_per_source(per_source)
+        .with_group_bytes_max(upkeep::group_bytes_max(options))
         .metered(metrics.http_metrics());
     HttpService::new(server)
 }
@@ -294,18 +292,6 @@ fn limit_connections(wanted: u32) -> usize {
         );
     }
     allowed
-}
-
-/// Removes events that were deleted `keep_days` ago, now and every hour. Reference 6.9.
-async fn remove_deleted(engine: Engine, keep_days: u32) {
-    let mut interval = tokio::time::interval(REMOVAL_INTERVAL);
-    loop {
-        interval.tick().await;
-        let removed = engine.remove_deleted(keep_days).await;
-        if removed > 0 {
-            tracing::info!(removed, keep_days, "deleted events were removed for good");
-        }
-    }
 }
 
 /// The signals that stop a server. One that comes before [`StopSignals::received`] is kept.

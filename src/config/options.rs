@@ -174,6 +174,16 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_KEEP_DELETED_DAYS", default_value = "0", value_name = "DAYS")]
     #[arg(value_parser = value_parser!(u32).range(0..=36_500))]
     pub keep_deleted_days: u32,
+    /// Days after which cancelled web bookings lose their texts, and clients that never had others
+    /// their personal fields, at most 36500; 0 keeps them.
+    #[arg(long, env = "SLOTBOOK_EMPTY_CANCELLED_DAYS", default_value = "30", value_name = "DAYS")]
+    #[arg(value_parser = value_parser!(u32).range(0..=36_500))]
+    pub empty_cancelled_days: u32,
+    /// Size in MiB that the records of one group may reach. At 80 % applications write no more, at
+    /// 90 % clients with accounts; 0 for no limit.
+    #[arg(long, env = "SLOTBOOK_GROUP_MIB", default_value = "1024", value_name = "MIB")]
+    #[arg(value_parser = value_parser!(u64).range(0..=MIB_MAX))]
+    pub group_mib: u64,
     /// Filter of the log on stderr, as tracing directives.
     #[arg(long, env = "SLOTBOOK_LOG", default_value = "slotbook=info,warn", value_name = "FILTER")]
     pub log: String,

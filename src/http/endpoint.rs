@@ -230,6 +230,11 @@ impl Endpoint {
         self.method != EndpointMethod::Get
     }
 
+    /// Whether it can make a group's records larger.
+    pub(crate) fn takes_space(&self) -> bool {
+        matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)
+    }
+
     /// Whether the pipeline requires a JSON body.
     pub(crate) fn requires_body(&self) -> bool {
         matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)

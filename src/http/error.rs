@@ -17,6 +17,8 @@ use crate::wire::field::Audience;
 const OVERLOADED_RETRY_SECONDS: u32 = 1;
 /// Seconds in Retry-After when the store accepts no writes.
 const CLOSED_RETRY_SECONDS: u32 = 5;
+/// Seconds in Retry-After when the group has no space for what web callers write.
+const FULL_RETRY_SECONDS: u32 = 3_600;
 /// Seconds in Retry-After when the group is in quarantine.
 const QUARANTINE_RETRY_SECONDS: u32 = 600;
 
@@ -83,6 +85,15 @@ impl ApiError {
             format!("{reason}; nothing was done: try again later"),
         );
         Self { retry_after: Some(CLOSED_RETRY_SECONDS), ..failure }
+    }
+
+    /// 503 of a group without space for what web callers write.
+    pub(crate) fn group_full() -> Self {
+        let message = "this group has no space for more online entries; nothing was done: call it";
+        Self {
+            retry_after: Some(FULL_RETRY_SECONDS),
+            ..Self::new(Problem::ServiceUnavailable, message)
+        }
     }
 
     /// 503 of a group in quarantine, whose records cannot be replayed.

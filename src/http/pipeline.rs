@@ -154,7 +154,7 @@ async fn check_in_group(
         None => Ok(find_visible_group(auth.group, &identity, published)?),
     };
     let group = state.as_deref().ok();
-    write_capacity::admit(body, &server.engine, endpoint, &identity, group, auth)?;
+    write_capacity::admit(body, server, endpoint, &identity, group, auth)?;
     let object = read_body(endpoint, body, auth.method).await?;
     endpoint.check_right(&identity, auth.params)?;
     let state = state?;

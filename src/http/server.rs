@@ -6,6 +6,10 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use ipnet::IpNet;
 
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::Caller;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::space_quota::is_full_for;
 use crate::engine::Engine;
 use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;
@@ -48,6 +52,8 @@ pub struct Server {
     pub(crate) body_limits: BodyLimits,
     /// Counters and histograms of the HTTP API.
     pub(crate) metrics: Arc<HttpMetrics>,
+    /// Bytes that the records of a group may take; `None` if there is no quota.
+    pub(crate) group_bytes_max: Option<u64>,
     /// The serialised OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: Bytes,
 }
@@ -68,6 +74,7 @@ impl Server {
             forwarded_requests: SourceShares::new(0, 0),
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
+            group_bytes_max: None,
             openapi_document: Bytes::new(),
         }
     }
@@ -84,6 +91,26 @@ impl Server {
     #[must_use]
     pub fn metered(self, metrics: HttpMetrics) -> Self {
         Self { metrics: Arc::new(metrics), ..self }
+    }
+
+    /// Sets the bytes that the records of a group may take. Web callers are stopped below that.
+    #[must_use]
+    pub fn with_group_bytes_max(self, bytes_max: Option<u64>) -> Self {
+        Self { group_bytes_max: bytes_max, ..self }
+    }
+
+    /// The bytes that the records of a group take; 0 if it is not served.
+    #[must_use]
+    pub fn space_bytes(&self, group: GroupId) -> u64 {
+        match self.engine.published().group_state(group) {
+            Some(group_state) => group_state.space_bytes(),
+            None => 0,
+        }
+    }
+
+    /// Whether a group has no space for what a caller writes.
+    pub(crate) fn is_group_full(&self, group: &GroupState, caller: &Caller) -> bool {
+        is_full_for(caller, group.space_bytes(), self.group_bytes_max)
     }
 
     /// Sets the networks of trusted proxies, whose forwarding headers name the client address.

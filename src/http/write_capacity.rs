@@ -2,14 +2,15 @@
 //! Reference 2.3.
 
 use crate::domain::state::group_state::GroupState;
-use crate::engine::Engine;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::http::idempotency::is_answered_before;
+use crate::http::server::Server;
 
-/// Rejects a write that the engine would reject now. Its body is dropped.
+/// Rejects a write that the engine would reject now, or that the group has no space for. Its body
+/// is dropped.
 ///
 /// An admitted write holds no permit: the engine takes one with the command. Requests that need no
 /// capacity always pass: reads, requests without the right, and repeated idempotency keys.
@@ -18,7 +19,7 @@ use crate::http::idempotency::is_answered_before;
 /// 503. Nothing was done.
 pub(crate) fn admit(
     body: &mut Incoming<'_>,
-    engine: &Engine,
+    server: &Server,
     endpoint: &Endpoint,
     identity: &Identity,
     state: Option<&GroupState>,
@@ -28,7 +29,12 @@ pub(crate) fn admit(
     if !endpoint.writes() || endpoint.check_right(identity, auth.params).is_err() {
         return Ok(());
     }
-    let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) else {
+    let engine = &server.engine;
+    let error = if let Some(rejection) = engine.find_write_rejection(state.catalogue.group.id) {
+        ApiError::from_rejection(rejection, state.catalogue.zone(), identity.audience())
+    } else if endpoint.takes_space() && server.is_group_full(state, &identity.caller) {
+        ApiError::group_full()
+    } else {
         return Ok(());
     };
     if endpoint.creates() && is_answered_before(auth.headers, identity, state, engine.steady_now())
@@ -36,5 +42,5 @@ pub(crate) fn admit(
         return Ok(());
     }
     body.discard();
-    Err(ApiError::from_rejection(rejection, state.catalogue.zone(), identity.audience()))
+    Err(error)
 }

@@ -20,6 +20,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
@@ -53,6 +54,8 @@ enum GroupFrame {
     /// Events that could not be applied when the snapshot was written. The state in the other
     /// frames precedes the first of them.
     Quarantined(Vec<QuarantinedEvent>),
+    /// The last deleted web booking that upkeep has emptied; absent before the first.
+    EmptiedUntil(DeletionPlace),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -135,7 +138,11 @@ pub fn write_group<E>(
         0 => {}
         last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
-    write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)
+    write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)?;
+    match group_state.cancelled().emptied_until() {
+        Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
+        None => Ok(()),
+    }
 }
 
 /// Passes frames of events that could not be applied to `write`. They follow the frames of the
@@ -168,6 +175,7 @@ pub struct GroupReader {
     answers: Vec<Arc<IdempotencyRecord>>,
     links: Vec<Arc<AccountLink>>,
     quarantined: Vec<QuarantinedEvent>,
+    emptied_until: Option<DeletionPlace>,
 }
 
 impl GroupReader {
@@ -192,6 +200,7 @@ impl GroupReader {
             GroupFrame::IdempotencyRecords(rows) => self.answers.extend(rows),
             GroupFrame::Links(rows) => self.links.extend(rows),
             GroupFrame::Quarantined(events) => self.quarantined.extend(events),
+            GroupFrame::EmptiedUntil(until) => self.emptied_until = Some(until),
         }
         Ok(())
     }
@@ -225,6 +234,9 @@ impl GroupReader {
         group_state.outbox = Outbox::from_messages(self.messages, self.last_message);
         group_state.idempotency_records = self.answers.into_iter().collect();
         group_state.links = AccountLinks::from_links(self.links);
+        if let Some(until) = self.emptied_until {
+            group_state.set_emptied_until(until);
+        }
         Some(group_state)
     }
 }

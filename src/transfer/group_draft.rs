@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Directory, IdKind};
@@ -91,7 +91,12 @@ impl GroupDraft {
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let scope = Scope::for_group(&self.state);
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
-        let patch = match FICHE.parse_new(object, &scope, Audience::Store) {
+        let parsed = if is_emptied_client(object) {
+            FICHE.parse(object, &scope, Audience::Store)
+        } else {
+            FICHE.parse_new(object, &scope, Audience::Store)
+        };
+        let patch = match parsed {
             Ok(patch) => patch,
             Err(wrong) => return faults.extend(&path, wrong),
         };
@@ -288,6 +293,14 @@ fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now
     let sms = reminder::sms_time(scope.zone, appointment.start, sms_lead);
     appointment.reminders.mail.since = reminders_since(mail, now);
     appointment.reminders.sms.since = reminders_since(sms, now);
+}
+
+/// Whether a row is that of a client whom upkeep has emptied: made from the web, and each field by
+/// which a client could be known is given as empty. Such a client has no name. Reference 6.10.
+fn is_emptied_client(row: &Map<String, Value>) -> bool {
+    let from_web = row.get("from_web") == Some(&Value::Bool(true));
+    let fields = ["lastname", "firstname", "firstphone", "secondphone", "email"];
+    from_web && fields.iter().all(|name| row.get(*name) == Some(&Value::from("")))
 }
 
 fn lead_minutes(minutes: Option<i64>) -> u32 {

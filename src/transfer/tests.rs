@@ -439,3 +439,27 @@ fn the_demonstration_lies_around_the_current_week() {
         assert_eq!((first, last), (week(now).div_euclid(7) - 1, week(now).div_euclid(7) + 1));
     }
 }
+
+#[test]
+fn an_emptied_client_and_the_comments_of_a_booking_survive_an_export() {
+    let mut document = shop();
+    let group = &mut document["groups"][0];
+    let emptied = json!({"id": 9, "lastname": "", "firstname": "", "firstphone": "",
+        "secondphone": "", "email": "", "from_web": true});
+    group["fiches"].as_array_mut().expect("a list").push(emptied);
+    group["vevents"][0]["internal_comments"] = json!("for ourselves");
+    group["vevents"][0]["booking_comments"] = json!("");
+    let content = import(&document).expect("a legal document");
+    let again = serde_json::from_str(&exported(&content)).expect("JSON");
+    let again = import(&again).expect("what was exported is legal");
+    let state = &again.group_states[0];
+    assert_eq!(content.group_states[0].fiches, state.fiches);
+    let row = state.rows.values().find(|row| row.appointment().is_some()).expect("one");
+    let rare = row.rare.as_ref().expect("it has comments");
+    assert_eq!((row.booking_comments(), rare.comments.as_str()), ("", "x"));
+    assert_eq!(rare.internal_comments.as_str(), "for ourselves");
+    // A client of another origin needs a name.
+    let fiches = document["groups"][0]["fiches"].as_array_mut().expect("a list");
+    fiches.last_mut().expect("it was pushed")["from_web"] = json!(false);
+    assert!(import(&document).is_err());
+}

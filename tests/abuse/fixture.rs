@@ -32,6 +32,7 @@ pub(crate) const PROXY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 1
 pub(crate) struct Practice {
     address: SocketAddr,
     clock: Arc<ManualClock>,
+    pub(crate) engine: Engine,
 }
 
 /// A caller with a source address of its own.
@@ -81,10 +82,10 @@ impl Practice {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let server = Server::new(engine, 2).behind(vec![PROXY.into()]);
+        let server = Server::new(engine.clone(), 2).behind(vec![PROXY.into()]);
         let routes = HttpService::new(configure(server));
         tokio::spawn(serve(listener, routes, 1_000, std::future::pending()));
-        Self { address, clock }
+        Self { address, clock, engine }
     }
 
     /// The address that it listens on.

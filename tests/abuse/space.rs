@@ -2,9 +2,14 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::state::space_quota::KEY_ALONE_PERCENT;
+use slotbook::domain::time::DAY;
 
-use crate::fixture::{Practice, answer};
+use crate::fixture::{ANNA, Practice, Visitor, answer};
 
+/// A client with an account.
+const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
 const APPOINTMENTS: &str = "/groups/1/appointments";
 
 #[tokio::test]
@@ -28,4 +33,116 @@ async fn the_texts_of_a_booking_have_2_000_characters_together() {
         assert!(entry["field"] == field && message.contains("2000 characters"), "{entry}");
     }
     book(1_490, 255, 255).await.is(201);
+}
+
+/// A practice whose space an application may fill by about `kib` KiB.
+async fn narrow(kib: u64) -> Practice {
+    let mut bytes_max = 0;
+    let practice = Practice::with(
+        |_| {},
+        |server| {
+            let group = GroupId::new(1).expect("an id");
+            let used = server.space_bytes(group);
+            bytes_max = (used + (kib << 10)) * 100 / KEY_ALONE_PERCENT;
+            server.with_group_bytes_max(Some(bytes_max))
+        },
+    )
+    .await;
+    assert!(bytes_max > 0);
+    practice
+}
+
+#[tokio::test]
+async fn a_full_group_takes_entries_of_professionals_only() {
+    let practice = narrow(8).await;
+    // Starts on one calendar may overlap; a few hours later they do not.
+    let mut starts = practice.free_starts().await.into_iter().step_by(20);
+    let mut book = async |stranger: &Visitor, login: Option<(&str, &str)>| {
+        let (start, calendar) = starts.next().expect("a free start");
+        let wish = json!({"appointment": {"date": start, "calendar_id": calendar,
+            "intervention_ids": [1], "comments": "x".repeat(2_000), "fiche": {"lastname": "X"}}});
+        let request = stranger.request(Method::POST, APPOINTMENTS).json(&wish);
+        answer(match login {
+            Some((email, password)) => request.basic_auth(email, Some(password)),
+            None => request,
+        })
+        .await
+    };
+    let mut taken = 0;
+    let refused = loop {
+        let stranger = practice.visitor(&format!("127.0.1.{taken}"));
+        let answered = book(&stranger, None).await;
+        if answered.status != 201 {
+            break answered;
+        }
+        taken += 1;
+        assert!(taken < 5, "8 KiB hold no more");
+    };
+    refused.refused(503, 4);
+    assert_eq!((taken, &refused.headers["retry-after"]), (3, &"3600".parse().expect("a value")));
+    let stranger = practice.visitor("127.0.0.2");
+    let account = json!({"account": {"email": "zoe@example.org", "group_id": 1}});
+    answer(stranger.request(Method::POST, "/accounts").json(&account)).await.refused(503, 4);
+    assert!(stranger.get("/groups/1/calendars").await.status.is_success(), "reads go on");
+    for login in [LOUISE, ANNA] {
+        book(&stranger, Some(login)).await.is(201);
+    }
+}
+
+#[tokio::test]
+async fn a_group_over_its_quota_takes_cancellations_of_clients_and_entries_of_professionals() {
+    let practice = Practice::with(
+        |_| {},
+        |server| {
+            let used = server.space_bytes(GroupId::new(1).expect("an id"));
+            server.with_group_bytes_max(Some(used))
+        },
+    )
+    .await;
+    let (start, calendar) = practice.free_starts().await.pop_back().expect("a free start");
+    let visitor = practice.visitor("127.0.0.2");
+    let wish = json!({"appointment": {"date": start, "calendar_id": calendar,
+        "intervention_ids": [1], "fiche": {"id": 1}}});
+    let book = |(email, password): (&str, &str)| {
+        let request = visitor.request(Method::POST, APPOINTMENTS).json(&wish);
+        answer(request.basic_auth(email, Some(password)))
+    };
+    book(LOUISE).await.refused(503, 4);
+    let booked = book(ANNA).await.is(201)["records"][0].clone();
+    let secret = booked["key"].as_str().expect("a key");
+    let one = format!("{APPOINTMENTS}/{}?key={secret}", booked["id"]);
+    answer(visitor.request(Method::DELETE, &one)).await.is(200);
+}
+
+#[tokio::test]
+async fn a_booking_that_was_cancelled_leaves_no_text_after_30_days() {
+    let practice = Practice::open().await;
+    let (start, calendar) = practice.free_starts().await.pop_back().expect("a free start");
+    let stranger = practice.visitor("127.0.0.2");
+    let wish = json!({"appointment": {"date": start, "calendar_id": calendar,
+        "intervention_ids": [1], "comments": "x".repeat(1_000), "str0": "y",
+        "fiche": {"lastname": "Quidam", "email": "zoe@example.org", "str0": "z"}}});
+    let request = stranger.request(Method::POST, APPOINTMENTS).json(&wish);
+    let booked = answer(request).await.is(201)["records"][0].clone();
+    let secret = booked["key"].as_str().expect("a key");
+    let one = format!("{APPOINTMENTS}/{}?key={secret}", booked["id"]);
+    answer(stranger.request(Method::DELETE, &one)).await.is(200);
+    let kept = async |path: &str| {
+        let request = stranger.request(Method::GET, path).basic_auth(ANNA.0, Some(ANNA.1));
+        answer(request).await.is(200)
+    };
+    let row = format!("/groups/1/vevents/{}", booked["id"]);
+    let fiche = format!("/groups/1/fiches/{}", kept(&row).await["fiche_id"]);
+    practice.pass(30 * DAY);
+    practice.engine.empty_cancelled(30).await;
+    assert_eq!(kept(&fiche).await["email"], "zoe@example.org", "not a second too early");
+    practice.pass(1);
+    assert!(practice.engine.empty_cancelled(30).await >= 1);
+    let (appointment, client) = (kept(&row).await, kept(&fiche).await);
+    assert_eq!(appointment["start"], booked["start"], "the row stays");
+    let texts = [&appointment["comments"], &client["lastname"], &client["email"]];
+    assert!(texts.iter().all(|text| **text == ""), "{texts:?}");
+    assert_eq!((&appointment["str0"], &client["str0"]), (&Value::Null, &Value::Null));
+    assert_eq!(stranger.get(&one).await.is(200)["comments"], "");
+    assert_eq!(practice.engine.empty_cancelled(30).await, 0);
 }

@@ -262,3 +262,26 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
         engine.write(group(), follow()).await.expect("it is valid");
     });
 }
+
+#[test]
+fn cancelled_bookings_are_emptied_by_the_steady_time() {
+    simulated(async {
+        let mut shop = Shop::open_on_tuesday();
+        let gone = shop.book(&booking_of("gone", "2026-03-03 09:30")).expect("free")[0];
+        shop.cancel(gone, CancelRight::Secret(SECRET.into())).expect("in time");
+        shop.group_state.sequence = 0;
+        let disk = SimulatedDisk::new();
+        let wrong = shop.now.plus_seconds(40 * DAY);
+        let (engine, clock) = start(&shop, &disk, wrong).await;
+        for seconds in [0, HOUR, DAY - 1] {
+            clock.set(wrong.plus_seconds(seconds));
+            assert_eq!(engine.empty_cancelled(30).await, 0, "after {seconds} s");
+        }
+        clock.set(wrong.plus_seconds(DAY));
+        assert_eq!(engine.empty_cancelled(30).await, 1);
+        assert_eq!(engine.empty_cancelled(30).await, 0);
+        engine.shut_down().await;
+        let state = recovered(&shop, &disk).1;
+        assert!(state.fiches.values().all(|fiche| fiche.lastname.is_blank()));
+    });
+}

@@ -71,6 +71,8 @@ enum Step {
     },
     /// What is deleted removed.
     Remove,
+    /// Web bookings that were cancelled emptied.
+    Empty,
     Wait(i64),
 }
 
@@ -91,6 +93,7 @@ fn a_step() -> impl Strategy<Value = Step> {
         2 => any::<prop::sample::Index>().prop_map(Step::Follow),
         1 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(which, taken)| Step::Send { which, taken }),
         1 => Just(Step::Remove),
+        1 => Just(Step::Empty),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
         1 => Just(Step::Wait(30_000)),
@@ -191,6 +194,10 @@ impl Story {
                 removed.into_iter().for_each(|event| shop.carry_out(event));
                 self.made.retain(|id| !ids.contains(id));
             }
+            Step::Empty => {
+                let emptied = upkeep::empty_cancelled(&shop.group_state, shop.now, shop.now);
+                emptied.into_iter().for_each(|event| shop.carry_out(event));
+            }
             Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
         }
         Ok(())
@@ -237,6 +244,9 @@ struct Said {
     hash: [u8; 32],
     offers: [Vec<Civil>; 2],
     appointments: Vec<Vec<TakenInterval>>,
+    /// The space that it takes, and the event that would empty what is cancelled.
+    space_bytes: u64,
+    emptying: Option<Event>,
     /// By client's number, whether another link may be mailed: one for a password, or the first account's.
     room_for_links: Vec<[bool; 2]>,
 }
@@ -261,6 +271,8 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
             .keys()
             .map(|fiche| group_state.appointments_of(*fiche).to_vec())
             .collect(),
+        space_bytes: group_state.space_bytes(),
+        emptying: upkeep::empty_cancelled(group_state, shop.now, shop.now),
         room_for_links: (0..6).map(room).collect(),
     }
 }

@@ -202,6 +202,10 @@ impl Naive {
             } else if start > self.now.plus_minutes(story.maxrdv_period) {
                 found.push("MaxRdvPeriod");
             }
+            // The public learns nothing else about the past.
+            if story.mode == BookingMode::Module && start < self.now {
+                return found;
+            }
             let mut anchors =
                 self.permitting(story.chain[0]).filter(|o| holds(o, start)).peekable();
             let on_grid = |o: Interval| {

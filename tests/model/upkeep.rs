@@ -1,6 +1,7 @@
 //! What happens to a group though nobody asks: other rules of the zones, the end of what was deleted, broken promises.
 
 use slotbook::domain::records::ids::VeventId;
+use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
@@ -100,4 +101,91 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
     assert_eq!(next.highest_ids.vevent, shop.group_state.highest_ids.vevent);
     assert_eq!(invariants::find_broken(&next), []);
+}
+
+/// The names of clients that still have one, with their e-mail, and the ids of rows with texts.
+fn told(group_state: &GroupState) -> (Vec<&str>, Vec<VeventId>) {
+    let named = group_state.fiches.values().filter(|fiche| fiche.email.is_some());
+    let rows = group_state.rows.values().filter(|row| row.rare.is_some());
+    (named.map(|fiche| fiche.lastname.as_str()).collect(), rows.map(|row| row.id).collect())
+}
+
+/// Books with a comment.
+fn book(shop: &mut Shop, name: &str, time: &str) -> VeventId {
+    let mut wish = booking_of(name, &format!("2026-03-03 {time}"));
+    wish.comments = LongText::new("a remark").expect("a text");
+    shop.book(&wish).expect("free")[0]
+}
+
+fn empty(shop: &mut Shop, days_ago: i64) -> bool {
+    let before = shop.now.plus_seconds(-days_ago * DAY);
+    let event = upkeep::empty_cancelled(&shop.group_state, before, shop.now);
+    let is_due = event.is_some();
+    event.into_iter().for_each(|event| shop.carry_out(event));
+    is_due
+}
+
+#[test]
+fn what_was_cancelled_30_days_ago_is_emptied_with_clients_that_never_had_more() {
+    let mut shop = Shop::open_on_tuesday();
+    let regular = shop.knows("regular", "regular@example.org");
+    let pro = |shop: &mut Shop, id| shop.cancel(id, CancelRight::Pro).expect("a professional may");
+    let gone = book(&mut shop, "gone", "09:00");
+    pro(&mut shop, gone);
+    let again = book(&mut shop, "again", "09:00");
+    pro(&mut shop, again);
+    let kept = book(&mut shop, "again", "09:30");
+    let of_regular = book(&mut shop, "regular", "10:00");
+    pro(&mut shop, of_regular);
+    let by_hand =
+        shop.book(&by_pro(booking_of("byhand", "2026-03-03 10:30"), false)).expect("free");
+    pro(&mut shop, by_hand[0]);
+    let before = shop.group_state.clone();
+    assert!(!empty(&mut shop, 30), "nothing is old enough");
+    shop.now = shop.now.plus_seconds(30 * DAY + 1);
+    assert!(empty(&mut shop, 30) && !empty(&mut shop, 30));
+    let (named, rows) = told(&shop.group_state);
+    assert_eq!((named, rows), (vec!["regular", "again", "byhand"], vec![kept]));
+    let row = |group_state: &GroupState| group_state.rows.get(&gone).expect("it stays").clone();
+    let (was, is) = (row(&before), row(&shop.group_state));
+    assert_eq!(*is, Vevent { rare: None, ..Vevent::clone(&was) }, "its stamps stay");
+    assert!(shop.group_state.fiches.contains_key(&regular));
+    assert!(shop.group_state.space_bytes() < before.space_bytes());
+    // Once the other appointment is cancelled too, its client is one that came never.
+    pro(&mut shop, kept);
+    shop.now = shop.now.plus_seconds(30 * DAY + 1);
+    assert!(empty(&mut shop, 30));
+    assert_eq!(told(&shop.group_state), (vec!["regular", "byhand"], Vec::new()));
+}
+
+#[test]
+fn a_client_with_a_younger_cancellation_is_emptied_after_that() {
+    let mut shop = Shop::open_on_tuesday();
+    let first = book(&mut shop, "gone", "09:00");
+    shop.cancel(first, CancelRight::Pro).expect("a professional may");
+    shop.now = shop.now.plus_seconds(HOUR);
+    let second = book(&mut shop, "gone", "09:00");
+    shop.cancel(second, CancelRight::Pro).expect("a professional may");
+    shop.now = shop.now.plus_seconds(30 * DAY);
+    assert!(empty(&mut shop, 30));
+    assert_eq!(told(&shop.group_state), (vec!["gone"], vec![second]));
+    shop.now = shop.now.plus_seconds(1);
+    assert!(empty(&mut shop, 30));
+    assert_eq!(told(&shop.group_state), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_step_of_emptying_is_bounded() {
+    let mut shop = Shop::open_on_tuesday();
+    for _ in 0..=upkeep::EMPTIED_PER_STEP_MAX {
+        let id = book(&mut shop, "gone", "09:00");
+        shop.cancel(id, CancelRight::Pro).expect("a professional may");
+    }
+    shop.now = shop.now.plus_seconds(DAY);
+    let due = |shop: &Shop| upkeep::count_cancelled_before(&shop.group_state, shop.now);
+    assert_eq!(due(&shop), upkeep::EMPTIED_PER_STEP_MAX);
+    assert!(empty(&mut shop, 0));
+    assert_eq!((due(&shop), told(&shop.group_state).0), (1, vec!["gone"]));
+    assert!(empty(&mut shop, 0) && !empty(&mut shop, 0));
+    assert_eq!(told(&shop.group_state), (Vec::new(), Vec::new()));
 }

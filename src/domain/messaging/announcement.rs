@@ -58,6 +58,7 @@ pub fn draft_messages(
         | Event::DoneOnce { .. }
         | Event::InstantsResolved { .. }
         | Event::VeventsRemoved { .. }
+        | Event::CancelledEmptied { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

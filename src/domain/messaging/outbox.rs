@@ -28,6 +28,7 @@ use crate::domain::messaging::message::{AppointmentTime, Message, MessageContent
 use crate::domain::messaging::recipient_quota::RecipientQuota;
 use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::text::Text;
+use crate::domain::state::space::message_bytes;
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
 
 /// Seconds for which a settled message is kept.
@@ -43,6 +44,8 @@ const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
 pub struct Outbox {
     /// The kept messages by id. Every index below refers to these only.
     messages: OrdMap<MessageId, Arc<Message>>,
+    /// The bytes of all kept messages. Derived from them.
+    bytes: u64,
     /// Highest id ever used; 0 if none was. Never decreases, so that ids are not used again.
     last_id: u64,
     /// Ids of the messages that wait or are claimed.
@@ -223,6 +226,11 @@ impl Outbox {
         self.quota.has_room_for(message, daily_max, since)
     }
 
+    /// The bytes of all kept messages.
+    pub(crate) const fn space_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Highest id ever used; 0 if none was.
     #[must_use]
     pub const fn last_id(&self) -> u64 {
@@ -265,6 +273,7 @@ impl Outbox {
     }
 
     fn index(&mut self, message: &Message) {
+        self.bytes += message_bytes(message);
         for appointment in message.appointments() {
             self.by_appointment.insert((appointment.id, message.id));
         }
@@ -285,6 +294,7 @@ impl Outbox {
     }
 
     fn unindex(&mut self, message: &Message) {
+        self.bytes = self.bytes.saturating_sub(message_bytes(message));
         for appointment in message.appointments() {
             self.by_appointment.remove(&(appointment.id, message.id));
         }

@@ -63,6 +63,19 @@ impl Fiche {
         }
     }
 
+    /// The fiche without anything that tells of the person. Reference 6.10.
+    #[must_use]
+    pub fn emptied(&self, at: Instant) -> Self {
+        Self {
+            from_web: self.from_web,
+            rappel_email: self.rappel_email,
+            rappel_sms: self.rappel_sms,
+            deleted: self.deleted,
+            created_at: self.created_at,
+            ..Self::new(self.id, at)
+        }
+    }
+
     /// Whether reminders reach the client by a channel. The client must accept them, have an
     /// address or a number, and not be deleted. Reference 7.5.
     #[must_use]

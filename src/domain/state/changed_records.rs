@@ -72,6 +72,10 @@ impl ChangedRecords {
                 self.vevents.extend(resolved.iter().map(|(id, _)| *id));
             }
             Event::VeventsRemoved { ids, .. } => self.vevents.extend(ids),
+            Event::CancelledEmptied { vevents, fiches, .. } => {
+                self.vevents.extend(vevents);
+                self.fiches.extend(fiches);
+            }
             Event::Announced { event, messages } => {
                 self.add_event(event);
                 for message in messages {

@@ -54,6 +54,11 @@ pub enum Command {
         /// The moment before which they must have been deleted and last changed.
         before: Instant,
     },
+    /// Empties deleted web bookings, and clients that never had others.
+    EmptyCancelled {
+        /// The moment before which the bookings must have been deleted and last changed.
+        before: Instant,
+    },
 }
 
 /// Books one or several interventions in a row. Reference 6, 12.8.
@@ -188,7 +193,8 @@ impl Command {
             | Self::Quietly(_)
             | Self::RequestLink(_)
             | Self::FollowLink(_)
-            | Self::RemoveDeleted { .. } => false,
+            | Self::RemoveDeleted { .. }
+            | Self::EmptyCancelled { .. } => false,
         }
     }
 }

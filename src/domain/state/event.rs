@@ -11,9 +11,10 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
+use crate::domain::records::ids::{CalendarsetId, FicheId, InterventionsetId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
@@ -170,6 +171,17 @@ pub enum Event {
         at: Instant,
         /// The events. Empty only in [`Event::nothing`].
         ids: Vec<VeventId>,
+    },
+    /// Deleted web bookings were emptied, and clients that had no others.
+    CancelledEmptied {
+        /// The stamp of the event.
+        at: Instant,
+        /// The last deleted web booking that was dealt with.
+        until: DeletionPlace,
+        /// The appointments that lose their texts. They keep their stamps.
+        vevents: Vec<VeventId>,
+        /// The clients that lose their personal fields.
+        fiches: Vec<FicheId>,
     },
 }
 

@@ -18,7 +18,9 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::idempotency::IdempotencyRecords;
+use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 
@@ -41,6 +43,10 @@ pub struct GroupState {
     emails: OrdSet<(Box<str>, FicheId)>,
     /// The live appointments of each client. An index of `rows`.
     clients: ClientTime,
+    /// The deleted appointments. An index of `rows`, except for its mark of progress.
+    cancelled: CancelledBookings,
+    /// The bytes of all vevents and fiches. Derived from `rows` and `fiches`.
+    record_bytes: u64,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
     /// The release of the zone database that resolved the instants of the appointments.
@@ -83,6 +89,8 @@ impl GroupState {
             accounts: OrdMap::new(),
             emails: OrdSet::new(),
             clients: ClientTime::default(),
+            cancelled: CancelledBookings::default(),
+            record_bytes: 0,
             sequence: 0,
             highest_ids: HighestIds::default(),
             removed: BTreeMap::new(),
@@ -108,6 +116,7 @@ impl GroupState {
         state.highest_ids.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
         state.highest_ids.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
         state.emails = fiches.iter().filter_map(|fiche| email_entry(fiche)).collect();
+        state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
             accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
@@ -115,6 +124,8 @@ impl GroupState {
         let mut clients: BTreeMap<FicheId, Vec<TakenInterval>> = BTreeMap::new();
         let mut rules: BTreeMap<CalendarId, Rules> = BTreeMap::new();
         for row in &vevents {
+            state.record_bytes += vevent_bytes(row);
+            state.cancelled.add(row);
             let Some(appointment) = row.appointment() else {
                 rules.entry(row.calendar_id).or_default().put(row);
                 continue;
@@ -202,14 +213,37 @@ impl GroupState {
         self.clients.for_client(client)
     }
 
+    /// The deleted appointments.
+    #[must_use]
+    pub const fn cancelled(&self) -> &CancelledBookings {
+        &self.cancelled
+    }
+
+    /// Records how far upkeep has emptied the deleted web bookings.
+    pub fn set_emptied_until(&mut self, until: DeletionPlace) {
+        self.cancelled.set_emptied_until(until);
+    }
+
+    /// The bytes of the group's clients, events, messages, accounts and kept answers. Follows from
+    /// the records alone. Reference 3.8.
+    #[must_use]
+    pub fn space_bytes(&self) -> u64 {
+        self.record_bytes
+            + ACCOUNT_BYTES * self.accounts.len() as u64
+            + self.outbox.space_bytes()
+            + self.idempotency_records.space_bytes()
+    }
+
     /// Inserts a fiche, or replaces the one with its id.
     pub fn put_fiche(&mut self, fiche: Arc<Fiche>) {
         self.highest_ids.fiche = self.highest_ids.fiche.max(fiche.id.number());
-        if let Some(old) = self.fiches.get(&fiche.id).cloned()
-            && let Some(entry) = email_entry(&old)
-        {
-            self.emails.remove(&entry);
+        if let Some(old) = self.fiches.get(&fiche.id).cloned() {
+            self.record_bytes = self.record_bytes.saturating_sub(fiche_bytes(&old));
+            if let Some(entry) = email_entry(&old) {
+                self.emails.remove(&entry);
+            }
         }
+        self.record_bytes += fiche_bytes(&fiche);
         if let Some(entry) = email_entry(&fiche) {
             self.emails.insert(entry);
         }
@@ -243,6 +277,8 @@ impl GroupState {
         } else {
             self.view(row.calendar_id).change_rules(|rules| rules.put(&row));
         }
+        self.record_bytes += vevent_bytes(&row);
+        self.cancelled.add(&row);
         self.rows.insert(row.id, row);
     }
 
@@ -251,8 +287,10 @@ impl GroupState {
         Arc::make_mut(self.calendars.get_mut(&id).expect("an event's calendar exists"))
     }
 
-    /// Removes the time or the rule of an event from the view of its calendar.
+    /// Removes an event from the view of its calendar and from all indexes.
     fn withdraw(&mut self, old: &Vevent) {
+        self.record_bytes = self.record_bytes.saturating_sub(vevent_bytes(old));
+        self.cancelled.remove(old);
         match old.appointment() {
             Some(_) if old.deleted => {}
             Some(appointment) => {

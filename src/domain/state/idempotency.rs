@@ -5,6 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::state::space::IDEMPOTENCY_RECORD_BYTES;
 use crate::domain::time::Instant;
 
 /// Seconds for which an answer is repeated.
@@ -91,6 +92,11 @@ impl IdempotencyRecords {
         self.bytes += record.answer.len();
         self.by_age.insert((record.at, record.scope));
         self.by_scope.insert(record.scope, record);
+    }
+
+    /// The bytes of all kept answers, with a fixed share for each record.
+    pub(crate) fn space_bytes(&self) -> u64 {
+        self.bytes as u64 + IDEMPOTENCY_RECORD_BYTES * self.by_scope.len() as u64
     }
 
     fn remove(&mut self, scope: &[u8; 32]) {

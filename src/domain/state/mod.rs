@@ -1,5 +1,6 @@
 //! The state of a group: commands, events, the fold of events into state, and its invariants.
 
+pub mod cancelled_bookings;
 pub mod changed_records;
 pub mod command;
 pub mod event;
@@ -7,4 +8,6 @@ pub mod group_state;
 pub mod idempotency;
 pub mod invariants;
 pub mod refusal;
+pub mod space;
+pub mod space_quota;
 pub mod upkeep;

@@ -1,7 +1,9 @@
-//! Maintenance of a group's state: a new release of the zone database, and the removal of events
-//! that were deleted long ago. Reference 8.
+//! Maintenance of a group's state: a new release of the zone database, and the emptying and removal
+//! of events that were deleted long ago. Reference 8.
 
-use crate::domain::records::ids::VeventId;
+use std::collections::BTreeMap;
+
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -10,6 +12,8 @@ use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// Maximum number of events that one step removes. It bounds the delay of other commands.
 pub const REMOVED_PER_STEP_MAX: usize = 1_000;
+/// Maximum number of deleted web bookings that one step deals with.
+pub const EMPTIED_PER_STEP_MAX: usize = 500;
 
 /// Makes the event that moves upcoming appointments to the instants of their local times by this
 /// release of the zone database. `None` if the state was made by the same release.
@@ -98,4 +102,50 @@ pub fn remove_deleted(
 
 fn is_deleted_before(row: &Vevent, moment: Instant) -> bool {
     row.deleted && row.updated_at < moment
+}
+
+/// Makes the event that empties the oldest deleted web bookings, as far as they were deleted before
+/// a moment, and the clients that never had others. `None` if no such booking waits. Reference
+/// 6.10.
+#[must_use]
+pub fn empty_cancelled(state: &GroupState, moment: Instant, now: Instant) -> Option<Event> {
+    let mut last = None;
+    let (mut vevents, mut fiches) = (Vec::new(), Vec::new());
+    // The bookings of each client that wait after those of this step.
+    let mut waiting_after: BTreeMap<FicheId, u32> = BTreeMap::new();
+    for (place, client) in state.cancelled().deleted_before(moment).take(EMPTIED_PER_STEP_MAX) {
+        last = Some(place);
+        let (_, id) = place;
+        if state.rows.get(&id).is_some_and(|row| row.rare.is_some()) {
+            vevents.push(id);
+        }
+        let waiting =
+            waiting_after.entry(client).or_insert_with(|| state.cancelled().count_waiting(client));
+        *waiting -= 1;
+        if *waiting == 0 && had_cancelled_only(state, client) {
+            fiches.push(client);
+        }
+    }
+    Some(Event::CancelledEmptied { at: state.stamp_for(now), until: last?, vevents, fiches })
+}
+
+/// Returns the number of deleted web bookings that the next step of [`empty_cancelled`] deals with.
+#[must_use]
+pub fn count_cancelled_before(state: &GroupState, moment: Instant) -> usize {
+    state.cancelled().deleted_before(moment).take(EMPTIED_PER_STEP_MAX).count()
+}
+
+/// Whether a client without waiting cancelled bookings came by a web booking, has no appointments
+/// but cancelled web bookings, no account, and has not been changed since.
+fn had_cancelled_only(state: &GroupState, client: FicheId) -> bool {
+    let Some(fiche) = state.fiches.get(&client) else { return false };
+    let has_account = match &fiche.email {
+        Some(email) => state.accounts.contains_key(&email.folded()),
+        None => false,
+    };
+    fiche.from_web
+        && fiche.created_at == fiche.updated_at
+        && !has_account
+        && state.appointments_of(client).is_empty()
+        && !state.cancelled().has_deleted_by_hand(client)
 }

@@ -62,6 +62,11 @@ impl GroupActorState {
                     guarded(|| Ok(upkeep::remove_deleted(&self.group_state, &ids, before, now)));
                 self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
             }
+            Command::EmptyCancelled { before } => {
+                let decided =
+                    guarded(|| Ok(upkeep::empty_cancelled(&self.group_state, before, now)));
+                self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
+            }
         }
     }
 

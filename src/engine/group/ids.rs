@@ -34,7 +34,8 @@ pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
         Command::CancelAppointment(_)
         | Command::RequestLink(_)
         | Command::Deliver(_)
-        | Command::RemoveDeleted { .. } => &[],
+        | Command::RemoveDeleted { .. }
+        | Command::EmptyCancelled { .. } => &[],
         Command::Quietly(inner) => needed_kinds(inner),
     }
 }

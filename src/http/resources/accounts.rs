@@ -152,6 +152,9 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     {
         return answer;
     }
+    if request.server.is_group_full(&state, &request.identity.caller) {
+        return Err(ApiError::group_full());
+    }
     count_link(&request.server, request.from, request.now)?;
     let group_id = state.catalogue.group.id.number();
     let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});

@@ -11,9 +11,10 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::{Vevent, VeventKind};
+use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -53,7 +54,8 @@ impl GroupState {
             | Event::CustomfieldPut { .. }
             | Event::InterventionsetRemoved { .. }
             | Event::MessagePut { .. }
-            | Event::AccountPut { .. } => Some(Vec::new()),
+            | Event::AccountPut { .. }
+            | Event::CancelledEmptied { .. } => Some(Vec::new()),
             Event::Announced { event, .. } | Event::DoneOnce { event, .. } => {
                 self.calendars_changed_by(event)
             }
@@ -100,6 +102,10 @@ impl GroupState {
                 for id in ids {
                     self.remove_vevent(*id);
                 }
+            }
+            Event::CancelledEmptied { at, until, vevents, fiches } => {
+                self.advance(*at);
+                self.empty_cancelled(*at, *until, vevents, fiches);
             }
             Event::GroupChanged { at, group, resolved } => {
                 self.advance(*at);
@@ -188,6 +194,27 @@ impl GroupState {
         assert!(row.deleted, "only a deleted event is removed");
         self.withdraw(&row);
         self.rows.remove(&id);
+    }
+
+    /// Empties deleted web bookings and clients.
+    fn empty_cancelled(
+        &mut self,
+        at: Instant,
+        until: DeletionPlace,
+        vevents: &[VeventId],
+        fiches: &[FicheId],
+    ) {
+        for id in vevents {
+            let row = Vevent::clone(self.rows.get(id).expect("an emptied event exists"));
+            assert!(row.deleted, "only a deleted event is emptied");
+            self.put_vevent(Arc::new(Vevent { rare: None, ..row }));
+        }
+        for id in fiches {
+            let fiche = self.fiches.get(id).expect("an emptied client exists");
+            let emptied = Arc::new(fiche.emptied(at));
+            self.put_fiche(emptied);
+        }
+        self.set_emptied_until(until);
     }
 
     /// Puts a message into the outbox: a new one, or another form of an existing one. The `apply`
@@ -359,6 +386,7 @@ impl GroupState {
             | Event::MessagePut { .. }
             | Event::AccountLinkRequested { .. }
             | Event::AccountPut { .. }
+            | Event::CancelledEmptied { .. }
             | Event::DoneOnce { .. } => unreachable!("no event of the catalogue"),
         };
         self.advance(*at);

@@ -1,0 +1,97 @@
+//! Tasks that keep a running server's store small: emptying, removal, and the watch over the space
+//! of each group. Reference 6.9, 6.10, 3.8.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::config::options::ServeOptions;
+use crate::domain::records::ids::GroupId;
+use crate::engine::Engine;
+
+/// Interval at which deleted events are emptied and removed.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(3_600);
+/// Interval at which the space of each group is compared with the quota.
+const SPACE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Starts the tasks that the options ask for.
+pub(crate) fn start(engine: &Engine, options: &ServeOptions) {
+    let retention = Retention {
+        empty_days: options.empty_cancelled_days,
+        remove_days: options.keep_deleted_days,
+    };
+    if retention.empty_days > 0 || retention.remove_days > 0 {
+        tokio::spawn(retention.keep(engine.clone()));
+    }
+    if let Some(bytes_max) = group_bytes_max(options) {
+        tokio::spawn(watch_space(engine.clone(), bytes_max));
+    }
+}
+
+/// Returns the bytes that the records of a group may take; `None` if there is no quota.
+pub(crate) fn group_bytes_max(options: &ServeOptions) -> Option<u64> {
+    if options.group_mib == 0 { None } else { Some(options.group_mib << 20) }
+}
+
+/// Days for which deleted events are kept; 0 for ever.
+#[derive(Clone, Copy)]
+struct Retention {
+    /// With their texts.
+    empty_days: u32,
+    /// At all.
+    remove_days: u32,
+}
+
+impl Retention {
+    /// Empties and removes deleted events, now and every hour.
+    async fn keep(self, engine: Engine) {
+        let mut interval = tokio::time::interval(RETENTION_INTERVAL);
+        loop {
+            interval.tick().await;
+            if let Some(days) = self.days_before_emptying() {
+                let emptied = engine.empty_cancelled(days).await;
+                if emptied > 0 {
+                    tracing::info!(emptied, days, "cancelled web bookings were emptied");
+                }
+            }
+            if self.remove_days > 0 {
+                let removed = engine.remove_deleted(self.remove_days).await;
+                if removed > 0 {
+                    let keep_days = self.remove_days;
+                    tracing::info!(removed, keep_days, "deleted events were removed for good");
+                }
+            }
+        }
+    }
+
+    /// A client is emptied because of its cancelled bookings, so that comes before their removal.
+    const fn days_before_emptying(self) -> Option<u32> {
+        match (self.empty_days, self.remove_days) {
+            (0, _) => None,
+            (days, 0) => Some(days),
+            (days, remove_days) if days < remove_days => Some(days),
+            (_, remove_days) => Some(remove_days),
+        }
+    }
+}
+
+/// Warns of each group that has nearly used up its quota, once until it has space again.
+async fn watch_space(engine: Engine, bytes_max: u64) {
+    let mut interval = tokio::time::interval(SPACE_INTERVAL);
+    let mut warned: BTreeSet<GroupId> = BTreeSet::new();
+    loop {
+        interval.tick().await;
+        let nearly_full = engine.find_nearly_full(bytes_max);
+        for (group, bytes) in &nearly_full {
+            if !warned.contains(group) {
+                tracing::warn!(
+                    %group,
+                    bytes,
+                    bytes_max,
+                    "a group has used 80 % of its space: applications write no more, and at 90 % \
+                     neither do accounts; remove what is not needed or raise --group-mib"
+                );
+            }
+        }
+        warned = nearly_full.into_iter().map(|(group, _)| group).collect();
+    }
+}

@@ -1,0 +1,81 @@
+//! Space that a group's records take. Reference 3.8.
+//!
+//! The space of a record is that of its texts and a fixed share for the rest. It is near the memory
+//! that the record takes, and above its share of a snapshot. It is derived from the record alone.
+
+use crate::domain::messaging::message::Message;
+use crate::domain::records::customfield::{CustomValue, Customs};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::text::Email;
+use crate::domain::records::vevent::{BookingComments, OptionalFields, Vevent};
+
+/// Bytes of a vevent without optional fields, with its entries in the indexes.
+const VEVENT_BYTES: u64 = 320;
+/// Bytes of the optional fields of a vevent, without texts.
+const OPTIONAL_FIELDS_BYTES: u64 = 192;
+/// Bytes of a fiche without texts, with its entries in the indexes.
+const FICHE_BYTES: u64 = 384;
+/// Bytes of a customised attribute, without text.
+const CUSTOM_BYTES: u64 = 48;
+/// Bytes of a message without texts, with its entries in the indexes.
+const MESSAGE_BYTES: u64 = 384;
+/// Bytes of an account.
+pub(crate) const ACCOUNT_BYTES: u64 = 512;
+/// Bytes of an idempotency record without its answer.
+pub(crate) const IDEMPOTENCY_RECORD_BYTES: u64 = 256;
+
+/// Returns the bytes of a vevent.
+pub(crate) fn vevent_bytes(row: &Vevent) -> u64 {
+    VEVENT_BYTES + row.rare.as_deref().map_or(0, optional_fields_bytes)
+}
+
+fn optional_fields_bytes(fields: &OptionalFields) -> u64 {
+    let booked = match &fields.booking_comments {
+        BookingComments::Unrecorded | BookingComments::Unchanged => "",
+        BookingComments::Replaced(comments) => comments.as_str(),
+    };
+    let texts = [
+        fields.taker.as_str(),
+        fields.text.as_str(),
+        fields.comments.as_str(),
+        fields.websource.as_str(),
+        fields.internal_comments.as_str(),
+        booked,
+    ];
+    OPTIONAL_FIELDS_BYTES + text_bytes(&texts) + customs_bytes(&fields.customs)
+}
+
+/// Returns the bytes of a fiche.
+pub(crate) fn fiche_bytes(fiche: &Fiche) -> u64 {
+    let texts = [
+        fiche.lastname.as_str(),
+        fiche.firstname.as_str(),
+        fiche.firstphone.as_str(),
+        fiche.secondphone.as_str(),
+        fiche.email.as_ref().map_or("", Email::as_str),
+        fiche.comments.as_str(),
+    ];
+    FICHE_BYTES + text_bytes(&texts) + customs_bytes(&fiche.customs)
+}
+
+fn customs_bytes(customs: &Customs) -> u64 {
+    let mut bytes = 0;
+    for (_, value) in customs.iter() {
+        bytes += CUSTOM_BYTES;
+        bytes += match value {
+            CustomValue::String(text) => text_bytes(&[text.as_str()]),
+            CustomValue::Text(text) => text_bytes(&[text.as_str()]),
+            CustomValue::Boolean(_) | CustomValue::Datetime(_) | CustomValue::Number(_) => 0,
+        };
+    }
+    bytes
+}
+
+/// Returns the bytes of a message.
+pub(crate) fn message_bytes(message: &Message) -> u64 {
+    MESSAGE_BYTES + text_bytes(&[message.recipient.as_str()])
+}
+
+fn text_bytes(texts: &[&str]) -> u64 {
+    texts.iter().map(|text| text.len() as u64).sum()
+}
