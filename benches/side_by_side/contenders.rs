@@ -1,5 +1,6 @@
 //! The servers that are compared, over stores with the same content, and loads on them in turn.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -38,7 +39,6 @@ fn slotbook() -> Command {
             command.env_remove(name);
         }
     }
-    command.env("SLOTBOOK_LOG", "warn");
     command
 }
 
@@ -63,6 +63,18 @@ impl Slotbook {
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         let (process, address) = Process::start_server(&mut command);
         Self { process, address }
+    }
+
+    /// Serves a store; returns the address of the metrics too.
+    pub(crate) fn serve_with_metrics(data: &Path) -> (Self, String) {
+        // The port is free again for the server as soon as this listener is dropped.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let metrics = free.expect("the loopback interface has a free port").to_string();
+        let mut command = slotbook();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        command.args(["--metrics-listen", &metrics]);
+        let (process, address) = Process::start_server(&mut command);
+        (Self { process, address }, metrics)
     }
 
     pub(crate) fn target(&self) -> Target {

@@ -46,10 +46,10 @@ pub(crate) fn growth(context: &Context, table: &mut Table) {
             shape: |size| shape(1, size, 0),
         },
         Dimension {
-            name: "groups of one calendar",
+            name: "groups of 5 calendars",
             unit: "group",
             sizes: options.choose([1, 10, 100], [1, 1_000, 100_000]),
-            shape: |size| shape(size, 1, 0),
+            shape: |size| shape(size, 5, 0),
         },
     ];
     for dimension in dimensions {
@@ -89,6 +89,8 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
                 latencies: Some(latencies),
                 processor_us: Some(result.processor_us),
                 comparison: format!("p50 {ratio:.2}× the smallest"),
+                resident: None,
+                bytes_each: None,
             });
         }
     }
@@ -97,10 +99,12 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
         let mib = size.resident as f64 / 1_048_576.0;
         let mut comparison = format!("{mib:.1} MiB, recovery {:.3} s", size.recovery_seconds);
         let bytes = size.resident as f64 - smallest.1 as f64;
+        let mut bytes_each = None;
         // Less than that is the noise of the allocator.
         if bytes > 1_048_576.0 {
             let each = bytes / (size.size - smallest.0) as f64;
             comparison += &format!(", {each:.0} bytes for each further {}", dimension.unit);
+            bytes_each = Some(each);
         }
         table.add(Row {
             workload: format!("growth, {}: {}, memory", dimension.name, grouped(size.size)),
@@ -109,6 +113,8 @@ fn grow(context: &Context, table: &mut Table, dimension: &Dimension) {
             latencies: None,
             processor_us: None,
             comparison,
+            resident: Some(size.resident as f64),
+            bytes_each,
         });
     }
 }

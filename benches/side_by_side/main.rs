@@ -5,11 +5,12 @@
 //! figure is made from errors.
 //!
 //! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
-//! sizes, `only=bookings,burst,search,mixed,growth` for a part, `connections=64`, `rounds=3`,
+//! sizes, `only=bookings,burst,search,mixed,steps,growth` for a part, `connections=64`, `rounds=3`,
 //! `seconds=1.5`.
 
 mod contenders;
 mod data;
+mod goals;
 mod growth;
 mod handlers;
 mod http_client;
@@ -21,6 +22,7 @@ mod postgres_client;
 mod processes;
 mod report;
 mod search;
+mod steps;
 mod workloads;
 
 use std::io::Write as _;
@@ -81,6 +83,9 @@ fn run(options: Options) {
     }
     if context.options.includes("search") || context.options.includes("mixed") {
         workloads::searches(&context, &mut table);
+    }
+    if context.options.includes("steps") {
+        steps::steps(&context, &mut table);
     }
     if context.options.includes("growth") {
         growth::growth(&context, &mut table);

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use crate::contenders::Context;
 use crate::data::civil_text;
+use crate::goals;
 use crate::parameters::Latencies;
 
 /// One line of the table. Figures that a workload does not have are left out.
@@ -18,6 +19,10 @@ pub(crate) struct Row {
     /// Processor time for each request, in microseconds.
     pub(crate) processor_us: Option<f64>,
     pub(crate) comparison: String,
+    /// Resident memory of the server in bytes, where the row is about memory.
+    pub(crate) resident: Option<f64>,
+    /// Bytes of memory for each further object, where the row is about memory.
+    pub(crate) bytes_each: Option<f64>,
 }
 
 /// All lines in the order in which they were measured.
@@ -54,6 +59,10 @@ impl Table {
         self.rows.push(row);
     }
 
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -81,7 +90,13 @@ impl Table {
             write_line(&mut text, &row.each_ref().map(String::as_str), &widths);
         }
         text.push('\n');
-        text + NOTES
+        text += NOTES;
+        let goals = goals::markdown(self);
+        if !goals.is_empty() {
+            text.push('\n');
+            text += &goals;
+        }
+        text
     }
 
     /// Writes the table to `table.md` in a folder.

@@ -25,6 +25,8 @@ fn row(workload: &str, measured: &Measured, latencies: Latencies, comparison: St
         latencies: Some(latencies),
         processor_us: Some(measured.result.processor_us),
         comparison,
+        resident: None,
+        bytes_each: None,
     }
 }
 
