@@ -277,6 +277,13 @@ fn parse_window(
     if faults.0.is_empty() { Ok(Interval { start, end }) } else { Err(faults.0) }
 }
 
+/// Bytes of a slot without its calendars.
+const SLOT_BYTES: usize = 56;
+/// Bytes of a calendar in a slot, for the ids of most stores.
+const CALENDAR_BYTES: usize = 6;
+/// Maximum number of calendars of a slot for which room is made.
+const RESERVED_CALENDARS_MAX: usize = 32;
+
 /// Answer to a search, written slot by slot.
 #[derive(Debug)]
 pub struct SlotsAnswer {
@@ -304,7 +311,7 @@ impl SlotsAnswer {
             search.chain.legs().iter().map(|leg| leg.intervention_id.number()).collect();
         let calendars: Vec<u64> = search.calendar_ids.iter().map(|id| id.number()).collect();
         Self {
-            out: Vec::with_capacity(16 * 1_024),
+            out: Vec::with_capacity(512),
             times: LocalTimes::new(zone),
             head: format!(r#"{{"group_id":{group},"firstSlot":"#),
             middle: format!(
@@ -321,6 +328,12 @@ impl SlotsAnswer {
             last_end: 0..0,
             empty: true,
         }
+    }
+
+    /// Makes room for about this many further slots, so that the answer is not copied as it grows.
+    pub fn reserve(&mut self, slots: usize) {
+        let calendars = self.calendars.len().min(RESERVED_CALENDARS_MAX);
+        self.out.reserve(slots * (SLOT_BYTES + calendars * CALENDAR_BYTES));
     }
 
     /// Appends a start, which must be later than all previous ones.

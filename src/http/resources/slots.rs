@@ -296,11 +296,16 @@ fn append_slots(
         from = step.end;
         step_seconds = (2 * step_seconds).min(STEP_SECONDS_MAX);
         found.clear();
+        let mut most_starts = 0;
         for (place, id) in (0..).zip(&search.calendars) {
             let view = state.calendars.get(id).expect("each calendar has a view");
             starts.clear();
             free_starts(catalogue, view, &search.chain, step, now, search.mode, &mut starts);
             found.extend(starts.iter().map(|start| FreePlace::new(step.start, *start, place)));
+            most_starts = most_starts.max(starts.len());
+        }
+        if search.goal == SearchGoal::All {
+            answer.reserve(most_starts);
         }
         // The starts of each calendar already ascend, so this sort only merges sorted runs.
         if search.calendars.len() > 1 {
