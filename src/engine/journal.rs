@@ -218,6 +218,38 @@ pub enum JournalError {
     Panicked,
 }
 
+/// Number of entries of the last batch from which the next one is gathered.
+const GATHERED_ENTRIES_MIN: usize = 8;
+/// Maximum time for which a batch is gathered.
+const GATHER_TIME_MAX: Duration = Duration::from_micros(500);
+/// Time between two looks at a batch that is gathered.
+const GATHER_STEP: Duration = Duration::from_micros(50);
+
+/// Size and time of the last batch, by which the next one is gathered.
+///
+/// Each batch costs a sync and the wake-ups of several threads, however many entries it has. Under
+/// load, the callers of the last batch write again soon after their answers. So the next batch
+/// waits for as many entries, though not longer than the last one took.
+#[derive(Clone, Copy, Debug)]
+struct GroupCommit {
+    entries: usize,
+    took: Duration,
+    ended: tokio::time::Instant,
+}
+
+impl GroupCommit {
+    fn new() -> Self {
+        Self { entries: 0, took: Duration::ZERO, ended: tokio::time::Instant::now() }
+    }
+
+    /// Returns whether a batch of this many entries is to wait for more.
+    fn waits(&self, entries: usize) -> bool {
+        self.entries >= GATHERED_ENTRIES_MIN
+            && entries < self.entries
+            && self.ended.elapsed() < self.took.min(GATHER_TIME_MAX)
+    }
+}
+
 /// A journal that is not driven yet.
 #[derive(Debug)]
 pub struct Journal<L> {
@@ -248,14 +280,32 @@ impl<L: Log> Journal<L> {
     /// The first failed append. Nothing more may be answered: end the process.
     pub fn run(mut self) -> Result<(), JournalError> {
         let mut batch = Vec::new();
+        let mut last = GroupCommit::new();
         while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
+            if std::env::var_os("NOGATHER").is_none() {
+            self.gather(&mut batch, last);
+            }
+            let (began, entries) = (tokio::time::Instant::now(), batch.len());
             if let Err(error) = self.commit_guarded(&mut batch) {
                 // A dropped reply port would tell its caller that nothing was done.
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
+            last = GroupCommit { entries, took: began.elapsed(), ended: tokio::time::Instant::now() };
         }
         Ok(self.writer.log.close()?)
+    }
+
+    /// Waits for more entries of a batch, as long as [`GroupCommit`] tells.
+    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit) {
+        while last.waits(batch.len()) {
+            std::thread::park_timeout(GATHER_STEP);
+            while batch.len() < BATCH_ENTRIES_MAX
+                && let Ok(entry) = self.entries.try_recv()
+            {
+                batch.push(entry);
+            }
+        }
     }
 
     fn commit_guarded(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {

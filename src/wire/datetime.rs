@@ -196,33 +196,41 @@ impl DatetimeBytes {
         let civil = civil.clamp(CIVIL_MIN, CIVIL_MAX);
         let (year, month, day) = civil.day().ymd();
         let mut bytes = Self(*b"0000-00-00 00:00:00");
-        bytes.put_two_digits(0, i64::from(year) / 100);
-        bytes.put_two_digits(2, i64::from(year) % 100);
-        bytes.put_two_digits(5, i64::from(month));
-        bytes.put_two_digits(8, i64::from(day));
+        let year = u32::try_from(year).expect("a clamped year has four digits");
+        bytes.put_two_digits(0, year / 100);
+        bytes.put_two_digits(2, year % 100);
+        bytes.put_two_digits(5, month);
+        bytes.put_two_digits(8, day);
         bytes.set_time(civil.second_of_day());
         bytes
     }
 
     #[inline]
     fn set_time(&mut self, second_of_day: i64) {
-        self.put_two_digits(11, second_of_day / 3_600);
-        self.put_two_digits(14, second_of_day / 60 % 60);
-        self.put_two_digits(17, second_of_day % 60);
+        let second = u32::try_from(second_of_day).expect("a day has 86,400 seconds");
+        let minute = second / 60;
+        self.put_two_digits(11, minute / 60);
+        self.put_two_digits(14, minute % 60);
+        self.put_two_digits(17, second % 60);
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "two decimal digits"
-    )]
-    fn put_two_digits(&mut self, at: usize, number: i64) {
-        debug_assert!((0..100).contains(&number), "two digits hold 0 to 99");
-        self.0[at] = b'0' + (number / 10) as u8;
-        self.0[at + 1] = b'0' + (number % 10) as u8;
+    fn put_two_digits(&mut self, at: usize, number: u32) {
+        self.0[at..at + 2].copy_from_slice(&TWO_DIGITS[number as usize]);
     }
 }
+
+/// The numbers 0 to 99 as two digits. A look-up is faster than two divisions.
+static TWO_DIGITS: [[u8; 2]; 100] = {
+    let digits = b"0123456789";
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [digits[number / 10], digits[number % 10]];
+        number += 1;
+    }
+    pairs
+};
 
 #[cfg(test)]
 mod tests {

@@ -351,10 +351,10 @@ impl SlotsAnswer {
             self.times.append_local(start, &mut self.out);
             self.out.push(b'"');
             self.out.extend_from_slice(self.middle.as_bytes());
+            self.out.extend_from_slice(br#"{"start":""#);
         } else {
-            self.out.push(b',');
+            self.out.extend_from_slice(br#",{"start":""#);
         }
-        self.out.extend_from_slice(br#"{"start":""#);
         self.times.append_local(start, &mut self.out);
         // Neighbouring slots mostly have the same free calendars.
         if free.len() == self.last_free.len() && free.clone().eq(self.last_free.iter().copied()) {
