@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant as Stopwatch;
 
 use crate::domain::identity::access::AccessRefusal;
 use crate::domain::identity::directory::Directory;
@@ -227,26 +228,28 @@ const GATHER_STEP: Duration = Duration::from_micros(50);
 
 /// Size and time of the last batch, by which the next one is gathered.
 ///
-/// Each batch costs a sync and the wake-ups of several threads, however many entries it has. Under
+/// A batch costs a sync and the wake-ups of several threads, however many entries it has. Under
 /// load, the callers of the last batch write again soon after their answers. So the next batch
-/// waits for as many entries, though not longer than the last one took.
+/// waits until it is nearly as large, but not longer than the last one took.
 #[derive(Clone, Copy, Debug)]
 struct GroupCommit {
     entries: usize,
     took: Duration,
-    ended: tokio::time::Instant,
+    ended: Stopwatch,
 }
 
 impl GroupCommit {
+    /// The state before the first batch, which does not wait.
     fn new() -> Self {
-        Self { entries: 0, took: Duration::ZERO, ended: tokio::time::Instant::now() }
+        Self { entries: 0, took: Duration::ZERO, ended: Stopwatch::now() }
     }
 
-    /// Returns whether a batch of this many entries is to wait for more.
-    fn waits(&self, entries: usize) -> bool {
+    /// Returns whether a batch of this many entries is to wait for more, so long after the end of
+    /// the last one.
+    fn waits(&self, entries: usize, since_end: Duration) -> bool {
         self.entries >= GATHERED_ENTRIES_MIN
-            && entries < self.entries
-            && self.ended.elapsed() < self.took.min(GATHER_TIME_MAX)
+            && entries < self.entries * 3 / 4
+            && since_end < self.took.min(GATHER_TIME_MAX)
     }
 }
 
@@ -274,7 +277,8 @@ impl<L: Log> Journal<L> {
     }
 
     /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
-    /// The entries that arrive while a batch is written form the next batch.
+    /// The entries that arrive while a batch is written form the next batch, for which
+    /// [`GroupCommit`] may wait.
     ///
     /// # Errors
     /// The first failed append. Nothing more may be answered: end the process.
@@ -282,23 +286,21 @@ impl<L: Log> Journal<L> {
         let mut batch = Vec::new();
         let mut last = GroupCommit::new();
         while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
-            if std::env::var_os("NOGATHER").is_none() {
             self.gather(&mut batch, last);
-            }
-            let (began, entries) = (tokio::time::Instant::now(), batch.len());
+            let (began, entries) = (Stopwatch::now(), batch.len());
             if let Err(error) = self.commit_guarded(&mut batch) {
                 // A dropped reply port would tell its caller that nothing was done.
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
-            last = GroupCommit { entries, took: began.elapsed(), ended: tokio::time::Instant::now() };
+            last = GroupCommit { entries, took: began.elapsed(), ended: Stopwatch::now() };
         }
         Ok(self.writer.log.close()?)
     }
 
     /// Waits for more entries of a batch, as long as [`GroupCommit`] tells.
     fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit) {
-        while last.waits(batch.len()) {
+        while last.waits(batch.len(), last.ended.elapsed()) {
             std::thread::park_timeout(GATHER_STEP);
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
@@ -318,7 +320,7 @@ impl<L: Log> Journal<L> {
         batch: &mut Vec<JournalEntry>,
         commit: impl FnOnce(&mut JournalWriter<L>, &mut Vec<JournalEntry>) -> Result<(), StoreError>,
     ) -> Result<(), JournalError> {
-        let began = tokio::time::Instant::now();
+        let began = Stopwatch::now();
         let entries = batch.len();
         self.health.batch_began();
         let committed =
@@ -369,5 +371,34 @@ impl Journal<SimulatedLog> {
             writer.log.sync()?;
             writer.publish_and_reply(batch)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_waits_only_under_load_and_no_longer_than_the_last_one_took() {
+        let micros = Duration::from_micros;
+        // Entries and time of the last batch; entries now, time since its end; whether it waits.
+        for (last, took, entries, since_end, waits) in [
+            (0, 0, 1, 0, false),
+            (1, 300, 1, 0, false),
+            (7, 300, 1, 0, false),
+            (8, 300, 1, 0, true),
+            (8, 300, 5, 299, true),
+            (8, 300, 1, 300, false),
+            (8, 300, 6, 0, false),
+            (64, 300, 47, 0, true),
+            (64, 300, 48, 0, false),
+            (64, 9_000, 1, 499, true),
+            (64, 9_000, 1, 500, false),
+        ] {
+            let took = micros(took);
+            let group_commit = GroupCommit { entries: last, took, ended: Stopwatch::now() };
+            let found = group_commit.waits(entries, micros(since_end));
+            assert_eq!(found, waits, "{entries} after {last}, {since_end} µs after the end");
+        }
     }
 }
