@@ -24,6 +24,7 @@ pub mod engine;
 pub mod http;
 pub mod notify;
 pub mod password;
+mod planted_faults;
 pub mod store;
 pub mod transfer;
 pub mod wire;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
+use crate::domain::state::group_state::GroupState;
 use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
+use crate::planted_faults::PlantedFault;
 use crate::store::state;
 use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
 
@@ -240,7 +242,11 @@ fn write_generation(
     stats.written += 1;
     for group in published.groups() {
         check_room()?;
-        let group_state = published.group_state(group).expect("a published group stays published");
+        let mut group_state =
+            published.group_state(group).expect("a published group stays published");
+        if PlantedFault::CompactionDropsLastEvent.is_active() {
+            group_state = without_newest_vevent(&group_state);
+        }
         let stream = Stream::Group(group);
         let position = group_position(&group_state);
         if copy_unchanged && compaction.copy_snapshot(stream, position)? {
@@ -255,6 +261,15 @@ fn write_generation(
         stats.copied += 1;
     }
     Ok(stats)
+}
+
+/// Returns a state without the newest event of its agenda: a planted fault.
+fn without_newest_vevent(group_state: &GroupState) -> Arc<GroupState> {
+    let mut older = group_state.clone();
+    if let Some(newest) = older.rows.keys().next_back().copied() {
+        older.rows.remove(&newest);
+    }
+    Arc::new(older)
 }
 
 /// Writes a quarantined group: its last state, or its snapshot unchanged, and all later events.

@@ -29,6 +29,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::SteadyClock;
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
+use crate::planted_faults::PlantedFault;
 use crate::store::codec;
 use crate::store::{JournalRecord, Stream};
 
@@ -228,6 +229,10 @@ impl GroupActorState {
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.remove_used_ids();
+        if PlantedFault::ViewBeforeDurable.is_active() {
+            let early = (Arc::clone(&next), changed_records.clone());
+            self.published.publish_groups(BTreeMap::from([(self.id, early)]));
+        }
         self.journal.append(JournalEntry {
             record: Some(record),
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
@@ -254,6 +259,10 @@ impl GroupActorState {
             };
             let before = self.group_state.calendars.get(&id);
             if !before.is_some_and(|before| Arc::ptr_eq(before, view)) {
+                let view = match before {
+                    Some(before) if PlantedFault::ViewOneBehind.is_active() => before,
+                    Some(_) | None => view,
+                };
                 let catalogue = Arc::clone(&next.catalogue);
                 link.send(CalendarMessage::UpdateView(Arc::clone(view), catalogue, now));
             }
@@ -280,7 +289,7 @@ impl GroupActorState {
     /// Answers at once if the newest state is durable, else after it in the journal.
     fn answer_when_durable(&self, envelope: Envelope, answer: WriteResult) {
         let reply = PendingReply::to_caller(envelope.reply, answer, envelope.permit);
-        if self.newest_is_durable() {
+        if self.newest_is_durable() || PlantedFault::RefusalBeforeDurable.is_active() {
             reply.send();
         } else {
             self.journal.append(JournalEntry {

@@ -22,6 +22,7 @@ use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
 use crate::engine::write::WriteResult;
+use crate::planted_faults::PlantedFault;
 use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, SimulatedLog, StoreError};
 
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
@@ -151,6 +152,9 @@ impl<L: Log> JournalWriter<L> {
     /// after.
     pub fn commit(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
         let records = take_records(batch);
+        if PlantedFault::AnswerBeforeFsync.is_active() {
+            self.publish_and_reply(batch)?;
+        }
         if !records.is_empty() {
             self.log.append(&records)?;
         }
@@ -365,6 +369,9 @@ impl Journal<SimulatedLog> {
             return self.commit_guarded(batch);
         }
         self.writer.log.write(&records)?;
+        if PlantedFault::AnswerBeforeFsync.is_active() {
+            self.writer.publish_and_reply(batch)?;
+        }
         self.health.batch_began();
         tokio::time::sleep(batch_time()).await;
         self.guarded(batch, |writer, batch| {

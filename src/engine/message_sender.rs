@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
 use crate::domain::messaging::message::{Message, Progress};
+use crate::domain::messaging::suppression::find_suppression_reason;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::engine::handle::Engine;
@@ -14,6 +15,7 @@ use crate::engine::metrics::MessageMetrics;
 use crate::engine::randomness::Randomness;
 use crate::engine::write::{Committed, Rejection};
 use crate::notify::Gateways;
+use crate::planted_faults::PlantedFault;
 
 /// Delay between two tries to record an outcome.
 const RECORD_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -112,13 +114,13 @@ async fn send_claimed(
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
-    if let Some(reason) =
-        crate::domain::messaging::suppression::find_suppression_reason(&group_state, message, now)
-    {
-        return DeliveryOutcome::Unwanted(reason);
-    }
-    if let Some(reason) = delivery::find_reclaim_reason(&group_state, message, now) {
-        return DeliveryOutcome::Deferred { reason, draw: 0 };
+    if !PlantedFault::SecondLookSkipped.is_active() {
+        if let Some(reason) = find_suppression_reason(&group_state, message, now) {
+            return DeliveryOutcome::Unwanted(reason);
+        }
+        if let Some(reason) = delivery::find_reclaim_reason(&group_state, message, now) {
+            return DeliveryOutcome::Deferred { reason, draw: 0 };
+        }
     }
     match sender.gateways.send_message(&group_state, message, now).await {
         DeliveryOutcome::Deferred { reason, .. } => {

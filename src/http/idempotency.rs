@@ -11,6 +11,7 @@ use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::response::{HandlerResult, json_response};
+use crate::planted_faults::PlantedFault;
 
 /// Maximum length of a key, in characters.
 const KEY_CHARS_MAX: usize = 255;
@@ -51,7 +52,7 @@ impl IdempotencyKey {
     /// `None` if the published state has no such request.
     pub(crate) fn find_answer(self, state: &GroupState, now: Instant) -> Option<HandlerResult> {
         let known = state.idempotency_records.find(&self.scope, now)?;
-        if known.body == self.body {
+        if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
             Some(Ok(json_response(StatusCode::CREATED, known.answer.to_vec())))
         } else {
             Some(Err(ApiError::conflict()))

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 
+use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
 use crate::store::io_throttle::IoThrottle;
@@ -47,7 +48,9 @@ impl Database {
         create_directory(path)?;
         let mut database = Self::open_sled(path)?;
         database.sync()?;
-        sync_file(&path.join("conf"))?;
+        if !PlantedFault::ConfNotFsynced.is_active() {
+            sync_file(&path.join("conf"))?;
+        }
         sync_directory(&path.join("blobs"))?;
         sync_directory(path)?;
         Ok(database)
@@ -165,9 +168,21 @@ impl Database {
             change(db)?;
             db.flush()
         })?;
-        self.file.sync_data().map_err(StoreError::io("sync", &self.path.join("db")))?;
+        self.sync_log().map_err(StoreError::io("sync", &self.path.join("db")))?;
         self.failed = false;
         Ok(())
+    }
+
+    /// Makes what sled has written to its log durable. A failed sync is never tried again.
+    fn sync_log(&self) -> io::Result<()> {
+        if PlantedFault::FsyncDropped.is_active() {
+            return Ok(());
+        }
+        let synced = self.file.sync_data();
+        if synced.is_err() && PlantedFault::FsyncRetried.is_active() {
+            return self.file.sync_data();
+        }
+        synced
     }
 
     /// Returns the value of `key`.

@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::planted_faults::PlantedFault;
 use crate::store::batch::Fields;
 use crate::store::codec::STORE_FORMAT;
 use crate::store::error::{DamageLocation, StoreError};
@@ -129,7 +130,7 @@ impl DurableWatermark {
     /// Makes the watermark survive a power cut. It does nothing without a write since the last
     /// sync.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
-        if self.unsynced {
+        if self.unsynced && !PlantedFault::WatermarkNeverSynced.is_active() {
             self.file.sync_data().map_err(StoreError::io("sync", &self.path))?;
             self.unsynced = false;
         }

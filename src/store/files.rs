@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FlockOperation};
 
+use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 
 /// Exclusive lock on a data directory, held until dropped or until the process ends.
@@ -92,6 +93,9 @@ pub(crate) fn find_metadata(path: &Path) -> Result<Option<Metadata>, StoreError>
 
 /// Makes the names in `directory` durable.
 pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    if PlantedFault::DirectoryFsyncDropped.is_active() {
+        return Ok(());
+    }
     sync_file(directory)
 }
 
@@ -124,7 +128,9 @@ pub(crate) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> Result
     let path = directory.join(name);
     let mut file = File::create(&temporary).map_err(StoreError::io("create", &temporary))?;
     file.write_all(bytes).map_err(StoreError::io("write", &temporary))?;
-    file.sync_all().map_err(StoreError::io("write", &temporary))?;
+    if !PlantedFault::CurrentNotFsynced.is_active() {
+        file.sync_all().map_err(StoreError::io("write", &temporary))?;
+    }
     fs::rename(&temporary, &path).map_err(StoreError::io("rename", &temporary))?;
     sync_directory(directory)
 }

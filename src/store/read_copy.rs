@@ -11,6 +11,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::files::{directory_bytes, free_bytes, list_paths};
 use crate::store::generation::COPY;
@@ -117,7 +118,10 @@ fn copy_file(
     let mut piece = vec![0; THROTTLED_BYTES];
     let mut length = 0_u64;
     loop {
-        let read = source.read(&mut piece).map_err(StoreError::io("read", from))?;
+        let read = match source.read(&mut piece) {
+            Err(_) if PlantedFault::FailedReadIsEnd.is_active() => 0,
+            read => read.map_err(StoreError::io("read", from))?,
+        };
         if read == 0 {
             break;
         }

@@ -9,6 +9,7 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Instant, MINUTE};
+use crate::planted_faults::PlantedFault;
 
 /// Decides whether a slot is free on a calendar, by all rules of Reference 4 except the search
 /// window. Client rules do not belong to it. Lead times count from `now`.
@@ -53,7 +54,9 @@ pub fn bookable(
         }
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
             add_taken(&mut obstacles, catalogue, view, interval, now);
-            if !catalogue.zone().is_first_pass(request.start) {
+            if !catalogue.zone().is_first_pass(request.start)
+                && !PlantedFault::SecondPassAccepted.is_active()
+            {
                 obstacles.push(Obstacle::RepeatedHour);
             }
         }
@@ -106,6 +109,9 @@ fn check_grid(
     open: &OpenTime,
     request: &SlotRequest,
 ) -> Option<Obstacle> {
+    if PlantedFault::OffGridAccepted.is_active() {
+        return None;
+    }
     let generate_interval = catalogue.calendars.get(&calendar)?.generate_interval.number();
     let first_leg = request.chain.legs()[0];
     let mut is_held = false;
@@ -122,7 +128,8 @@ fn check_grid(
 
 /// Adds an obstacle for each leg that does not lie in permitted time. Reference 4.3.
 fn add_outside_availability(obstacles: &mut Vec<Obstacle>, open: &OpenTime, request: &SlotRequest) {
-    for (leg, interval) in request.chain.legs_from(request.start) {
+    let checked = if PlantedFault::OnlyFirstLegChecked.is_active() { 1 } else { usize::MAX };
+    for (leg, interval) in request.chain.legs_from(request.start).take(checked) {
         let intervention_id = leg.intervention_id;
         if !open.permitted_time(intervention_id).permitted.covers(interval) {
             obstacles.push(Obstacle::OutsideAvailability { intervention_id, interval });

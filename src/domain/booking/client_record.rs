@@ -10,6 +10,7 @@ use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, Given
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
+use crate::planted_faults::PlantedFault;
 
 /// The client of a booking.
 #[derive(Clone, Debug)]
@@ -143,7 +144,7 @@ fn named_fiche<'r>(
     let (id, owned) = match (&command.caller, command.client.id) {
         (Caller::Account(account), id) => {
             let id = id.unwrap_or(account.fiche_id);
-            (id, account.owns(id))
+            (id, account.owns(id) || PlantedFault::ForeignFicheAccepted.is_active())
         }
         (Caller::Application | Caller::Pro(_), Some(id)) => (id, true),
         (Caller::Application | Caller::Pro(_), None) => return Ok(None),

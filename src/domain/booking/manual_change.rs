@@ -15,6 +15,7 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
+use crate::planted_faults::PlantedFault;
 
 /// A change of an event that only its calendar can still refuse.
 #[derive(Clone, Debug)]
@@ -191,8 +192,8 @@ fn newly_taken_slot(before: Option<&Vevent>, row: &Vevent) -> Option<CalendarSlo
     }
     let appointment = row.appointment()?;
     if let Some(before) = before
-        && !before.deleted
-        && before.calendar_id == row.calendar_id
+        && (!before.deleted || PlantedFault::RestoreUnchecked.is_active())
+        && (before.calendar_id == row.calendar_id || PlantedFault::MoveUnchecked.is_active())
         && let Some(appointment_before) = before.appointment()
         && appointment_before.interval() == appointment.interval()
     {

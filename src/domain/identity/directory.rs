@@ -8,6 +8,7 @@ use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
+use crate::planted_faults::PlantedFault;
 
 /// Number of ids in a block. A group uses ids of its own blocks only. So an id identifies its
 /// group, and groups never wait for one another.
@@ -42,6 +43,9 @@ impl Apikey {
     /// Whether the key covers a group.
     #[must_use]
     pub fn covers(&self, group: GroupId) -> bool {
+        if PlantedFault::ForeignGroupKeyAccepted.is_active() {
+            return true;
+        }
         match &self.groups {
             Some(groups) => groups.binary_search(&group).is_ok(),
             None => true,

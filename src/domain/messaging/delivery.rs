@@ -18,6 +18,7 @@ use crate::domain::records::text::Text;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
+use crate::planted_faults::PlantedFault;
 
 /// Something that may be due to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +145,9 @@ fn claim_attempt(
     }
     update_confirmation(state, &mut message);
     // An unwanted message is settled even before its time, so that it does not hold up others.
-    if let Some(why) = find_suppression_reason(state, &message, now) {
+    if let Some(why) = find_suppression_reason(state, &message, now)
+        && !PlantedFault::UnwantedMessageClaimed.is_active()
+    {
         message.progress = Progress::Suppressed { at: now, why };
         return Some(message);
     }

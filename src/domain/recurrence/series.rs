@@ -7,6 +7,7 @@ use crate::domain::recurrence::exceptions::Exceptions;
 use crate::domain::recurrence::rule::{Rule, RuleEnd};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::planted_faults::PlantedFault;
 
 /// An event that takes place once or repeatedly: first start and end, rule and exceptions.
 ///
@@ -284,6 +285,7 @@ impl Series {
     /// time of day, and no clock change is longer than a day.
     fn last_day_until(&self, zone: Zone, plan: &DayPlan, until: Instant) -> i64 {
         let start_on = |day: i64| Civil(day * DAY + self.start.second_of_day());
+        let until = until.plus_seconds(-i64::from(PlantedFault::UntilExclusive.is_active()));
         let mut day = i64::from(zone.civil_of(until).day().0) + 1;
         while zone.instant_of(start_on(day)) > until {
             day -= 1;

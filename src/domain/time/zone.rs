@@ -14,6 +14,7 @@ use chrono_tz::{TZ_VARIANTS, Tz};
 
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, DAY, Instant};
+use crate::planted_faults::PlantedFault;
 
 /// A time zone. Copies are free. Two are equal if their IANA names are equal.
 #[derive(Clone, Copy)]
@@ -275,9 +276,14 @@ impl OffsetTable {
                 let middle = before + (after - before) / 2;
                 if offset_at(middle) == offset { before = middle } else { after = middle }
             }
+            let first_with_next = if PlantedFault::GapWithLaterOffset.is_active() {
+                offset
+            } else {
+                offset.max(next)
+            };
             spans.push(OffsetSpan {
                 instant_from: after,
-                civil_from: after + offset.max(next),
+                civil_from: after + first_with_next,
                 offset_seconds: next,
             });
             disorder_seconds = disorder_seconds.max(2 * (next - offset).abs());

@@ -11,7 +11,7 @@ use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
 use crate::domain::messaging::announcement;
-use crate::domain::messaging::delivery;
+use crate::domain::messaging::delivery::{self, DeliveryStep};
 use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
@@ -27,6 +27,7 @@ use crate::engine::calendar::{CalendarMessage, SlotQuery};
 use crate::engine::group::{GroupActorState, Panicked, PendingCommand, PendingDecision, guarded};
 use crate::engine::messages::SlotReply;
 use crate::engine::write::{Committed, Envelope, Rejection};
+use crate::planted_faults::PlantedFault;
 
 impl GroupActorState {
     /// Decides a command, or queries the first calendar.
@@ -41,7 +42,13 @@ impl GroupActorState {
         // Bookings are most of all writes, so their command is not copied.
         if let Command::BookAppointment(command) = &envelope.command {
             let draws = self.draw_booking(command.intervention_ids.len());
-            let prepared = guarded(|| prepare_booking(&self.group_state, command, draws, now));
+            let published = if PlantedFault::BookingsInFlightIgnored.is_active() {
+                self.published.group_state(self.id)
+            } else {
+                None
+            };
+            let group_state = published.as_deref().unwrap_or(&self.group_state);
+            let prepared = guarded(|| prepare_booking(group_state, command, draws, now));
             return self.start_booking(envelope, prepared, now);
         }
         match envelope.command.clone() {
@@ -49,11 +56,7 @@ impl GroupActorState {
             Command::CancelAppointment(command) => self.cancel(envelope, &command, now),
             Command::PutVevent(command) => self.start_manual_change(envelope, &command, now),
             Command::ChangeRecord(change) => self.change_record(envelope, &change, now),
-            Command::Deliver(step) => {
-                let late = self.steady_clock.late_policy();
-                let decided = guarded(|| Ok(delivery::decide(&self.group_state, &step, late, now)));
-                self.settle(envelope, decided, (0, Vec::new()), now);
-            }
+            Command::Deliver(step) => self.deliver(envelope, &step, now),
             Command::Quietly(_) => unreachable!("the loop above has removed it"),
             Command::RequestLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
@@ -68,6 +71,26 @@ impl GroupActorState {
                 self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
             }
         }
+    }
+
+    fn deliver(&mut self, envelope: Envelope, step: &DeliveryStep, now: Instant) {
+        let late = self.steady_clock.late_policy();
+        let decided = guarded(|| Ok(delivery::decide(&self.group_state, step, late, now)));
+        if let (Ok(Ok(Some(event))), DeliveryStep::Claim { .. }) = (&decided, step)
+            && PlantedFault::ClaimNotRecorded.is_active()
+        {
+            let before = Arc::clone(&self.group_state);
+            let group_state = Arc::new(before.apply(event));
+            let (object, appointments, answer) = (0, Vec::new(), None);
+            return envelope.send_answer(Ok(Committed {
+                before,
+                group_state,
+                object,
+                appointments,
+                answer,
+            }));
+        }
+        self.settle(envelope, decided, (0, Vec::new()), now);
     }
 
     /// Queries the first candidate of a booking, or refuses it.

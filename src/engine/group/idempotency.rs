@@ -7,6 +7,7 @@ use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::engine::group::{GroupActorState, guarded};
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
+use crate::planted_faults::PlantedFault;
 
 impl GroupActorState {
     /// Returns the recorded answer of a command that was carried out before, or a conflict if its
@@ -15,7 +16,7 @@ impl GroupActorState {
         let request = envelope.idempotent_request.as_ref()?;
         let records = &self.group_state.idempotency_records;
         let record = records.find(&request.scope, self.steady_clock.now())?;
-        if record.body != request.body {
+        if record.body != request.body && !PlantedFault::OtherBodyAccepted.is_active() {
             return Some(Err(Rejection::IdempotencyConflict));
         }
         Some(Ok(Committed {
@@ -40,6 +41,9 @@ impl GroupActorState {
         committed: Committed,
     ) -> Result<(Event, Committed), Rejection> {
         let Some(request) = &envelope.idempotent_request else { return Ok((event, committed)) };
+        if PlantedFault::IdempotencyAnswerNotStored.is_active() {
+            return Ok((event, committed));
+        }
         let now = self.steady_clock.now();
         let recorded = guarded(|| {
             let answer: Arc<[u8]> = (request.render)(&committed).into();

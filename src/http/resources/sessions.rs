@@ -20,6 +20,7 @@ use crate::http::error::ApiError;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::SessionRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::planted_faults::PlantedFault;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -111,7 +112,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let sessions = &authenticator.sessions;
     let cookie = sessions.open(apikey, &person, auth.published, auth.directory.as_ref(), auth.now);
     let Some(cookie) = cookie else { return Ok(login_failed_response(role)) };
-    if session.is_some() {
+    if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());
     }
     let mut response = ok_response(&json!({ role: render_person(&person, &auth), "error": null }));

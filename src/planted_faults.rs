@@ -1,0 +1,100 @@
+//! Planted faults: deliberate bugs, by which `tests/planted_faults/run` shows that the tests see
+//! bugs of their kind. docs/planted-faults.md lists them.
+//!
+//! Each fault is one condition at the place that it breaks. Without the cargo feature
+//! `planted-faults` the condition is the constant `false` and leaves no code. With it, the
+//! environment variable `SLOTBOOK_PLANTED_FAULT` names the fault that is active.
+//!
+//! The faults lie in every layer, so every layer may use this module. It imports none of them, and
+//! without the feature it reads nothing: the domain stays pure.
+
+/// A fault, by the rule that it breaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlantedFault {
+    /// An answer leaves before the sync of its batch.
+    AnswerBeforeFsync,
+    /// A client booking is decided without the bookings that are not durable yet.
+    BookingsInFlightIgnored,
+    /// The claim of an attempt to send a message is not recorded.
+    ClaimNotRecorded,
+    /// A new generation lacks the newest event of a group's agenda.
+    CompactionDropsLastEvent,
+    /// sled's file `conf` is not synced when a database is created.
+    ConfNotFsynced,
+    /// A batch with a wrong checksum is read.
+    CrcSkipped,
+    /// The new `CURRENT` is renamed into place without a sync of its content.
+    CurrentNotFsynced,
+    /// Names in a directory are not synced.
+    DirectoryFsyncDropped,
+    /// A failed read of a database counts as the end of its file.
+    FailedReadIsEnd,
+    /// An account may book for the fiche of another client.
+    ForeignFicheAccepted,
+    /// A key covers the groups of other keys.
+    ForeignGroupKeyAccepted,
+    /// A batch is not synced.
+    FsyncDropped,
+    /// A failed sync is tried again.
+    FsyncRetried,
+    /// A time inside a spring gap takes the offset after the gap.
+    GapWithLaterOffset,
+    /// The answer under an Idempotency-Key is not recorded.
+    IdempotencyAnswerNotStored,
+    /// A move to another calendar takes its time without a check.
+    MoveUnchecked,
+    /// A start off the grid is bookable.
+    OffGridAccepted,
+    /// Only the first leg of a chain has to lie in permitted time.
+    OnlyFirstLegChecked,
+    /// An Idempotency-Key is answered for another body.
+    OtherBodyAccepted,
+    /// A refusal leaves before the state that it depends on is durable.
+    RefusalBeforeDurable,
+    /// A restored appointment takes its time without a check.
+    RestoreUnchecked,
+    /// A session outlives the key that opened it.
+    RevokedKeySessionKept,
+    /// A claimed message is sent without a look at the newest state.
+    SecondLookSkipped,
+    /// A start in the second pass of a repeated hour is bookable.
+    SecondPassAccepted,
+    /// A login leaves the earlier session of the browser valid.
+    SessionKeptOverLogin,
+    /// A stamp follows a clock that goes back.
+    StampGoesBack,
+    /// A change of the time zone may leave appointments that overlap.
+    TimeZoneOverlapUnchecked,
+    /// Two intervals that touch overlap.
+    TouchingOverlaps,
+    /// An occurrence at UNTIL does not belong to its series.
+    UntilExclusive,
+    /// A message that is not wanted any more is claimed.
+    UnwantedMessageClaimed,
+    /// Readers see a state before it is durable.
+    ViewBeforeDurable,
+    /// A calendar checks for overlaps on the view before the newest.
+    ViewOneBehind,
+    /// A journal that ends before the durable watermark is accepted.
+    WatermarkIgnored,
+    /// The durable watermark is never synced.
+    WatermarkNeverSynced,
+}
+
+impl PlantedFault {
+    /// Returns whether the fault is the active one.
+    #[cfg(not(feature = "planted-faults"))]
+    pub(crate) const fn is_active(self) -> bool {
+        false
+    }
+
+    /// Returns whether the fault is the active one. The environment is read once per process.
+    #[cfg(feature = "planted-faults")]
+    pub(crate) fn is_active(self) -> bool {
+        static ACTIVE: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+        match ACTIVE.get_or_init(|| std::env::var("SLOTBOOK_PLANTED_FAULT").ok()) {
+            Some(name) => *name == format!("{self:?}"),
+            None => false,
+        }
+    }
+}
