@@ -36,6 +36,8 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
         let generation: u64 =
             current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
         generations += generation - 1;
+        let done = kills.min(first + LIVES);
+        println!("{done} kills, {answered} answered writes, {generations} new generations so far");
     }
     println!(
         "{kills} kills, {answered} answered writes, {generations} new generations: nothing lost"

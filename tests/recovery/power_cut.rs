@@ -151,6 +151,9 @@ async fn power_cuts_lose_nothing_that_was_answered() {
         answered += witness.answered();
         drop((after, mounted));
         folder.disable_cleanup(false);
+        if (cut + 1).is_multiple_of(20) {
+            println!("{} power cuts, {answered} answered writes so far", cut + 1);
+        }
     }
     println!(
         "{cuts} power cuts ({copies} copies of the disk), {compacting} amid a compaction, {answered} answered writes: \
