@@ -18,6 +18,7 @@ mod reads;
 #[path = "../binary/server.rs"]
 mod server;
 mod slow;
+mod syncs;
 mod witness;
 
 /// How often something is done: a few times in every run of the tests, often where that is asked for.
