@@ -132,3 +132,57 @@ async fn send_claimed(
         | DeliveryOutcome::Unwanted(_)) => outcome,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::domain::identity::directory::Directory;
+    use crate::domain::messaging::message::{LinkPurpose, MessageContent, SuppressionReason};
+    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::text::Text;
+    use crate::domain::state::group_state::GroupState;
+    use crate::domain::time::Instant;
+    use crate::domain::time::zone_names::ZoneName;
+    use crate::engine::EngineParts;
+    use crate::engine::admission::AdmissionLimits;
+    use crate::engine::mailbox::Transport;
+    use crate::store::SimulatedDisk;
+
+    #[test]
+    fn a_claimed_message_that_is_not_wanted_any_more_is_not_sent() {
+        let now = Instant(1_000_000);
+        let id = GroupId::new(1).unwrap();
+        let group = Group::new(id, ZoneName::from_name("Paris").unwrap(), now);
+        let group_state = GroupState::new(Catalogue::new(group));
+        // The link was good when the attempt was claimed, and has expired since.
+        let (purpose, token) = (LinkPurpose::Confirm, Text::new("abc").unwrap());
+        let content = MessageContent::AccountLink { purpose, token, expires: now };
+        let draft = group_state.outbox.draft(0, now.plus_seconds(-60), content, "a@example.org");
+        let progress = Progress::Claimed { attempt: 1, at: now.plus_seconds(-1) };
+        let message = Message { progress, ..draft };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let parts = EngineParts {
+                directory: Directory::default(),
+                group_states: vec![group_state],
+                clock: Arc::new(ManualClock::at(now)),
+                randomness: Randomness::seeded([1; 32]),
+                transport: Transport::direct(),
+                admission_limits: AdmissionLimits::default(),
+                decision_timeout: Duration::from_secs(10),
+            };
+            let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).unwrap();
+            let (engine, _journal) = Engine::start(parts, log).await;
+            let sender = MessageSender {
+                gateways: Arc::new(Gateways::unconfigured("https://rdv.example.org/")),
+                daily_max: 10,
+                randomness: Mutex::new(Randomness::seeded([2; 32])),
+                metrics: engine.message_metrics(),
+            };
+            send_claimed(&engine, &sender, id, &message).await
+        });
+        assert_eq!(outcome, DeliveryOutcome::Unwanted(SuppressionReason::Expired));
+    }
+}

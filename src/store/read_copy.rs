@@ -143,6 +143,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failed_read_is_an_error_and_no_end() {
+        let data = tempfile::tempdir().unwrap();
+        // A directory can be opened, and refuses to be read.
+        let original = data.path().join("db");
+        fs::create_dir(&original).unwrap();
+        let copied = copy_file(&original, &data.path().join("copy"), &mut None);
+        assert!(matches!(copied, Err(StoreError::Io { doing: "read", .. })), "{copied:?}");
+    }
+
+    #[test]
     fn a_copy_has_every_byte_and_goes_when_it_is_dropped() {
         let data = tempfile::tempdir().unwrap();
         let original = data.path().join("journal-000001");

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use slotbook::domain::identity::access::{ApikeyName, ChangeAccess};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::notify::Gateways;
 use slotbook::password::sha1_hex;
@@ -220,6 +222,17 @@ async fn a_session_stands_for_its_key_and_no_more() {
     assert_eq!(answer(with(&server, Method::GET, "/groups/5", &of_all)).await.is(200)["id"], 5);
     let groups = answer(with(&server, Method::GET, "/groups", &of_all)).await.is(200);
     assert_eq!((&groups["totalRecords"], &groups["records"][0]["id"]), (&json!(1), &json!(5)));
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_key_that_opened_it() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    let name = ApikeyName { hash: Sha256::digest(KEY).into(), text: KEY.to_owned() };
+    let revoked = server.engine.change_access(ChangeAccess::RevokeApikey(name)).await;
+    revoked.expect("writes are taken").expect("the key is known");
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
 }
 
 #[tokio::test]

@@ -2,11 +2,13 @@
 
 use slotbook::domain::booking::obstacle::Obstacle;
 use slotbook::domain::booking::slot_request::BookingMode;
+use slotbook::domain::records::group::Group;
 use slotbook::domain::records::vevent::{Permits, Vevent};
-use slotbook::domain::state::command::{CancelRight, PutVevent};
+use slotbook::domain::state::command::{CancelRight, Patch, PutVevent, RecordChange};
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::domain::time::zone_names::ZoneName;
 
-use super::shop::{Shop, booking_of, redrawn};
+use super::shop::{Shop, booking_of, by_pro, calendar, redrawn};
 
 fn two_bookings() -> (Shop, Vevent, Vevent) {
     let mut shop =
@@ -34,6 +36,22 @@ fn a_move_gives_the_old_time_back_and_takes_the_new_on_either_calendar() {
 }
 
 #[test]
+fn a_move_to_another_calendar_takes_only_free_time_there() {
+    let mut shop =
+        Shop::open_on_tuesday().opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All);
+    let [ada, bob] = [("Ada", 1), ("Bob", 2)].map(|(client, on)| {
+        let mut command = booking_of(client, "2026-03-03 09:00");
+        command.calendar_id = Some(calendar(on));
+        shop.book(&command).expect("free")[0]
+    });
+    let refused = shop.moves(ada, 2, "2026-03-03 09:00").expect_err("Bob is there");
+    let Refusal::NotAvailable { obstacles } = &refused[0] else { panic!("{refused:?}") };
+    assert!(matches!(obstacles[..], [Obstacle::Taken { id, .. }] if id == bob));
+    assert_eq!(shop.moves(bob, 2, "2026-03-03 09:30"), Ok(true));
+    assert_eq!(shop.moves(ada, 2, "2026-03-03 09:00"), Ok(true));
+}
+
+#[test]
 fn only_a_live_appointment_stands_in_the_way() {
     let (mut shop, ada, bob) = two_bookings();
     let refused = shop.moves(ada.id, 1, "2026-03-03 09:45").expect_err("Bob begins at ten");
@@ -54,6 +72,27 @@ fn only_a_live_appointment_stands_in_the_way() {
     assert_eq!(shop.moves(bob.id, 1, "2026-03-03 09:50"), Ok(true), "a deleted one takes no time");
     assert_eq!(shop.moves(ada.id, 1, "2026-03-03 10:20"), Ok(true));
     assert_eq!(shop.restores(bob.id), Ok(true));
+}
+
+#[test]
+fn a_time_zone_in_which_two_appointments_meet_is_refused() {
+    let zone = |name: &str| {
+        let zone = ZoneName::from_name(name).expect("a zone");
+        let mut fields = Patch::default();
+        fields.push(move |group: &mut Group| group.timezone = zone);
+        RecordChange::Group(fields)
+    };
+    let mut shop = Shop::in_zone("UTC", "2026-03-02 08:00");
+    // In Paris 02:30 lies in the spring gap of this day, and means the instant of 03:30.
+    let wishes = [("Ada", "2026-03-29 02:30"), ("Bob", "2026-03-29 03:30")];
+    let [ada, bob] = wishes.map(|(client, date)| {
+        let mut command = by_pro(booking_of(client, date), false);
+        command.calendar_id = Some(calendar(1));
+        shop.book(&command).expect("free")[0]
+    });
+    let refused = shop.changes(&zone("Paris")).expect_err("they meet in Paris");
+    assert_eq!(refused, [Refusal::ClocksOverlap { first: ada, second: bob }]);
+    assert_eq!(shop.changes(&zone("London")), Ok(true), "the gap of London is an hour earlier");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfiel
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
+use slotbook::domain::state::command::Caller;
 use slotbook::domain::state::refusal::Refusal;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
@@ -218,6 +219,26 @@ fn an_address_with_an_account_must_log_in() {
         Refusal::EmailAlreadyExists
     );
     shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:30"), true)).expect("a professional may");
+}
+
+#[test]
+fn an_account_books_for_no_fiche_but_its_own() {
+    let mut shop = Shop::open_on_tuesday();
+    let own = shop.knows("Ada", "ada@example.org");
+    let foreign = shop.knows("Bob", "bob@example.org");
+    let email = Email::new("ada@example.org").expect("an address");
+    let password_hash = Text::default();
+    let account = Account { email, fiche_id: own, password_hash, former: Vec::new() };
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.caller = Caller::Account(account.into());
+    command.client.id = Some(foreign);
+    let refusal = shop.refusal_of(&command);
+    let Refusal::InvalidParameter(fault) = &refusal else { panic!("{refusal:?}") };
+    assert_eq!(fault.field, "fiche.id");
+    command.client.id = Some(own);
+    let made = shop.book(&command).expect("its own fiche");
+    let row = shop.group_state.rows.get(&made[0]).expect("it is there");
+    assert_eq!(row.appointment().expect("one").fiche_id, own);
 }
 
 #[test]

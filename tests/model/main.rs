@@ -6,6 +6,7 @@ mod cancellations;
 mod clock_ahead;
 mod engine;
 mod idempotency;
+mod in_flight;
 mod naive_agenda;
 mod reminders;
 mod replay;
