@@ -509,3 +509,38 @@ fn public_types_have_names_of_their_own() {
     );
     assert_none(&wrong);
 }
+
+#[test]
+fn every_planted_fault_has_a_test_that_sees_it() {
+    let faults = read(&repository().join("src/planted_faults.rs"));
+    let faults = faults.split("enum PlantedFault {").nth(1).expect("the enum");
+    let faults = faults.split('}').next().expect("its end");
+    let faults: BTreeSet<&str> =
+        code_lines(faults).filter_map(|(_, line)| line.trim().strip_suffix(',')).collect();
+    let mut tests = String::new();
+    for folder in ["src", "tests"] {
+        for path in files_below(folder, &["rs"]) {
+            tests.push_str(&read(&path));
+        }
+    }
+    let mut wrong = Vec::new();
+    let mut listed = BTreeSet::new();
+    let table = read(&repository().join("docs/planted-faults.md"));
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        let [_, fault, _, _, test, _] = cells[..] else { panic!("{row}") };
+        if !faults.contains(fault) || !listed.insert(fault.to_owned()) {
+            wrong.push(format!("{fault} is no fault, or stands twice"));
+        }
+        let name = test.rsplit("::").next().expect("a last part");
+        if !tests.contains(&format!("fn {name}(")) {
+            wrong.push(format!("{fault}: there is no test {test}"));
+        }
+    }
+    for fault in faults {
+        if !listed.contains(fault) {
+            wrong.push(format!("{fault} is missing in docs/planted-faults.md"));
+        }
+    }
+    assert_none(&wrong);
+}

@@ -374,3 +374,19 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
         assert_eq!(starts, expected, "from {begins}");
     }
 }
+
+#[test]
+fn a_start_in_the_second_pass_is_refused() {
+    let shop = Shop::in_zone("Paris", "2026-10-24 00:00");
+    let catalogue = &shop.group_state.catalogue;
+    let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
+    let mode = BookingMode::BackOffice;
+    let chain = catalogue.chain(&[intervention(1)], mode).expect("a chain");
+    // 02:30 summer time on the 25th, and an hour later, when the clocks show 02:30 again.
+    let cases = [(26 * 60 + 30, Ok(())), (27 * 60 + 30, Err(vec![Obstacle::RepeatedHour]))];
+    for (minutes, verdict) in cases {
+        let start = shop.now.plus_minutes(minutes);
+        let request = SlotRequest { chain: chain.clone(), start, mode };
+        assert_eq!(bookable(catalogue, view, &request, shop.now), verdict, "{minutes}");
+    }
+}

@@ -144,7 +144,7 @@ async fn a_disk_that_has_only_its_reserve_left_gets_no_new_generation_and_bookin
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_look_that_fails_harms_nobody_and_the_next_makes_the_generation() {
+async fn a_look_that_fails_harms_no_booking_and_the_next_makes_the_generation() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
     let (running, generations) = Running::on(&data).await;
