@@ -48,7 +48,7 @@ impl Witness {
     /// Whose bookings are so long that the journal's file has to grow: what lies in blocks it already has survives a
     /// power cut without a sync, and would prove nothing.
     pub(crate) fn verbose() -> Self {
-        Self { comments: "so long a comment ".repeat(200), ..Self::brief() }
+        Self { comments: "so long a comment ".repeat(100), ..Self::brief() }
     }
 
     /// Books, cancels and moves from 16 clients; returns once so many answers have come, while the load goes on until
