@@ -132,9 +132,20 @@ pub(crate) fn open_empty_journal(
         Ok(database)
     });
     if opened.is_err() && is_new {
-        remove_directory(path)?;
+        discard_journal(path)?;
     }
     opened
+}
+
+/// Removes the journal `path`, which holds no batch. It loses its name first: the start after a
+/// crash halfway would refuse a journal that lacks some of its files.
+fn discard_journal(path: &Path) -> Result<(), StoreError> {
+    let unfinished = path.with_extension("new");
+    fs::rename(path, &unfinished).map_err(StoreError::io("rename", path))?;
+    if let Some(parent) = path.parent() {
+        sync_directory(parent)?;
+    }
+    remove_directory(&unfinished)
 }
 
 /// Returns the header as an entry of the database.

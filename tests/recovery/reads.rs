@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -188,4 +189,35 @@ fn changed(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         }
     }
     names.join(", ")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_an_unreadable_journal_is_removed_leaves_a_store_that_starts() {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, witness) = killed_store(folder.path(), 20).await;
+    // The first write of a life begins a journal. It cannot be read back, and while it is removed
+    // the process is killed: two of its files are gone then.
+    let journal = data.join("journal-000002");
+    let log = data.with_extension("strace");
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-qq", "-o"]).arg(&log).args(["-e", "trace=pread64,unlinkat"]);
+    command.args(["-e", "inject=pread64:error=EIO", "-e", "inject=unlinkat:signal=KILL:when=3"]);
+    for path in [journal.clone(), journal.join("db"), journal.with_extension("new")] {
+        command.arg("-P").arg(path);
+    }
+    command.arg(env!("CARGO_BIN_EXE_slotbook")).args(["serve", "--listen", "127.0.0.1:0"]);
+    command.env("SLOTBOOK_LOG", "off").env("SLOTBOOK_DATA", &data);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("strace was found");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    stdout.read_line(&mut line).expect("text");
+    let base = line.trim().strip_prefix("listening on ").expect("it serves");
+    witness.load(base, 1).await.join_all().await;
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(9), "{}", std::fs::read_to_string(&log).unwrap_or_default());
+    witness.examine(&exported(&data));
 }
