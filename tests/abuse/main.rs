@@ -6,6 +6,7 @@
 mod connections;
 mod fixture;
 mod forged_sources;
+mod logins;
 mod searches;
 mod space;
 mod strangers;

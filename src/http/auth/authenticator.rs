@@ -1,5 +1,6 @@
 //! The authenticator: identifies the caller of a request. Reference 3.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::Method;
@@ -205,15 +206,17 @@ impl Authenticator {
         });
         let Some(index) = matching.await? else {
             self.failures.count_failure(credential.email_hash, asked.from, asked.now);
+            log_failure(&credential.email_hash, asked.from);
             return Ok(None);
         };
+        self.failures.record_success(credential.email_hash, asked.from, asked.now);
         let candidate = candidates.swap_remove(index);
         let person = candidate.person.clone();
         self.verified.insert(cache_key, candidate, asked.now);
         Ok(Some(person))
     }
 
-    /// Refuses a credential after too many wrong ones of its address from the same source.
+    /// Refuses a credential after too many wrong ones of its address or from the same source.
     ///
     /// # Errors
     /// 429 with the number of seconds to wait. Reference 3.6.
@@ -224,11 +227,18 @@ impl Authenticator {
     ) -> Result<(), ApiError> {
         match self.failures.wait(credential.email_hash, asked.from, asked.now) {
             Some(seconds) => {
-                Err(ApiError::too_many("logins of this e-mail address failed", seconds))
+                Err(ApiError::too_many("logins of this address or source failed", seconds))
             }
             None => Ok(()),
         }
     }
+}
+
+/// Logs a wrong credential, in a form that a filter such as fail2ban reads. The e-mail address
+/// appears as the first digits of its SHA-256.
+fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
+    let email: String = email_hash[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    tracing::warn!(source = %from, email, "login failed");
 }
 
 /// Returns the error of a wrong credential, the same for every cause.

@@ -43,6 +43,12 @@ impl<K: Ord> SlidingWindow<K> {
         }
     }
 
+    /// Returns the time of the last recent event of a key.
+    pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
+        let events = self.lock();
+        events.by_key.get(key)?.iter().rev().find(|at| self.is_recent(**at, now)).copied()
+    }
+
     /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
         let events = self.lock();
