@@ -1,6 +1,8 @@
 //! Passwords: the SHA-1 form that clients send, and the argon2id hashes that are stored.
 //! Reference 3.4.
 
+pub mod strength;
+
 use argon2::password_hash::generate_salt;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};

@@ -12,10 +12,8 @@ use crate::cli::operator::client::run_request;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::terminal::{print, print_error};
 use crate::engine::randomness::Randomness;
+use crate::password::strength::check_new_password;
 use crate::password::{hash_password, sha1_hex};
-
-/// Maximum number of characters of a password. Reference 3.4.
-const PASSWORD_CHARACTERS_MAX: usize = 255;
 
 /// Executes a command about application keys. Reference 3.1.
 ///
@@ -110,11 +108,9 @@ fn read_new_password(email: &str) -> Result<String, CommandError> {
     } else {
         read_line()?
     };
-    let length = password.chars().count();
-    if length == 0 || length > PASSWORD_CHARACTERS_MAX {
+    if let Err(rule) = check_new_password(&password) {
         return Err(CommandError::Refused(format!(
-            "the password, the first line of stdin, must have 1 to {PASSWORD_CHARACTERS_MAX} \
-             characters"
+            "the password, the first line of stdin, {rule}; nothing was done"
         )));
     }
     Ok(hash_password(&sha1_hex(&password)).as_str().to_owned())

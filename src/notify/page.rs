@@ -132,7 +132,10 @@ fn french_text(page: &LinkPage) -> PageText {
             password_label: "Mot de passe",
             ..text(
                 "Votre compte",
-                &["Ce mot de passe ne convient pas : choisissez-en un autre."],
+                &[
+                    "Ce mot de passe ne convient pas : il faut au moins 10 caractères, et pas un mot \
+                   de passe courant.",
+                ],
                 "Confirmer",
             )
         },
@@ -188,7 +191,12 @@ fn english_text(page: &LinkPage) -> PageText {
         LinkPage::NoPassword => PageText {
             password: true,
             password_label: "Password",
-            ..text("Your account", &["That password will not do: choose another."], "Confirm")
+            ..text(
+                "Your account",
+                &["That password will not do: it needs at least 10 characters, and must not be \
+                   a common one."],
+                "Confirm",
+            )
         },
         LinkPage::Gone => text(
             "This link leads nowhere any more",

@@ -68,20 +68,20 @@ async fn an_unknown_address_gets_a_link_an_account_and_a_fiche() {
         secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "256 bits: {secret}"
     );
-    as_client(&server, ("new@example.org", "chosen"), FICHES).await.refused(401, 5, None);
-    let confirmed = confirm(&server, &links[0].2, "chosen").await.is(200);
+    as_client(&server, ("new@example.org", "a chosen word"), FICHES).await.refused(401, 5, None);
+    let confirmed = confirm(&server, &links[0].2, "a chosen word").await.is(200);
     let account = &confirmed["account"];
     assert_eq!((&account["email"], &account["group_id"]), (&json!("New@Example.org"), &json!(4)));
     assert_eq!((&account["pendingRdv"], &confirmed["pendingRdv"]), (&pending, &pending));
-    let own = as_client(&server, ("new@example.org", "chosen"), FICHES).await.is(200);
+    let own = as_client(&server, ("new@example.org", "a chosen word"), FICHES).await.is(200);
     assert_eq!((&own["totalRecords"], &own["records"][0]["id"]), (&json!(1), &account["fiche_id"]));
     let fiche = server.pro_get(&format!("{FICHES}/{}", account["fiche_id"])).await.is(200);
     assert_eq!(
         (&fiche["email"], &fiche["lastname"], &fiche["from_web"]),
         (&json!("New@Example.org"), &json!("New"), &json!(true))
     );
-    confirm(&server, &links[0].2, "again").await.refused(400, 2, Some("token"));
-    as_client(&server, ("new@example.org", "chosen"), FICHES).await.is(200);
+    confirm(&server, &links[0].2, "a word again").await.refused(400, 2, Some("token"));
+    as_client(&server, ("new@example.org", "a chosen word"), FICHES).await.is(200);
 }
 
 #[tokio::test]
@@ -89,12 +89,12 @@ async fn the_fiche_of_the_address_becomes_the_accounts_own() {
     let server = TestServer::start().await;
     ask(&server, json!({"email": "KNOWN@example.org", "group_id": "4"})).await.is(201);
     let confirmed =
-        confirm(&server, &token(&server), &sha1_hex("chosen").to_uppercase()).await.is(200);
+        confirm(&server, &token(&server), &sha1_hex("a chosen word").to_uppercase()).await.is(200);
     assert_eq!(
         (&confirmed["account"]["fiche_id"], &confirmed["pendingRdv"]),
         (&json!(KNOWN_FICHE), &Value::Null)
     );
-    let own = as_client(&server, ("known@example.org", "chosen"), FICHES).await.is(200);
+    let own = as_client(&server, ("known@example.org", "a chosen word"), FICHES).await.is(200);
     assert_eq!(own["records"][0]["lastname"], "Known");
     let booking = json!({"appointment": {"date": "2025-06-02 09:00:00", "intervention_ids": [21],
         "fiche": {"lastname": "K", "email": "known@example.org"}}});
@@ -127,12 +127,12 @@ async fn an_active_account_gets_another_password_which_ends_its_sessions() {
     let links = mailed(&server);
     assert!(links.iter().all(|(_, purpose, _)| *purpose == LinkPurpose::NewPassword));
     by_session().await.is(200);
-    let confirmed = confirm(&server, &links[0].2, "other").await.is(200);
+    let confirmed = confirm(&server, &links[0].2, "another word").await.is(200);
     assert_eq!(confirmed["account"]["fiche_id"], OWN_FICHE);
     by_session().await.refused(403, 1, None);
     as_client(&server, CLEO, FICHES).await.refused(401, 5, None);
-    as_client(&server, (CLEO.0, "other"), FICHES).await.is(200);
-    confirm(&server, &links[1].2, "third").await.refused(400, 2, Some("token"));
+    as_client(&server, (CLEO.0, "another word"), FICHES).await.is(200);
+    confirm(&server, &links[1].2, "a third word").await.refused(400, 2, Some("token"));
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn where_only_clients_may_book_nobody_else_is_mailed_and_everybody_is_told
         .json(&json!({"fiche": {"deleted": 1}}));
     answer(delete).await.is(200);
     let of_known = mailed(&server)[0].2.clone();
-    confirm(&server, &of_known, "chosen").await.refused(400, 13, Some("fiche.email"));
+    confirm(&server, &of_known, "a chosen word").await.refused(400, 13, Some("fiche.email"));
 }
 
 #[tokio::test]
@@ -167,19 +167,21 @@ async fn a_link_is_followed_within_a_day_under_a_key_of_its_group() {
         &format!("5{}", &token[1..]),
         &token.to_uppercase(),
     ] {
-        confirm(&server, wrong, "chosen").await.refused(400, 2, Some("token"));
+        confirm(&server, wrong, "a chosen word").await.refused(400, 2, Some("token"));
     }
-    confirm(&server, &token, "").await.refused(400, 2, Some("password"));
+    for refused in ["", "nine char", "Password2026", "aaaaaaaaaaaa"] {
+        confirm(&server, &token, refused).await.refused(400, 2, Some("password"));
+    }
     let with_no_key = server
         .bare(Method::POST, "/api/v1/accounts/confirm")
         .json(&json!({"token": token, "password": "p"}));
     answer(with_no_key).await.refused(403, 1, None);
     server.at(slotbook::domain::time::Instant(clock(8, 0).0 + 86_400));
-    confirm(&server, &token, "chosen").await.refused(400, 2, Some("token"));
+    confirm(&server, &token, "a chosen word").await.refused(400, 2, Some("token"));
     ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
     let token = self::token(&server);
     server.at(slotbook::domain::time::Instant(clock(8, 0).0 + 2 * 86_400 - 1));
-    confirm(&server, &token, "chosen").await.is(200);
+    confirm(&server, &token, "a chosen word").await.is(200);
 }
 
 #[tokio::test]
@@ -232,8 +234,8 @@ async fn nobodys_mailbox_is_filled() {
     ask(&server, json!({"email": "a@example.org", "group_id": 4})).await.is(201);
     ask(&server, json!({"email": "A@example.org", "group_id": 4})).await.is(201);
     assert_eq!(mailed(&server).len(), 6, "one more after an hour");
-    confirm(&server, &first, "chosen").await.refused(400, 2, Some("token"));
-    confirm(&server, &token(&server), "chosen").await.is(200);
+    confirm(&server, &first, "a chosen word").await.refused(400, 2, Some("token"));
+    confirm(&server, &token(&server), "a chosen word").await.is(200);
 }
 
 #[tokio::test]
@@ -300,7 +302,7 @@ async fn an_address_that_has_an_account_is_nobody_elses() {
     .is(200);
     let of_change = token(&server);
     ask(&server, json!({"email": "known@example.org", "group_id": 4})).await.is(201);
-    confirm(&server, &token(&server), "chosen").await.is(200);
+    confirm(&server, &token(&server), "a chosen word").await.is(200);
     confirm(&server, &of_change, "x").await.refused(400, 11, Some("fiche.email"));
     server.account_get(FICHES).await.is(200);
 }
@@ -313,7 +315,7 @@ async fn an_account_whose_fiche_is_deleted_begins_anew_and_keeps_what_it_had() {
         .await
         .is(200);
     ask(&server, json!({"email": CLEO.0, "group_id": 4})).await.is(201);
-    let confirmed = confirm(&server, &token(&server), CLEO.1).await.is(200);
+    let confirmed = confirm(&server, &token(&server), &sha1_hex(CLEO.1)).await.is(200);
     let fiche = &confirmed["account"]["fiche_id"];
     assert_ne!(fiche, &json!(OWN_FICHE));
     let list = server.account_get(FICHES).await.is(200);
@@ -349,16 +351,16 @@ async fn another_password_ends_what_the_one_before_had_asked_for() {
     moves(&server, "thief@example.org").await.is(200);
     let of_thief = token(&server);
     ask(&server, json!({"email": CLEO.0, "group_id": 4})).await.is(201);
-    confirm(&server, &token(&server), "other").await.is(200);
+    confirm(&server, &token(&server), "another word").await.is(200);
     confirm(&server, &of_thief, "x").await.refused(400, 2, Some("token"));
-    as_client(&server, (CLEO.0, "other"), FICHES).await.is(200);
+    as_client(&server, (CLEO.0, "another word"), FICHES).await.is(200);
 }
 
 #[tokio::test]
 async fn changes_to_an_accounts_address_are_not_mailed_and_keep_no_password_from_it() {
     let server = TestServer::with_account(|_| {}).await;
     ask(&server, json!({"email": "other@example.org", "group_id": 4})).await.is(201);
-    confirm(&server, &token(&server), "chosen").await.is(200);
+    confirm(&server, &token(&server), "a chosen word").await.is(200);
     let before = mailed(&server).len();
     let free = moves(&server, "free@example.org").await;
     for _ in 0..6 {
@@ -439,8 +441,8 @@ async fn a_link_goes_to_the_address_on_record_and_no_lookalike_is_that_address()
     let lookalike = "\u{212a}nown@example.org";
     ask(&server, json!({"email": lookalike, "group_id": 4})).await.is(201);
     assert_eq!(mailed(&server).pop().expect("a link").0, lookalike);
-    let confirmed = confirm(&server, &token(&server), "chosen").await.is(200);
+    let confirmed = confirm(&server, &token(&server), "a chosen word").await.is(200);
     assert_ne!(confirmed["account"]["fiche_id"], json!(KNOWN_FICHE));
-    as_client(&server, ("known@example.org", "chosen"), FICHES).await.refused(401, 5, None);
-    as_client(&server, (lookalike, "chosen"), FICHES).await.is(200);
+    as_client(&server, ("known@example.org", "a chosen word"), FICHES).await.refused(401, 5, None);
+    as_client(&server, (lookalike, "a chosen word"), FICHES).await.is(200);
 }

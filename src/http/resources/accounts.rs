@@ -24,12 +24,10 @@ use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, ok_response};
 use crate::http::server::Server;
+use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
-
-/// Maximum length of a password, in characters.
-pub(crate) const PASSWORD_CHARS_MAX: usize = 1_000;
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
@@ -234,10 +232,11 @@ pub(crate) fn group_in_token(token: &str) -> Option<GroupId> {
     GroupId::new(group.parse().ok()?)
 }
 
-/// Returns the SHA-1 of the password in a body, in hexadecimal digits.
+/// Returns the SHA-1 of the new password in a body, in hexadecimal digits. The length of a password
+/// that is given as its SHA-1 is unknown.
 ///
 /// # Errors
-/// A missing or too long password.
+/// A missing password, or one that is too short, too long or common.
 fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
     let Some(Value::String(given)) = body.get("password") else {
         return Err(Fault::new("password", "is required: a text"));
@@ -245,10 +244,11 @@ fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
     if given.is_empty() {
         return Err(Fault::new("password", "is required: a text"));
     }
-    if given.chars().count() > PASSWORD_CHARS_MAX {
-        let rule = format!("must have at most {PASSWORD_CHARS_MAX} characters");
-        return Err(Fault::new("password", rule));
+    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(given.to_ascii_lowercase());
     }
-    let is_sha1 = given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
-    Ok(if is_sha1 { given.to_ascii_lowercase() } else { password::sha1_hex(given) })
+    match check_new_password(given) {
+        Ok(()) => Ok(password::sha1_hex(given)),
+        Err(rule) => Err(Fault::new("password", rule)),
+    }
 }

@@ -33,6 +33,7 @@ use crate::http::resources::accounts;
 use crate::http::server::Server;
 use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
 use crate::notify::{LinkPage, format_page_time, render_page};
+use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 
 /// The path of all links in mails.
@@ -242,16 +243,11 @@ async fn follow_account_link(
     }
 }
 
-/// Returns the password of a form; `None` without one, or if it is too long.
+/// Returns the password of a form; `None` without one, and for one that breaks a rule.
 async fn read_password(body: &mut Incoming<'_>) -> Option<String> {
     let bytes = body.read_small().await.ok()?;
     let (_, password) = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?;
-    let characters = password.chars().count();
-    if 0 < characters && characters <= accounts::PASSWORD_CHARS_MAX {
-        Some(password.into_owned())
-    } else {
-        None
-    }
+    if check_new_password(&password).is_ok() { Some(password.into_owned()) } else { None }
 }
 
 fn busy_response(rejection: &Rejection, state: &GroupState) -> Response {
