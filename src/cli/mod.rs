@@ -16,11 +16,13 @@ mod upkeep;
 
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::arguments::{Cli, CliCommand};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::{print, print_error};
+use crate::config::ConfigError;
 use crate::config::file::ConfigFile;
 use crate::config::listing::list_options;
 
@@ -43,10 +45,28 @@ fn parse_and_execute() -> Result<(), CommandError> {
         let file = ConfigFile::read(&path)?;
         matches = file.replace_defaults(Cli::command()).get_matches();
     }
+    refuse_secret_arguments(&matches)?;
     match Cli::from_arg_matches(&matches) {
         Ok(cli) => execute(cli.command, &matches),
         Err(error) => error.exit(),
     }
+}
+
+/// Refuses a password on the command line. clap knows it as an option all the same, for its
+/// environment variable and its key in the configuration file.
+fn refuse_secret_arguments(matches: &ArgMatches) -> Result<(), ConfigError> {
+    let mut innermost = matches;
+    while let Some((_, subcommand_matches)) = innermost.subcommand() {
+        innermost = subcommand_matches;
+    }
+    const SECRET: &str = "smtp_password";
+    if innermost.ids().any(|id| id == SECRET)
+        && innermost.value_source(SECRET) == Some(ValueSource::CommandLine)
+    {
+        let (flag, variable) = ("smtp-password", "SLOTBOOK_SMTP_PASSWORD");
+        return Err(ConfigError::SecretArgument { flag, variable });
+    }
+    Ok(())
 }
 
 fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError> {

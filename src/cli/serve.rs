@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,6 +25,7 @@ use crate::cli::terminal::print;
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
+use crate::domain::identity::directory::Directory;
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
@@ -35,6 +37,7 @@ use crate::engine::{Engine, EngineParts};
 use crate::http::{self, HttpService, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
+use crate::transfer::demo;
 
 /// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
 const START_WRITES_BYTES: u64 = 8 << 20;
@@ -56,6 +59,12 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     // Checked before the store is read, which may take long.
     let gateways = messages::create_gateways(&options.messages)?;
     messages::warn_of_local_names(&options.messages);
+    if options.behind_tls && options.trusted_proxies.0.is_empty() {
+        tracing::warn!(
+            "--behind-tls without --trusted-proxies: all clients of the proxy count as one source, \
+             and share its limits; give the address of the proxy"
+        );
+    }
     let runtime = Runtime::new()?;
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
     let listener = runtime.block_on(bind(options.listen, "--listen"))?;
@@ -120,6 +129,21 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
     }
 }
 
+/// Warns if strangers can reach a server with the key of the demonstration, which is public.
+fn warn_of_demo(options: &ServeOptions, directory: &Directory) {
+    let is_public = !options.listen.ip().to_canonical().is_loopback()
+        || !options.messages.links.public_url.is_loopback();
+    let key_hash: [u8; 32] = Sha256::digest(demo::KEY.as_bytes()).into();
+    if is_public && (options.demo || directory.apikeys.contains_key(&key_hash)) {
+        tracing::warn!(
+            "the demonstration is served on a public address, and its key and passwords are \
+             public: revoke the key (`slotbook key revoke {}`) and change the passwords, or serve \
+             another store",
+            demo::KEY
+        );
+    }
+}
+
 /// State of a server that is ready to serve a store.
 struct StartedServer {
     listener: TcpListener,
@@ -136,6 +160,7 @@ fn serve_store(
     mut started: StartedServer,
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
+    warn_of_demo(options, &directory);
     let mut log = store.into_log()?;
     let last_stamp = find_last_stamp(group_states.iter());
     let now = initial_time(SystemClock.now(), last_stamp);

@@ -53,6 +53,17 @@ pub enum ConfigError {
         /// The option, the value and the rule that it breaks.
         reason: String,
     },
+    /// A secret on the command line, which every user of the machine can read.
+    #[error(
+        "--{flag} is not taken from the command line, which other users can read: \
+         give --{flag}-file, or the environment variable {variable}"
+    )]
+    SecretArgument {
+        /// Name of the option.
+        flag: &'static str,
+        /// Its environment variable.
+        variable: &'static str,
+    },
     /// A file that holds a secret cannot be read.
     #[error("{option}: {} cannot be read: {reason}", path.display())]
     Secret {

@@ -83,9 +83,10 @@ pub struct MessageOptions {
     #[arg(long, env = "SLOTBOOK_SMTP_USER", default_value = "", hide_default_value = true)]
     #[arg(value_name = "NAME")]
     pub smtp_user: String,
-    /// Password of that user; it is never shown. Empty by default.
+    /// Password of that user, by environment variable or configuration file only; it is never
+    /// shown. Empty by default.
     #[arg(long, env = "SLOTBOOK_SMTP_PASSWORD", default_value = "", hide_default_value = true)]
-    #[arg(value_name = "PASSWORD", hide_env_values = true)]
+    #[arg(value_name = "PASSWORD", hide_env_values = true, hide = true)]
     pub smtp_password: Secret,
     /// File that holds the password instead. None by default.
     #[arg(

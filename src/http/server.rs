@@ -16,7 +16,7 @@ use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::body_limits::BodyLimits;
-use crate::http::connection::forwarded::TrustedProxies;
+use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
 use crate::notify::Gateways;
@@ -43,6 +43,8 @@ pub struct Server {
     pub(crate) gateways: Arc<Gateways>,
     /// The proxies whose forwarding headers count.
     pub(crate) proxies: TrustedProxies,
+    /// Warns of forwarding headers of others.
+    pub(crate) unbelieved_headers: UnbelievedHeaders,
     /// Open connections by source, except for those of trusted proxies.
     pub(crate) connections: Arc<SourceShares>,
     /// Requests under way through trusted proxies, by the client that the proxy names. A proxy's
@@ -70,6 +72,7 @@ impl Server {
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
+            unbelieved_headers: UnbelievedHeaders::default(),
             connections: SourceShares::new(0, 0),
             forwarded_requests: SourceShares::new(0, 0),
             body_limits: BodyLimits::default(),

@@ -83,6 +83,7 @@ impl HttpService {
                 None => return too_many_requests(),
             }
         } else {
+            self.server.unbelieved_headers.warn(peer.ip(), headers);
             None
         };
         // A login's response is for the person who logs in, so no foreign page may read it.

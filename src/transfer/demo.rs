@@ -13,6 +13,9 @@ use crate::wire::datetime;
 /// The demonstration document. Its dates lie around the Monday in its field `anchor`.
 pub const DOCUMENT: &[u8] = include_bytes!("../../data/demo.json");
 
+/// The application key of the demonstration. It is public.
+pub const KEY: &str = "demo-key-town-practice";
+
 /// Returns the content of the demonstration, moved by whole weeks: its anchor becomes the Monday of
 /// the week of `now`.
 ///

@@ -34,6 +34,60 @@ fn unit_and_container_have_a_place_for_backups_and_authorities_and_the_readme_na
     );
 }
 
+#[test]
+fn systemd_takes_the_unit_and_finds_little_exposure() {
+    for line in ["MemoryMax=", "UMask=0077\n", "CapabilityBoundingSet=\n", "SystemCallFilter="] {
+        assert!(UNIT.contains(line), "{line}");
+    }
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        println!("skipped: systemd-analyze is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let unit = folder.path().join("slotbook.service");
+    let program = env!("CARGO_BIN_EXE_slotbook");
+    fs::write(&unit, UNIT.replace("/usr/local/bin/slotbook", program)).expect("it is written");
+    for arguments in [&["verify"][..], &["security", "--offline=true", "--threshold=20"]] {
+        let mut command = Command::new("systemd-analyze");
+        let checked = command.args(arguments).arg(&unit).output().expect("it runs");
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(checked.status.success() && !said.contains("slotbook.service:"), "{said}");
+    }
+}
+
+#[test]
+fn a_password_is_not_taken_from_the_command_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let refused = run(&["serve", "--smtp-password", "hunter2"], &data);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = complaint(&refused);
+    assert!(said.contains("give --smtp-password-file") && !said.contains("hunter2"), "{said}");
+    let help = run(&["serve", "--help"], &data);
+    assert!(!String::from_utf8_lossy(&help.stdout).contains("--smtp-password "));
+}
+
+#[tokio::test]
+async fn deployments_that_strangers_can_abuse_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let public = ["--demo", "--public-url", "https://rdv.example.org", "--behind-tls"];
+    let (_, said) = Served::heard(&folder.path().join("one"), &public).end("TERM");
+    for warning in ["the demonstration is served on a public address", "without --trusted-proxies"]
+    {
+        assert!(said.contains(warning), "{warning}: {said}");
+    }
+    let proxied = ["--behind-tls", "--trusted-proxies", "10.0.0.1"];
+    let served = Served::heard(&folder.path().join("two"), &proxied);
+    for _ in 0..3 {
+        let request = reqwest::Client::new().get(format!("{}/healthz", served.base));
+        let request = request.header("X-Forwarded-For", "203.0.113.7");
+        assert_eq!(request.send().await.expect("an answer").status(), 200);
+    }
+    let (_, said) = served.end("TERM");
+    assert_eq!(said.matches("is not believed").count(), 1, "{said}");
+    assert!(!said.contains("demonstration") && !said.contains("without --trusted"), "{said}");
+}
+
 /// Runs the program on a machine that believes no authority.
 fn unbelieving(arguments: &[&str], empty: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));

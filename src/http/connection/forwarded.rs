@@ -1,6 +1,7 @@
 //! The source address of a request behind trusted proxies. Reference 3.6.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::HeaderMap;
 use axum::http::header::{FORWARDED, HeaderName};
@@ -62,6 +63,36 @@ impl TrustedProxies {
             }
         }
         last
+    }
+}
+
+/// Warns once of forwarding headers that are not believed, and once more if a machine of a local
+/// network sends them, which may be a proxy. Otherwise a stranger could use up the only warning.
+#[derive(Debug, Default)]
+pub(crate) struct UnbelievedHeaders {
+    has_warned: AtomicBool,
+    has_warned_of_local: AtomicBool,
+}
+
+impl UnbelievedHeaders {
+    /// Warns of a request whose peer is no trusted proxy, if it has such a header.
+    pub(crate) fn warn(&self, peer: IpAddr, headers: &HeaderMap) {
+        if !headers.contains_key(&X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
+            return;
+        }
+        let peer = peer.to_canonical();
+        let is_local = match peer {
+            IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+            IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
+        };
+        let has_warned = if is_local { &self.has_warned_of_local } else { &self.has_warned };
+        if !has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                %peer,
+                "X-Forwarded-For or Forwarded of this address is not believed: if it is your \
+                 proxy, give --trusted-proxies, since all its clients count as one source until then"
+            );
+        }
     }
 }
 
