@@ -1,6 +1,6 @@
 //! The header Idempotency-Key: a repeated request is carried out once. Reference 6.6.
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
@@ -10,7 +10,6 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
-use crate::http::response::{HandlerResult, json_response};
 use crate::planted_faults::PlantedFault;
 
 /// Maximum length of a key, in characters.
@@ -50,10 +49,14 @@ impl IdempotencyKey {
 
     /// Returns the recorded answer of an earlier request, or 409 if its body was another one.
     /// `None` if the published state has no such request.
-    pub(crate) fn find_answer(self, state: &GroupState, now: Instant) -> Option<HandlerResult> {
+    pub(crate) fn find_answer(
+        self,
+        state: &GroupState,
+        now: Instant,
+    ) -> Option<Result<Vec<u8>, ApiError>> {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
-            Some(Ok(json_response(StatusCode::CREATED, known.answer.to_vec())))
+            Some(Ok(known.answer.to_vec()))
         } else {
             Some(Err(ApiError::conflict()))
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::GroupId;
@@ -18,7 +18,7 @@ use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -79,6 +79,8 @@ pub(crate) struct GroupRequest {
     pub(crate) now: Instant,
     /// The state of the group. The whole response is made from this one state.
     pub(crate) state: Arc<GroupState>,
+    /// The path pattern of the route.
+    pub(crate) path: &'static str,
     /// The number that stands for `{id}` in the path; `None` without one, or if it is malformed.
     pub(crate) path_id: Option<u64>,
     /// The JSON object of the body; empty if none is read.
@@ -141,7 +143,9 @@ impl GroupRequest {
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        create_once(&self.server, &self.state, command, key, self.audience(), render).await
+        let bytes =
+            create_once(&self.server, &self.state, command, key, self.audience(), render).await?;
+        Ok(created_response(bytes, self.path, &self.state))
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -166,8 +170,8 @@ impl GroupRequest {
     }
 }
 
-/// Sends the command of a POST to a group, once for each idempotency key. Returns 201 with the
-/// bytes that `render` makes, or with those of the first response under the same key.
+/// Sends the command of a POST to a group, once for each idempotency key. Returns the bytes that
+/// `render` makes, or those of the first response under the same key.
 ///
 /// # Errors
 /// The engine's rejection, in words for the audience.
@@ -178,20 +182,17 @@ pub(crate) async fn create_once(
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-) -> HandlerResult {
+) -> Result<Vec<u8>, ApiError> {
     let render = Arc::new(render);
     let once = key.map(|IdempotencyKey { scope, body }| {
         let render = Arc::clone(&render) as _;
         IdempotentRequest { scope, body, render }
     });
     match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
-        Ok(done) => {
-            let bytes = match &done.answer {
-                Some(kept) => kept.to_vec(),
-                None => render(&done),
-            };
-            Ok(json_response(StatusCode::CREATED, bytes))
-        }
+        Ok(done) => Ok(match &done.answer {
+            Some(kept) => kept.to_vec(),
+            None => render(&done),
+        }),
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))
         }

@@ -14,7 +14,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
 };
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +23,7 @@ use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 
+use crate::http::auth::apikey;
 use crate::http::auth::session::session_tokens;
 use crate::http::connection::source_shares::SourceShare;
 use crate::http::error::ApiError;
@@ -87,7 +88,7 @@ impl HttpService {
             None
         };
         // A login's response is for the person who logs in, so no foreign page may read it.
-        let has_key_only = !headers.contains_key(AUTHORIZATION)
+        let has_key_only = apikey::credentials(headers).is_none()
             && session_tokens(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
         let is_preflight =
@@ -164,7 +165,7 @@ fn preflight_response(refused: &Response) -> Response {
     }
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("content-type, idempotency-key"),
+        HeaderValue::from_static("content-type, idempotency-key, x-api-key"),
     );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
