@@ -56,6 +56,8 @@ pub struct Server {
     pub(crate) metrics: Arc<HttpMetrics>,
     /// Bytes that the records of a group may take; `None` if there is no quota.
     pub(crate) group_bytes_max: Option<u64>,
+    /// Whether the page `/` lists the groups with a booking page.
+    pub(crate) lists_groups: bool,
     /// The serialised OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: Bytes,
 }
@@ -78,6 +80,7 @@ impl Server {
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             group_bytes_max: None,
+            lists_groups: false,
             openapi_document: Bytes::new(),
         }
     }
@@ -128,6 +131,12 @@ impl Server {
     pub fn limited_per_source(self, connections_max: usize) -> Self {
         let shares = || SourceShares::new(0, connections_max);
         Self { connections: shares(), forwarded_requests: shares(), ..self }
+    }
+
+    /// Sets whether the page `/` lists the groups with a booking page.
+    #[must_use]
+    pub fn listing_groups(self, lists_groups: bool) -> Self {
+        Self { lists_groups, ..self }
     }
 
     /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.

@@ -14,10 +14,11 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{HttpService, Server, serve};
+use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
 use slotbook::transfer::demo::demo_content;
+use slotbook::web;
 use tokio::sync::Mutex;
 
 use crate::shop;
@@ -158,7 +159,7 @@ impl TestServer {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let routes = HttpService::new(configure(Server::new(engine.clone(), 2)));
+        let routes = web::service(configure(Server::new(engine.clone(), 2)));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine, disk }
     }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Bounded, Colour, InvalidValue, Name, ReminderLead, Text};
+use crate::domain::records::text::{
+    Bounded, Colour, InvalidValue, LongText, Name, ReminderLead, Text,
+};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 
@@ -52,6 +54,12 @@ pub struct Group {
     pub mail_since: Instant,
     /// The moment of the last change of the text message times.
     pub sms_since: Instant,
+    /// Whether the group has a booking page. Groups of earlier releases have none.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub web_page: bool,
+    /// Text about the use of the details of clients, for the booking page.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub privacy_text: LongText,
 }
 
 impl Group {
@@ -94,6 +102,8 @@ impl Group {
             updated_at: now,
             mail_since: now,
             sms_since: now,
+            web_page: true,
+            privacy_text: LongText::default(),
         }
     }
 

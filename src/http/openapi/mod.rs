@@ -149,8 +149,8 @@ const fn http_method(method: EndpointMethod) -> HttpMethod {
 mod tests {
     use super::*;
     use crate::http::endpoint::BodySchema;
-    use crate::http::resources::mail_links;
     use crate::http::route_table::endpoints;
+    use crate::notify::links;
     use serde_json::Value;
 
     fn parsed_document() -> Value {
@@ -171,7 +171,7 @@ mod tests {
             routed.push((route.path().to_owned(), route.method().to_string()));
         }
         for method in ["GET", "POST"] {
-            routed.push((mail_links::PATH.to_owned(), method.to_owned()));
+            routed.push((links::PATH.to_owned(), method.to_owned()));
         }
         documented.sort();
         routed.sort();

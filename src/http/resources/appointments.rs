@@ -1,5 +1,6 @@
 //! Endpoints of appointments. Reference 13.8, 6.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -25,6 +26,7 @@ use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resou
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, json_response};
+use crate::http::server::Server;
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
@@ -132,24 +134,43 @@ async fn book(request: GroupRequest) -> HandlerResult {
         bytes.extend_from_slice(b"]}");
         bytes
     };
-    // With a key alone, refusals could reveal who is a client, so they are counted and limited.
-    let turn = match request.caller() {
-        Caller::Application => {
-            let email = booking.command.client.email.as_ref().map(Email::folded);
-            Some(request.server.guesses.admit(email, request.from, now).await?)
-        }
-        Caller::Account(_) | Caller::Pro(_) => None,
+    let is_public = match request.caller() {
+        Caller::Application => true,
+        Caller::Account(_) | Caller::Pro(_) => false,
     };
+    let email = booking.command.client.email.as_ref().map(Email::folded);
     let command = Command::BookAppointment(Box::new(booking.command));
-    let result = request.create(command, render_booked).await;
-    // Where only known clients may book, a refusal about the time tells that the client is known.
+    let booked = request.create(command, render_booked);
+    if !is_public {
+        return booked.await;
+    }
     let takes_known_only = !request.state.catalogue.group.open;
-    if let (Some(turn), Err(error)) = (&turn, &result)
-        && (error.reveals_client() || (takes_known_only && error.is_about_time()))
+    let reveals_client = |error: &ApiError| error.reveals_client(takes_known_only);
+    book_within_limits(&request.server, email, request.from, now, booked, reveals_client).await?
+}
+
+/// Awaits a booking by a caller without credentials, for a folded e-mail address if it has one,
+/// within the limits on such callers. Refusals could reveal who is a client, so they are counted.
+/// The API and the pages both book through it. Reference 3.6.
+///
+/// # Errors
+/// Outer: 429 over a limit, or 503; then nothing was done. Inner: the error of the booking.
+pub(crate) async fn book_within_limits<T, E>(
+    server: &Server,
+    email: Option<Box<str>>,
+    from: IpAddr,
+    now: Instant,
+    booking: impl Future<Output = Result<T, E>>,
+    reveals_client: impl FnOnce(&E) -> bool,
+) -> Result<Result<T, E>, ApiError> {
+    let turn = server.guesses.admit(email, from, now).await?;
+    let result = booking.await;
+    if let Err(error) = &result
+        && reveals_client(error)
     {
         turn.count_refusal(now);
     }
-    result
+    Ok(result)
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
