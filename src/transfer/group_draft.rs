@@ -296,7 +296,7 @@ fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now
 }
 
 /// Whether a row is that of a client whom upkeep has emptied: made from the web, and each field by
-/// which a client could be known is given as empty. Such a client has no name. Reference 6.10.
+/// which a client could be known is given as empty. Such a client has no name. Reference 6.16.
 fn is_emptied_client(row: &Map<String, Value>) -> bool {
     let from_web = row.get("from_web") == Some(&Value::Bool(true));
     let fields = ["lastname", "firstname", "firstphone", "secondphone", "email"];
