@@ -350,6 +350,29 @@ async fn moves(server: &TestServer, email: &str) -> Answer {
 }
 
 #[tokio::test]
+async fn a_session_alone_changes_no_address() {
+    let server = TestServer::with_account(|_| {}).await;
+    let login = json!({"account": {"email": CLEO.0, "password": sha1_hex(CLEO.1)}});
+    let logged_in = answer(server.by_key(Method::POST, "/sessions/login").json(&login)).await;
+    let cookie = logged_in.headers["set-cookie"].to_str().expect("text").to_owned();
+    let path = format!("{FICHES}/{OWN_FICHE}");
+    let put = |fiche: Value| {
+        let request = server.by_key(Method::PUT, &path).header("Cookie", &cookie);
+        answer(request.json(&json!({ "fiche": fiche })))
+    };
+    put(json!({"firstname": "C"})).await.is(200);
+    put(json!({"email": CLEO.0})).await.is(200);
+    put(json!({"email": "new@example.org"})).await.refused(403, 1, None);
+    let with_password =
+        |given: &str| put(json!({"email": "new@example.org", "current_password": given}));
+    with_password("wrong").await.refused(401, 5, None);
+    assert!(mailed(&server).is_empty());
+    with_password(CLEO.1).await.is(200);
+    with_password(&sha1_hex(CLEO.1)).await.is(200);
+    assert_eq!(mailed(&server)[0].0, "new@example.org");
+}
+
+#[tokio::test]
 async fn another_password_ends_what_the_one_before_had_asked_for() {
     let server = TestServer::with_account(|_| {}).await;
     moves(&server, "thief@example.org").await.is(200);

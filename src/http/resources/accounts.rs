@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::identity::password_link::PasswordLink;
@@ -17,13 +18,14 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Committed;
+use crate::http::auth::login_failed;
 use crate::http::auth::sliding_window::source;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
-use crate::http::request::{ApiRequest, create_once, wrapped_object};
+use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::http::server::Server;
 use crate::password::strength::check_new_password;
@@ -278,11 +280,50 @@ fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
     if given.is_empty() {
         return Err(Fault::new("password", "is required: a text"));
     }
-    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(given.to_ascii_lowercase());
+    if let Some(sha1) = parse_sha1(given) {
+        return Ok(sha1);
     }
     match check_new_password(given) {
         Ok(()) => Ok(password::sha1_hex(given)),
         Err(rule) => Err(Fault::new("password", rule)),
+    }
+}
+
+/// Returns the SHA-1 that stands for a password, in lower case; `None` for a plain password.
+fn parse_sha1(given: &str) -> Option<String> {
+    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Some(given.to_ascii_lowercase())
+    } else {
+        None
+    }
+}
+
+/// Checks that a request of an account carries its password: by HTTP Basic, or else in the field
+/// `current_password`, plain or as its SHA-1. A session alone may be a stolen one.
+///
+/// # Errors
+/// 403 without the password, 401 for a wrong one; otherwise as
+/// [`verify_again`](crate::http::auth::Authenticator::verify_again).
+pub(crate) async fn check_current_password(
+    request: &GroupRequest,
+    account: &Account,
+    object: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    const NAME: &str = "current_password";
+    if request.identity.has_password {
+        return Ok(());
+    }
+    let Some(Value::String(given)) = object.get(NAME).or_else(|| request.body.get(NAME)) else {
+        return Err(ApiError::unauthorized(
+            "another e-mail address needs the password: log in by HTTP Basic, or give \
+             current_password",
+        ));
+    };
+    let sha1 = parse_sha1(given).unwrap_or_else(|| password::sha1_hex(given));
+    let authenticator = &request.server.authenticator;
+    if authenticator.verify_again(account, sha1, request.from, request.now).await? {
+        Ok(())
+    } else {
+        Err(login_failed().into())
     }
 }
