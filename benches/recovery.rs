@@ -149,6 +149,7 @@ fn wish(nth: u64, calendars: u64) -> Command {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
+        hold: None,
         caller: Caller::Application,
         from_web: true,
         date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),

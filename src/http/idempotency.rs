@@ -10,6 +10,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::response::CreatedAnswer;
 use crate::planted_faults::PlantedFault;
 
 /// Maximum length of a key, in characters.
@@ -53,10 +54,11 @@ impl IdempotencyKey {
         self,
         state: &GroupState,
         now: Instant,
-    ) -> Option<Result<Vec<u8>, ApiError>> {
+    ) -> Option<Result<CreatedAnswer, ApiError>> {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
-            Some(Ok(known.answer.to_vec()))
+            let bytes = known.answer.to_vec();
+            Some(Ok(CreatedAnswer { bytes, awaits_code: known.awaits_code }))
         } else {
             Some(Err(ApiError::conflict()))
         }

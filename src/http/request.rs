@@ -18,7 +18,7 @@ use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
-use crate::http::response::{HandlerResult, created_response};
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -133,7 +133,7 @@ impl GroupRequest {
     }
 
     /// Sends the command of a POST to the group, once for each idempotency key. Returns 201 with
-    /// the JSON that `render` makes.
+    /// the JSON that `render` makes, or 202 for a booking that waits for its code.
     ///
     /// # Errors
     /// A malformed key; the engine's rejection, in words for the caller.
@@ -143,9 +143,9 @@ impl GroupRequest {
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        let bytes =
+        let answer =
             create_once(&self.server, &self.state, command, key, self.audience(), render).await?;
-        Ok(created_response(bytes, self.path, &self.state))
+        Ok(created_response(answer, self.path, &self.state))
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -182,17 +182,20 @@ pub(crate) async fn create_once(
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<CreatedAnswer, ApiError> {
     let render = Arc::new(render);
     let once = key.map(|IdempotencyKey { scope, body }| {
         let render = Arc::clone(&render) as _;
         IdempotentRequest { scope, body, render }
     });
     match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
-        Ok(done) => Ok(match &done.answer {
-            Some(kept) => kept.to_vec(),
-            None => render(&done),
-        }),
+        Ok(done) => {
+            let bytes = match &done.answer {
+                Some(kept) => kept.to_vec(),
+                None => render(&done),
+            };
+            Ok(CreatedAnswer { bytes, awaits_code: done.awaits_code })
+        }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))
         }

@@ -28,11 +28,13 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         }
         MessageContent::Confirmation(_)
         | MessageContent::Change { .. }
+        | MessageContent::ChangeByKey { .. }
         | MessageContent::Cancellation(_)
         | MessageContent::Reminder(..)
         | MessageContent::Withdrawal(_)
         | MessageContent::ConfirmationByKey(_)
         | MessageContent::CancellationByKey(_)
+        | MessageContent::BookingCode { .. }
         | MessageContent::Restoration(_) => None,
     };
     group_state.outbox.messages().filter_map(|message| link(message)).collect()

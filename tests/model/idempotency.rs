@@ -16,7 +16,7 @@ proptest! {
         for (scope, pause, body) in steps {
             at = at.plus_seconds(pause);
             let answer = vec![body; usize::from(body)].into();
-            let answered = Arc::new(IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer });
+            let answered = Arc::new(IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, awaits_code: false });
             answers.insert(Arc::clone(&answered));
             all.push(answered);
         }

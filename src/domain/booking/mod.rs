@@ -1,12 +1,16 @@
 //! Booking rules: free time, and the decisions on bookings, cancellations and manual changes.
 //! Reference 4, 6.
 
+pub mod appointment_move;
 pub mod book;
 pub mod bookable;
 pub mod cancellation;
+pub(crate) mod candidates;
 pub mod client_record;
 pub(crate) mod client_rules;
 pub(crate) mod client_time;
+pub mod confirmation;
+pub mod hold;
 pub mod manual_change;
 pub mod merged_starts;
 pub mod module_offer;
@@ -16,3 +20,4 @@ pub(crate) mod overlap_check;
 pub mod slot_request;
 pub mod slots;
 pub mod taken_time;
+pub(crate) mod unconfirmed;

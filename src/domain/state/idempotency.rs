@@ -25,6 +25,9 @@ pub struct IdempotencyRecord {
     pub at: Instant,
     /// The exact body of the answer.
     pub answer: Arc<[u8]>,
+    /// Whether the request was only accepted, and is to be confirmed by a code. Reference 6.15.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub awaits_code: bool,
 }
 
 impl IdempotencyRecord {
@@ -131,6 +134,7 @@ mod tests {
             body: [0; 32],
             at: Instant(at),
             answer: vec![b'x'; bytes].into(),
+            awaits_code: false,
         }
         .into()
     }

@@ -24,7 +24,9 @@ impl GroupActorState {
             group_state: Arc::clone(&self.group_state),
             object: 0,
             appointments: Vec::new(),
+            hold: None,
             answer: Some(Arc::clone(&record.answer)),
+            awaits_code: record.awaits_code,
         }))
     }
 
@@ -55,6 +57,7 @@ impl GroupActorState {
                 body: request.body,
                 at: committed.group_state.last_stamp,
                 answer: Arc::clone(&answer),
+                awaits_code: committed.awaits_code,
             });
             let event = Event::DoneOnce { answered, event: Box::new(event) };
             let group_state = Arc::new(committed.before.apply(&event));
