@@ -179,7 +179,8 @@ impl SupervisorState {
             },
             self.own_ref.get_cell(),
         );
-        parts.routes.open(group, mailbox.clone());
+        // A link of its own: commands do not delay the messages of the supervisor.
+        parts.routes.open(group, parts.transport.link(actor.clone()));
         Some(GroupStatus::Running { actor, mailbox, sent_at_sweep: 0 })
     }
 

@@ -33,7 +33,7 @@ async fn each_time_has_its_instant_beside_it_and_the_group_names_its_zone() {
 async fn an_instant_is_accepted_where_one_is_meant() {
     let server = TestServer::start().await;
     let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-02T13:00:00Z",
-        "end": "2025-06-02T16:00:00+02:00", "text": "meeting"});
+        "end": "2025-06-02T14:30:00+02:00", "text": "meeting"});
     pro_posts(&server, "/groups/4/vevents", plage.clone()).await.refused(400, 2, Some("end"));
     let mut plage = plage;
     plage["end"] = json!("2025-06-02T16:30:00.000+02:00");

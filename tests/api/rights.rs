@@ -223,7 +223,10 @@ fn segment_of(path: &'static str) -> Option<&'static str> {
 /// The requests of a route that differ by whose object it is about.
 fn cases(walk: &Walk, path: &'static str) -> Vec<(Option<Whose>, String)> {
     let path_of = path.replace("{group_id}", "4");
-    let query = if path.ends_with("availabletimeslots") {
+    let path_of = path_of.replace("{urlname}", "cut-co");
+    let query = if path.ends_with("/explanation") {
+        format!("?intervention_ids[]={CUT}&start=2025-06-02 09:00:00")
+    } else if path.ends_with("availabletimeslots") {
         format!("?intervention_ids[]={CUT}")
     } else {
         String::new()

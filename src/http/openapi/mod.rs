@@ -42,7 +42,7 @@ path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 17] = [
+const TAGS: [(&str, &str); 18] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("appointments", "Booking, reading and cancelling."),
     ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
@@ -56,6 +56,7 @@ const TAGS: [(&str, &str); 17] = [
     ("interventionsets", "Groups of interventions."),
     ("messages", "Mails and text messages: planned, sent and unsent."),
     (pages::TAG, "Pages that links in mails open."),
+    ("modules", "What a page for booking shows of a group."),
     ("pros", "Professionals who work in a group."),
     ("server", "State and description of the server."),
     ("sessions", "Logins of professionals and of clients' accounts."),

@@ -10,9 +10,8 @@ use crate::domain::time::Instant;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
-use crate::http::error::ApiError;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
-use crate::http::request::ApiRequest;
+use crate::http::request::{ApiRequest, find_visible_group};
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::calendar::{CALENDAR, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Scope};
@@ -33,19 +32,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
     handler: handler!(AtLarge, show),
 }];
 
-/// GET /api/v1/modules/{urlname}, by any key that covers the group. All callers see what the
-/// module shows to the public.
+/// GET /api/v1/modules/{urlname}, by every caller that sees the group. All see what the module shows
+/// to the public.
 async fn show(request: ApiRequest) -> HandlerResult {
     let urlname = request.params.value("urlname").unwrap_or_default();
     let published = request.server.engine.published();
-    let group = published.group_of_urlname(urlname).ok_or_else(ApiError::no_result)?;
-    if !request.identity.key_covers(group) {
-        return Err(ApiError::no_result());
-    }
-    match published.group_state(group) {
-        Some(state) => Ok(ok_response(&render_module(&state, request.now))),
-        None => Err(ApiError::quarantined()),
-    }
+    let group = published.group_of_urlname(urlname);
+    let state = find_visible_group(group, &request.identity, published)?;
+    Ok(ok_response(&render_module(&state, request.now)))
 }
 
 fn render_module(state: &GroupState, now: Instant) -> Value {
