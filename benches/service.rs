@@ -16,6 +16,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use sha2::{Digest, Sha256};
 use slotbook::clock::ManualClock;
+use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::identity::directory::{Apikey, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
@@ -72,7 +73,8 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = HttpService::new(Server::new(engine, 2));
+        let routes =
+            HttpService::new(Server::new(engine, 2).limit_bookings(&BookingLimitOptions::NONE));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         address
     });

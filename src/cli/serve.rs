@@ -273,6 +273,7 @@ fn create_routes(
         .behind(options.trusted_proxies.0.clone())
         .limited_per_source(per_source)
         .with_group_bytes_max(upkeep::group_bytes_max(options))
+        .limit_bookings(&options.booking_limits)
         .metered(metrics.http_metrics());
     HttpService::new(server)
 }

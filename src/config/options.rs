@@ -120,6 +120,51 @@ pub struct MessageOptions {
     pub message_seconds_max: u64,
 }
 
+/// Limits on bookings with a key alone and by accounts. 0 is no limit. A chain of several
+/// interventions counts as that many bookings.
+#[derive(Clone, Debug, Args)]
+pub struct BookingLimitOptions {
+    /// Maximum number of bookings from one source address within an hour; an IPv6 /64 network is
+    /// one source, and keys of servers are not counted. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX")]
+    #[arg(default_value_t = Self::DEFAULT.bookings_source_hourly_max)]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_source_hourly_max: u32,
+    /// Maximum number of bookings from one source address within 24 hours. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX")]
+    #[arg(default_value_t = Self::DEFAULT.bookings_source_daily_max)]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_source_daily_max: u32,
+    /// Maximum number of bookings for one e-mail address, or by one account, within an hour. 0 is
+    /// no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX")]
+    #[arg(default_value_t = Self::DEFAULT.bookings_client_hourly_max)]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_client_hourly_max: u32,
+    /// Maximum number of bookings with one key in one group within an hour. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX")]
+    #[arg(default_value_t = Self::DEFAULT.bookings_key_hourly_max)]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_key_hourly_max: u32,
+}
+
+impl BookingLimitOptions {
+    /// The limits without any option.
+    pub const DEFAULT: Self = Self {
+        bookings_source_hourly_max: 10,
+        bookings_source_daily_max: 30,
+        bookings_client_hourly_max: 5,
+        bookings_key_hourly_max: 0,
+    };
+    /// No limit.
+    pub const NONE: Self = Self {
+        bookings_source_hourly_max: 0,
+        bookings_source_daily_max: 0,
+        bookings_client_hourly_max: 0,
+        bookings_key_hourly_max: 0,
+    };
+}
+
 /// Options of `slotbook serve`, which are all options.
 #[derive(Clone, Debug, Args)]
 pub struct ServeOptions {
@@ -171,6 +216,8 @@ pub struct ServeOptions {
     /// key alone cause at most half of them.
     #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", default_value = "20", value_name = "NUMBER")]
     pub messages_daily_max: usize,
+    #[command(flatten)]
+    pub booking_limits: BookingLimitOptions,
     /// Days after which deleted events are removed for good, at most 36500; 0 keeps them for ever.
     #[arg(long, env = "SLOTBOOK_KEEP_DELETED_DAYS", default_value = "0", value_name = "DAYS")]
     #[arg(value_parser = value_parser!(u32).range(0..=36_500))]

@@ -30,6 +30,14 @@ pub struct Committed {
     pub answer: Option<Arc<[u8]>>,
 }
 
+impl Committed {
+    /// Whether the answer is that of an earlier request under the same Idempotency-Key.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.answer.is_some() && Arc::ptr_eq(&self.before, &self.group_state)
+    }
+}
+
 /// A request with an Idempotency-Key: carried out once, however often it is sent. Reference 6.6.
 #[derive(Clone)]
 pub struct IdempotentRequest {

@@ -6,6 +6,7 @@ mod auth;
 mod blocking_pool;
 mod body;
 mod body_limits;
+mod booking_limit;
 pub(crate) mod connection;
 mod docs;
 mod endpoint;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::GroupId;
@@ -140,6 +141,18 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
+        Ok(self.create_once(command, render).await?.response)
+    }
+
+    /// Does the same, and says whether the command was carried out.
+    ///
+    /// # Errors
+    /// As [`GroupRequest::create`].
+    pub(crate) async fn create_once(
+        &self,
+        command: Command,
+        render: impl Fn(&Committed) -> Map<String, Value> + Send + Sync + 'static,
+    ) -> Result<Created, ApiError> {
         let key = self.idempotency_key.clone()?;
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
@@ -166,6 +179,14 @@ impl GroupRequest {
     }
 }
 
+/// The answer to a POST.
+pub(crate) struct Created {
+    /// 201 with the object.
+    pub(crate) response: Response,
+    /// Whether an earlier request under the same idempotency key was carried out, and not this one.
+    pub(crate) is_replay: bool,
+}
+
 /// Sends the command of a POST to a group, once for each idempotency key. Returns 201 with the
 /// bytes that `render` makes, or with those of the first response under the same key.
 ///
@@ -178,7 +199,7 @@ pub(crate) async fn create_once(
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-) -> HandlerResult {
+) -> Result<Created, ApiError> {
     let render = Arc::new(render);
     let once = key.map(|IdempotencyKey { scope, body }| {
         let render = Arc::clone(&render) as _;
@@ -190,7 +211,8 @@ pub(crate) async fn create_once(
                 Some(kept) => kept.to_vec(),
                 None => render(&done),
             };
-            Ok(json_response(StatusCode::CREATED, bytes))
+            let response = json_response(StatusCode::CREATED, bytes);
+            Ok(Created { response, is_replay: done.is_replay() })
         }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))

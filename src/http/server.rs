@@ -10,12 +10,14 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_full_for;
+use crate::config::options::BookingLimitOptions;
 use crate::engine::Engine;
 use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::body_limits::BodyLimits;
+use crate::http::booking_limit::BookingLimit;
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
@@ -35,6 +37,8 @@ pub struct Server {
     pub(crate) authenticator: Authenticator,
     /// GroupCheck refusals that reveal something of a client.
     pub(crate) guesses: EnumerationLimit,
+    /// Limits bookings by the public and by accounts.
+    pub(crate) booking_limit: BookingLimit,
     /// GroupCheck requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Runs long computations off the threads that serve connections.
@@ -68,6 +72,7 @@ impl Server {
             engine,
             authenticator: Authenticator::new(cores),
             guesses: EnumerationLimit::default(),
+            booking_limit: BookingLimit::new(&BookingLimitOptions::DEFAULT),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
@@ -128,6 +133,12 @@ impl Server {
     pub fn limited_per_source(self, connections_max: usize) -> Self {
         let shares = || SourceShares::new(0, connections_max);
         Self { connections: shares(), forwarded_requests: shares(), ..self }
+    }
+
+    /// Sets the limits on bookings by the public and by accounts.
+    #[must_use]
+    pub fn limit_bookings(self, options: &BookingLimitOptions) -> Self {
+        Self { booking_limit: BookingLimit::new(options), ..self }
     }
 
     /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.

@@ -147,6 +147,20 @@ impl Visitor {
     pub(crate) async fn get(&self, path: &str) -> Answer {
         answer(self.request(Method::GET, path)).await
     }
+
+    /// A booking at a free start for an e-mail address.
+    pub(crate) fn booking(&self, (date, calendar): &(String, u64), email: &str) -> RequestBuilder {
+        self.request(Method::POST, "/groups/1/appointments").json(&json!({"appointment": {
+            "date": date, "intervention_ids": [1], "calendar_id": calendar,
+            "fiche": {
+                "lastname": "Durand", "firstname": "Ada", "firstphone": "0639980001", "email": email,
+            },
+        }}))
+    }
+
+    pub(crate) async fn book(&self, start: &(String, u64), email: &str) -> Answer {
+        answer(self.booking(start, email)).await
+    }
 }
 
 impl Answer {

@@ -10,3 +10,4 @@ mod logins;
 mod searches;
 mod space;
 mod strangers;
+mod web_bookings;

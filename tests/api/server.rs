@@ -7,6 +7,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
 use slotbook::domain::identity::directory::Directory;
+use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
@@ -158,7 +159,9 @@ impl TestServer {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let routes = HttpService::new(configure(Server::new(engine.clone(), 2)));
+        let routes = HttpService::new(configure(
+            Server::new(engine.clone(), 2).limit_bookings(&BookingLimitOptions::NONE),
+        ));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine, disk }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
+use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -110,7 +111,9 @@ impl Loaded {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = HttpService::new(Server::new(engine.clone(), 2));
+        let routes = HttpService::new(
+            Server::new(engine.clone(), 2).limit_bookings(&BookingLimitOptions::NONE),
+        );
         tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
         Self { address, engine, disk, first }
     }

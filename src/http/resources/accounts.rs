@@ -159,7 +159,9 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let link = LinkRequest::Account { pending_rdv };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
-    create_once(&request.server, &state, command, key, Audience::Application, render).await
+    let created =
+        create_once(&request.server, &state, command, key, Audience::Application, render).await?;
+    Ok(created.response)
 }
 
 /// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets

@@ -11,10 +11,13 @@ use crate::domain::identity::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
+use crate::domain::state::command::{
+    BookAppointment, Caller, CancelAppointment, CancelRight, Command,
+};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
+use crate::http::booking_limit::{BookingOrigin, BookingReservation};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -140,8 +143,18 @@ async fn book(request: GroupRequest) -> HandlerResult {
         }
         Caller::Account(_) | Caller::Pro(_) => None,
     };
+    let reservation = reserve_places(&request, &booking.command)?;
     let command = Command::BookAppointment(Box::new(booking.command));
-    let result = request.create(command, render_booked).await;
+    let result = request.create_once(command, render_booked).await;
+    let is_booked = match &result {
+        Ok(created) => !created.is_replay,
+        Err(_) => false,
+    };
+    if let Some(reservation) = reservation
+        && !is_booked
+    {
+        reservation.give_back();
+    }
     // Where only known clients may book, a refusal about the time tells that the client is known.
     let takes_known_only = !request.state.catalogue.group.open;
     if let (Some(turn), Err(error)) = (&turn, &result)
@@ -149,7 +162,30 @@ async fn book(request: GroupRequest) -> HandlerResult {
     {
         turn.count_refusal(now);
     }
-    result
+    Ok(result?.response)
+}
+
+/// Takes the places of a booking that limits count, one for each intervention. Reference 6.10.
+///
+/// # Errors
+/// 429 if a limit has too few.
+fn reserve_places<'r>(
+    request: &'r GroupRequest,
+    booking: &BookAppointment,
+) -> Result<Option<BookingReservation<'r>>, ApiError> {
+    let (identity, email) = (&request.identity, booking.client.email.as_ref());
+    let group = request.state.catalogue.group.id;
+    let Some(origin) = BookingOrigin::new(identity, group, email, request.from) else {
+        return Ok(None);
+    };
+    let server = &request.server;
+    match server.booking_limit.reserve(&origin, booking.intervention_ids.len(), request.now) {
+        Ok(reservation) => Ok(Some(reservation)),
+        Err((limit, error)) => {
+            server.metrics.record_limit(limit);
+            Err(error)
+        }
+    }
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
