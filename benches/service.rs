@@ -17,7 +17,7 @@ use practice::{group, morning, practice};
 use sha2::{Digest, Sha256};
 use slotbook::clock::ManualClock;
 use slotbook::config::options::BookingLimitOptions;
-use slotbook::domain::identity::directory::{Apikey, Directory, Pro};
+use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
@@ -41,9 +41,10 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let mut directory = Directory::default();
+    let holder = ApikeyHolder::Server;
     directory
         .apikeys
-        .insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None });
+        .insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None, holder });
     let pro = Pro {
         id: ProId::new(1).expect("an id"),
         email: Email::new("ann@example.org").expect("an address"),

@@ -111,6 +111,25 @@ pub(crate) enum KeyCommand {
         /// Group that the key covers; may be repeated. All groups by default.
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
         groups: Vec<u64>,
+        /// The key is held by a site's own server or a trusted integration, whose address stands
+        /// for many clients: its bookings are not counted by source address.
+        #[arg(long)]
+        server: bool,
+    },
+    /// Change whether a key is held by a server.
+    Set {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Id of the key as listed, its label, or the key itself.
+        key: String,
+        /// The key is held by a site's own server or a trusted integration, whose address stands
+        /// for many clients: its bookings are not counted by source address.
+        #[arg(long, conflicts_with = "no_server", required_unless_present = "no_server")]
+        server: bool,
+        /// The public can read the key, for instance in a page: its bookings are counted by source
+        /// address.
+        #[arg(long)]
+        no_server: bool,
     },
     /// Revoke a key and end every session that it opened.
     Revoke {
@@ -119,7 +138,7 @@ pub(crate) enum KeyCommand {
         /// Id of the key as listed, its label, or the key itself.
         key: String,
     },
-    /// List the keys: id, groups, label.
+    /// List the keys: id, groups, holder, label.
     List(StoreOptions),
 }
 

@@ -21,15 +21,20 @@ use crate::password::{hash_password, sha1_hex};
 /// A key or group does not exist, or the store cannot be used.
 pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::Add { store, label, groups } => {
+        KeyCommand::Add { store, label, groups, server } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let groups = if groups.is_empty() { None } else { Some(groups) };
             let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::AddKey { sha256, label, groups };
+            let request = OperatorRequest::AddKey { sha256, label, groups, server };
             run_request(&store.data, &request, &mut io::sink())?;
             print(&format!("{key}\n"));
             Ok(())
+        }
+        KeyCommand::Set { store, key, server, no_server: _ } => {
+            let sha256 = Sha256::digest(&key).into();
+            let request = OperatorRequest::SetKey { sha256, said: key, server };
+            run_request(&store.data, &request, &mut io::sink())
         }
         KeyCommand::Revoke { store, key } => {
             let sha256 = Sha256::digest(&key).into();

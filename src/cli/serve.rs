@@ -25,7 +25,8 @@ use crate::cli::terminal::print;
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
-use crate::domain::identity::directory::Directory;
+use crate::domain::identity::access::{self, ID_DIGITS};
+use crate::domain::identity::directory::{ApikeyHolder, Directory};
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
@@ -144,6 +145,25 @@ fn warn_of_demo(options: &ServeOptions, directory: &Directory) {
     }
 }
 
+/// Warns of keys that count as keys of servers only because the store comes from an earlier
+/// release.
+fn warn_of_unknown_holders(directory: &Directory) {
+    let mut unknown = Vec::new();
+    for (hash, apikey) in &directory.apikeys {
+        if apikey.holder == ApikeyHolder::Unknown {
+            unknown.push(access::to_hex(hash)[..ID_DIGITS].to_owned());
+        }
+    }
+    if !unknown.is_empty() {
+        tracing::warn!(
+            keys = unknown.join(", "),
+            "these keys of an earlier release count as keys of servers, so their bookings are not \
+             limited by source address: `slotbook key set KEY --no-server` for a key that the \
+             public can read, `slotbook key set KEY --server` for one of a server"
+        );
+    }
+}
+
 /// State of a server that is ready to serve a store.
 struct StartedServer {
     listener: TcpListener,
@@ -161,6 +181,7 @@ fn serve_store(
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     warn_of_demo(options, &directory);
+    warn_of_unknown_holders(&directory);
     let mut log = store.into_log()?;
     let last_stamp = find_last_stamp(group_states.iter());
     let now = initial_time(SystemClock.now(), last_stamp);

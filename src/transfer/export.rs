@@ -52,6 +52,9 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("key_sha256".into(), hex(hash).into());
     row.insert("label".into(), apikey.label.as_str().into());
+    if apikey.is_server() {
+        row.insert("server".into(), true.into());
+    }
     if let Some(groups) = &apikey.groups {
         row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());
     }

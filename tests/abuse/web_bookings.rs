@@ -166,3 +166,19 @@ async fn refused_and_repeated_requests_do_not_count() {
     assert_eq!(book_for_many(&client, &mut free).await, 8);
     assert_eq!(answer(repeated()).await.is(201), first, "a repetition needs no place");
 }
+
+#[tokio::test]
+async fn a_key_of_a_server_books_for_many_clients_and_not_for_one() {
+    let practice =
+        Practice::with(|document| document["apikeys"][0]["server"] = json!(true), |server| server)
+            .await;
+    let mut free = starts(&practice).await;
+    let site = practice.visitor("127.0.0.2");
+    for number in 0..40 {
+        site.book(&free.pop().expect("a start"), &format!("c{number}@example.org")).await.is(201);
+    }
+    for _ in 0..5 {
+        site.book(&free.pop().expect("a start"), "d@example.org").await.is(201);
+    }
+    site.book(&free.pop().expect("a start"), "d@example.org").await.refused(429, 4);
+}

@@ -14,7 +14,7 @@ use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
-use crate::domain::identity::directory::{Apikey, Pro};
+use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
 use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
@@ -60,6 +60,7 @@ pub(crate) fn execute_request(
         }
         OperatorRequest::BackUp { to, reserve_mib } => store.back_up(to, *reserve_mib, out),
         OperatorRequest::AddKey { .. }
+        | OperatorRequest::SetKey { .. }
         | OperatorRequest::RevokeKey { .. }
         | OperatorRequest::AddPro { .. }
         | OperatorRequest::SetPassword { .. } => {
@@ -73,10 +74,15 @@ pub(crate) fn execute_request(
 /// reads.
 fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>, CommandError> {
     Ok(Some(match request {
-        OperatorRequest::AddKey { sha256, label, groups } => ChangeAccess::AddApikey {
+        OperatorRequest::AddKey { sha256, label, groups, server } => ChangeAccess::AddApikey {
             hash: *sha256,
             label: named("label", Text::new(label))?,
             groups: groups.as_deref().map(parse_group_ids).transpose()?,
+            holder: key_holder(*server),
+        },
+        OperatorRequest::SetKey { sha256, said, server } => ChangeAccess::SetApikeyHolder {
+            name: ApikeyName { hash: *sha256, text: said.clone() },
+            holder: key_holder(*server),
         },
         OperatorRequest::RevokeKey { sha256, said } => {
             ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, text: said.clone() })
@@ -112,6 +118,10 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
         | OperatorRequest::ListMessages { .. }
         | OperatorRequest::BackUp { .. } => return Ok(None),
     }))
+}
+
+const fn key_holder(server: bool) -> ApikeyHolder {
+    if server { ApikeyHolder::Server } else { ApikeyHolder::Public }
 }
 
 /// Returns a parsed field, or the broken rule after the field's name.
@@ -167,7 +177,12 @@ fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), C
         None => "all groups".to_owned(),
         Some(groups) => format!("groups {}", comma_separated(groups)),
     };
-    Ok(writeln!(out, "{id}\t{groups}\t{}", key.label.as_str())?)
+    let holder = match key.holder {
+        ApikeyHolder::Public => "public",
+        ApikeyHolder::Server => "server",
+        ApikeyHolder::Unknown => "server, as assumed",
+    };
+    Ok(writeln!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?)
 }
 
 fn write_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), CommandError> {

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OperatorRequest {
     /// Add an application key. The key itself stays with the command; `None` covers all groups.
-    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>> },
+    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>>, server: bool },
+    /// Say whether a server holds a key, named by its hash, its label or the start of its hash.
+    SetKey { sha256: [u8; 32], said: String, server: bool },
     /// Revoke a key, named by its hash, its label or the start of its hash.
     RevokeKey { sha256: [u8; 32], said: String },
     /// List the keys, one a line.

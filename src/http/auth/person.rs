@@ -63,7 +63,7 @@ impl Identity {
 
     /// Returns whether the key belongs to a server, whose source address stands for many clients.
     pub(crate) fn is_server(&self) -> bool {
-        false
+        self.apikey().is_server()
     }
 
     /// Returns whether the caller may see a group: the key covers it, a professional works for it,
