@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusals;
 use crate::engine::admission::Permit;
 use crate::engine::health::WritesUnavailable;
@@ -45,6 +46,8 @@ pub struct IdempotentRequest {
     pub scope: [u8; 32],
     /// SHA-256 of the request.
     pub body: [u8; 32],
+    /// The share that the record counts in.
+    pub share: IdempotencyShare,
     /// Renders the recorded answer. It depends on the commit alone.
     pub render: Arc<RenderAnswer>,
 }

@@ -7,6 +7,7 @@ mod blocking_pool;
 mod body;
 mod body_limits;
 mod booking_limit;
+mod condensed_answer;
 pub(crate) mod connection;
 mod docs;
 mod endpoint;

@@ -65,7 +65,8 @@ impl ApiRequest {
         &self,
         state: &GroupState,
     ) -> Result<Option<IdempotencyKey>, Fault> {
-        IdempotencyKey::from_request(&self.headers, self.path, &self.identity, state, &self.body)
+        let caller = (&self.identity, self.from);
+        IdempotencyKey::from_request(&self.headers, self.path, caller, state, &self.body)
     }
 }
 
@@ -201,15 +202,16 @@ pub(crate) async fn create_once(
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
 ) -> Result<Created, ApiError> {
     let render = Arc::new(render);
-    let once = key.map(|IdempotencyKey { scope, body }| {
-        let render = Arc::clone(&render) as _;
-        IdempotentRequest { scope, body, render }
+    let once = key.as_ref().map(|key| {
+        let (render, texts) = (Arc::clone(&render), key.texts.clone());
+        let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
+        IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
     match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
         Ok(done) => {
-            let bytes = match &done.answer {
-                Some(kept) => kept.to_vec(),
-                None => render(&done),
+            let bytes = match (&done.answer, &key) {
+                (Some(kept), Some(key)) => key.texts.expand(kept),
+                (Some(_) | None, _) => render(&done),
             };
             let response = json_response(StatusCode::CREATED, bytes);
             Ok(Created { response, is_replay: done.is_replay() })

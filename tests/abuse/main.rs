@@ -11,3 +11,6 @@ mod searches;
 mod space;
 mod strangers;
 mod web_bookings;
+mod idempotency;
+mod mailbox;
+mod messages;

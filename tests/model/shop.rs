@@ -31,7 +31,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::idempotency::IdempotencyRecord;
+use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -204,6 +204,7 @@ impl Shop {
                 body: [number; 32],
                 at,
                 answer: vec![number; 9].into(),
+                share: IdempotencyShare::default(),
             };
             Event::DoneOnce { answered: answered.into(), event: Box::new(event) }
         } else {
