@@ -51,6 +51,7 @@ fn main() {
 fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
+        web_origin: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),
         from_web: true,
         date: MONDAY.plus_seconds(5 * 365 * DAY + 8 * HOUR),

@@ -42,9 +42,10 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
     let runtime = runtime.expect("a runtime");
     let mut directory = Directory::default();
     let holder = ApikeyHolder::Server;
-    directory
-        .apikeys
-        .insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None, holder });
+    directory.apikeys.insert(
+        Sha256::digest("key").into(),
+        Apikey { label: Text::default(), groups: None, holder },
+    );
     let pro = Pro {
         id: ProId::new(1).expect("an id"),
         email: Email::new("ann@example.org").expect("an address"),

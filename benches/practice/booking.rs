@@ -33,6 +33,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     BookAppointment {
         permission: None,
+        web_origin: None,
         caller: Caller::Application,
         from_web: true,
         date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),

@@ -48,8 +48,8 @@ pub(crate) enum CliCommand {
     /// Write the whole content of a store as one JSON document, whether a server runs on it or not.
     ///
     /// The document holds the messages to clients, sent and queued. It leaves out sessions, stored
-    /// answers of Idempotency-Keys, the tokens of mailed account links, and the secret of
-    /// unsubscribe links. Links that were mailed do not work in a store made from the document.
+    /// answers of Idempotency-Keys, the tokens of mailed account links, the secret of unsubscribe
+    /// links, and the origins of web bookings. Links that were mailed do not work in a store made from the document.
     Export {
         #[command(flatten)]
         store: StoreOptions,
@@ -74,6 +74,9 @@ pub(crate) enum CliCommand {
     /// Manage professionals, who log in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
+    /// Count or cancel the web bookings that came from the same source as one of them, with the
+    /// same key. A server must be running.
+    CancelAlike(Box<CancelAlikeArguments>),
     /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a
     /// line. Messages that are kept instead of sent are printed with their text.
     Messages {
@@ -155,6 +158,26 @@ pub(crate) enum ProCommand {
     },
     /// List the professionals: id, e-mail address, groups, name.
     List(StoreOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelAlikeArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+    /// Id of one of the appointments.
+    pub(crate) appointment: u64,
+    /// Group of the appointment.
+    #[arg(long, value_name = "ID")]
+    pub(crate) group: u64,
+    /// Time from which bookings are meant, in the group's local time: `2026-03-02 08:00:00`.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: String,
+    /// Number of bookings to cancel, as counted before. Without it they are only counted.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) count: Option<usize>,
+    /// Send no messages to the clients.
+    #[arg(long)]
+    pub(crate) quietly: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::arguments::{AddProArguments, KeyCommand, ProCommand};
+use crate::cli::arguments::{AddProArguments, CancelAlikeArguments, KeyCommand, ProCommand};
 use crate::cli::error::CommandError;
 use crate::cli::operator::client::run_request;
 use crate::cli::operator::request::OperatorRequest;
@@ -64,6 +64,16 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
         }
         ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),
     }
+}
+
+/// Executes `slotbook cancel-alike`. Reference 6.12.
+///
+/// # Errors
+/// The appointment does not exist or has no origin, the number has changed, or no server runs.
+pub(crate) fn cancel_alike(arguments: CancelAlikeArguments) -> Result<(), CommandError> {
+    let CancelAlikeArguments { store, appointment, group, since, count, quietly } = arguments;
+    let request = OperatorRequest::CancelAlike { group, appointment, since, count, quietly };
+    print_list(&store.data, &request)
 }
 
 fn print_list(data: &Path, request: &OperatorRequest) -> Result<(), CommandError> {

@@ -25,6 +25,7 @@ mod response;
 mod route_table;
 mod server;
 mod service;
+mod web_origin;
 mod write_capacity;
 
 pub use connection::listener::serve;

@@ -21,6 +21,7 @@ use crate::http::booking_limit::BookingLimit;
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
+use crate::http::web_origin::SourceHasher;
 use crate::notify::Gateways;
 
 /// Maximum number of account links that one client address may request within
@@ -39,6 +40,8 @@ pub struct Server {
     pub(crate) guesses: EnumerationLimit,
     /// Limits bookings by the public and by accounts.
     pub(crate) booking_limit: BookingLimit,
+    /// Makes the origins that web bookings keep.
+    pub(crate) source_hasher: SourceHasher,
     /// GroupCheck requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Runs long computations off the threads that serve connections.
@@ -72,6 +75,7 @@ impl Server {
             engine,
             authenticator: Authenticator::new(cores),
             guesses: EnumerationLimit::default(),
+            source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(&BookingLimitOptions::DEFAULT),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
             blocking_pool: BlockingPool::new(cores),
@@ -91,6 +95,7 @@ impl Server {
     #[must_use]
     pub fn with_gateways(mut self, gateways: Arc<Gateways>) -> Self {
         self.authenticator.public_url.clone_from(&gateways.public_url);
+        self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
     }

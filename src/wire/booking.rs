@@ -137,6 +137,7 @@ pub fn parse(
         smsreminder,
         customs,
         permission: Some(permission),
+        web_origin: None,
     };
     Ok(Booking { command, sent })
 }

@@ -4,6 +4,7 @@
 //! have source addresses of their own: directly by 127.0.0.x, or behind a proxy that is trusted.
 
 mod connections;
+mod alike;
 mod fixture;
 mod forged_sources;
 mod logins;

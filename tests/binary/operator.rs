@@ -112,6 +112,36 @@ fn the_operator_says_which_keys_are_held_by_a_server() {
 }
 
 #[tokio::test]
+async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let served = Served::on(&data, &[]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+    for nth in 0..3 {
+        let wish = booking(&format!("c{nth}"), &half_hour(200_000 + nth), 1, &[1]);
+        let made = reqwest::Client::new().post(&url).json(&wish).send().await.expect("an answer");
+        assert_eq!(made.status(), 201);
+    }
+    let id = appointments(&exported(&data)).next().expect("one")["id"].to_string();
+    let alike = |more: &[&str]| {
+        let arguments = [&["cancel-alike", &id, "--group", "1", "--since", "2020-01-01"], more];
+        run(&arguments.concat(), &data)
+    };
+    assert!(printed(alike(&[])).starts_with("3 appointments: give --count 3"));
+    refused(&alike(&["--count", "2"]), "there are 3 such appointments now");
+    assert_eq!(printed(alike(&["--count", "3", "--quietly"])), "3 appointments are cancelled\n");
+    assert_eq!(printed(alike(&["--count", "0"])), "0 appointments are cancelled\n");
+    let document = exported(&data);
+    assert!(appointments(&document).all(|row| row["deleted"] == true));
+    assert_eq!(served.end("TERM").0, Some(0));
+    assert!(complaint(&alike(&[])).is_empty(), "counting needs no server");
+    refused(
+        &run(&["cancel-alike", "1", "--group", "9", "--since", "2020-01-01"], &data),
+        "group 9",
+    );
+}
+
+#[tokio::test]
 async fn without_a_server_the_same_commands_change_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));

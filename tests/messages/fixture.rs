@@ -167,6 +167,7 @@ impl House {
             from_web: true,
             reminders: Reminders::since(now),
         });
+            web_origin: None,
         let calendar_id = CalendarId::new(id % 40 + 1).expect("an id");
         let row = Vevent {
             id: vevent(id),

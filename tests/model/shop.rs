@@ -396,6 +396,7 @@ fn key() -> AppointmentKey {
 pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
+        web_origin: None,
         caller: Caller::Application,
         from_web: true,
         date: civil(date),

@@ -73,6 +73,7 @@ impl Running {
         });
         let wish = BookAppointment {
             permission: None,
+            web_origin: None,
             caller: Caller::Application,
             from_web: true,
             date: midnight().plus_seconds(nth * 1_800),

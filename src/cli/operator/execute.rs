@@ -13,13 +13,16 @@ use crate::cli::error::CommandError;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
+use crate::domain::booking::alike::find_alike;
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
 use crate::domain::messaging::message::Message;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
+use crate::domain::state::refusal::Refusal;
 use crate::http::resources::messages;
 use crate::transfer::export;
+use crate::wire::datetime;
 use crate::wire::field::Audience;
 use crate::wire::message::Ledger;
 
@@ -57,6 +60,9 @@ pub(crate) fn execute_request(
         }
         OperatorRequest::ListMessages { groups, public_url } => {
             write_messages(store, groups, public_url, out)
+        }
+        OperatorRequest::CancelAlike { group, appointment, since, count, quietly } => {
+            cancel_alike(store, (*group, *appointment), since, *count, *quietly, out)
         }
         OperatorRequest::BackUp { to, reserve_mib } => store.back_up(to, *reserve_mib, out),
         OperatorRequest::AddKey { .. }
@@ -116,6 +122,7 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
         | OperatorRequest::FindPro { .. }
         | OperatorRequest::Export
         | OperatorRequest::ListMessages { .. }
+        | OperatorRequest::CancelAlike { .. }
         | OperatorRequest::BackUp { .. } => return Ok(None),
     }))
 }
@@ -169,6 +176,46 @@ fn write_messages(
         }
     }
     Ok(())
+}
+
+/// Counts the web bookings with the origin of an appointment, or cancels them if `count` is their
+/// number. Reference 6.12.
+fn cancel_alike(
+    store: &StoreAccess,
+    (group, appointment): (u64, u64),
+    since: &str,
+    count: Option<usize>,
+    is_quiet: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let refused = |why: String| Err(CommandError::Refused(why));
+    let group = parse_group_id(group)?;
+    let Some(state) = store.group_states().into_iter().find(|it| it.catalogue.group.id == group)
+    else {
+        return refused(format!("group {group} does not exist"));
+    };
+    let since = named("since", datetime::parse(since))?;
+    let since = named("since", datetime::to_instant(state.catalogue.zone(), since))?;
+    let found = match VeventId::new(appointment) {
+        Some(id) => find_alike(&state, id, since, SystemClock.now()),
+        None => Err(Refusal::NoResult),
+    };
+    let alike = match found {
+        Ok(alike) => alike,
+        Err(Refusal::InvalidParameter(fault)) => {
+            return refused(format!("appointment {appointment}: {}", fault.rule));
+        }
+        Err(_) => return refused(format!("group {group} has no appointment {appointment}")),
+    };
+    let number = alike.len();
+    let Some(count) = count else {
+        return Ok(writeln!(out, "{number} appointments: give --count {number} to cancel them")?);
+    };
+    if count != number {
+        return refused(format!("there are {number} such appointments now: nothing is cancelled"));
+    }
+    store.cancel_many(group, &alike, is_quiet)?;
+    Ok(writeln!(out, "{number} appointments are cancelled")?)
 }
 
 fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), CommandError> {

@@ -32,6 +32,8 @@ pub(crate) enum OperatorRequest {
     ListPros,
     /// Return the e-mail address of a professional as it was given, or nothing if there is none.
     FindPro { email: String },
+    /// Count or cancel the web bookings with the origin of an appointment, made since a local time.
+    CancelAlike { group: u64, appointment: u64, since: String, count: Option<usize>, quietly: bool },
     /// Return the whole content as a document.
     Export,
     /// List the messages of some groups, or of all if none is named, one a line. Without a running

@@ -188,6 +188,7 @@ impl PendingBooking {
                 smsreminder: command.smsreminder.unwrap_or(sms_default),
                 from_web: command.from_web,
                 reminders: Reminders::since(now),
+                web_origin: command.web_origin.clone(),
             };
             legs.push(Vevent {
                 id: *id,

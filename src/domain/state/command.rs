@@ -18,6 +18,7 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
+use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
@@ -88,6 +89,8 @@ pub struct BookAppointment {
     pub customs: GivenCustoms,
     /// The proof that the caller may book, if it was checked before. Else the decision checks it.
     pub permission: Option<BookingPermission>,
+    /// The origin of a booking with a key alone or by an account.
+    pub web_origin: Option<Box<WebOrigin>>,
 }
 
 /// The proof that a booking is permitted on one catalogue. Reference 6.1.

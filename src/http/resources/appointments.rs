@@ -119,7 +119,9 @@ async fn book(request: GroupRequest) -> HandlerResult {
         Ok(permission) => permission,
         Err(refusal) => return Err(ApiError::from_refusals(&[refusal], request.zone(), audience)),
     };
-    let booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    let mut booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    booking.command.web_origin =
+        request.server.source_hasher.origin(&request.identity, request.from);
     let sent = booking.sent;
     let render_booked = move |done: &Committed| {
         let scope = Scope::for_group(&done.group_state);
