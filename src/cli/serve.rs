@@ -28,6 +28,7 @@ use crate::config::options::ServeOptions;
 use crate::domain::identity::access::{self, ID_DIGITS};
 use crate::domain::identity::directory::{ApikeyHolder, Directory};
 use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
@@ -239,7 +240,11 @@ async fn serve_until_signal(
         }
         Err(error) => return Err(error.into()),
     };
-    let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&gateways));
+    let quota = MessageQuota {
+        recipient_daily_max: options.messages_daily_max,
+        by_key_daily_max: options.messages_by_key_daily_max,
+    };
+    let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let messages = engine.send_messages(sending).await;
     let connections_max = limit_connections(options.connections_max);
     let routes = create_routes(options, &engine, gateways, &metrics, connections_max);

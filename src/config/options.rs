@@ -216,6 +216,11 @@ pub struct ServeOptions {
     /// key alone cause at most half of them.
     #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", default_value = "20", value_name = "NUMBER")]
     pub messages_daily_max: usize,
+    /// Maximum number of messages of one group within 24 hours that requests with a key alone
+    /// cause, to all recipients. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_MESSAGES_BY_KEY_DAILY_MAX", default_value = "500")]
+    #[arg(value_name = "NUMBER")]
+    pub messages_by_key_daily_max: usize,
     #[command(flatten)]
     pub booking_limits: BookingLimitOptions,
     /// Days after which deleted events are removed for good, at most 36500; 0 keeps them for ever.

@@ -11,6 +11,7 @@ mod outcome;
 mod outgoing_message;
 mod page;
 mod render;
+mod sender_text;
 pub mod sms;
 pub mod smtp;
 

@@ -15,3 +15,6 @@ mod web_bookings;
 mod idempotency;
 mod mailbox;
 mod messages;
+mod space;
+mod strangers;
+mod web_bookings;

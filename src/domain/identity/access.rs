@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::domain::identity::directory::{
-    Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro,
-};
+use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;

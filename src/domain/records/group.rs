@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Bounded, Colour, InvalidValue, Name, ReminderLead, Text};
 use crate::domain::time::Instant;
@@ -52,6 +53,9 @@ pub struct Group {
     pub mail_since: Instant,
     /// The moment of the last change of the text message times.
     pub sms_since: Instant,
+    /// The countries that text messages caused with a key alone may go to. Reference 7.5.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub sms_countries: SmsCountries,
 }
 
 impl Group {
@@ -94,6 +98,7 @@ impl Group {
             updated_at: now,
             mail_since: now,
             sms_since: now,
+            sms_countries: SmsCountries::own(),
         }
     }
 
