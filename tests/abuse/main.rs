@@ -3,18 +3,15 @@
 //! The practice is the demonstration with its own settings, on a server in this process. Strangers
 //! have source addresses of their own: directly by 127.0.0.x, or behind a proxy that is trusted.
 
-mod connections;
 mod alike;
+mod connections;
 mod fixture;
 mod forged_sources;
 mod logins;
-mod searches;
-mod space;
-mod strangers;
-mod web_bookings;
 mod idempotency;
 mod mailbox;
 mod messages;
+mod searches;
 mod space;
 mod strangers;
 mod web_bookings;
