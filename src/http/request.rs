@@ -152,7 +152,7 @@ impl GroupRequest {
     pub(crate) async fn create_once(
         &self,
         command: Command,
-        render: impl Fn(&Committed) -> Map<String, Value> + Send + Sync + 'static,
+        render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> Result<Created, ApiError> {
         let key = self.idempotency_key.clone()?;
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
