@@ -1,5 +1,5 @@
 //! Limits on bookings by the public and by accounts: by source, by client and by key. Reference
-//! 6.10.
+//! 6.11.
 //!
 //! A booking takes its places before the write, so that concurrent ones cannot pass together, and
 //! gives them back if it is refused. A request whose connection ends keeps them, since its write

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use ipnet::IpNet;
 
+use crate::config::options::BookingLimitOptions;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_full_for;
-use crate::config::options::BookingLimitOptions;
 use crate::engine::Engine;
 use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;

@@ -1,5 +1,5 @@
 //! The origin that a web booking keeps: keyed hashes, which the store's secret alone can compare.
-//! Reference 6.11.
+//! Reference 6.12.
 
 use std::net::IpAddr;
 

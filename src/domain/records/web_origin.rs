@@ -1,4 +1,4 @@
-//! The origin of an appointment that was booked with a key alone or by an account. Reference 6.11.
+//! The origin of an appointment that was booked with a key alone or by an account. Reference 6.12.
 
 use serde::{Deserialize, Serialize};
 

@@ -167,7 +167,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     Ok(result?.response)
 }
 
-/// Takes the places of a booking that limits count, one for each intervention. Reference 6.10.
+/// Takes the places of a booking that limits count, one for each intervention. Reference 6.11.
 ///
 /// # Errors
 /// 429 if a limit has too few.
