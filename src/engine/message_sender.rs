@@ -178,7 +178,7 @@ mod tests {
             let (engine, _journal) = Engine::start(parts, log).await;
             let sender = MessageSender {
                 gateways: Arc::new(Gateways::unconfigured("https://rdv.example.org/")),
-                daily_max: 10,
+                quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
                 randomness: Mutex::new(Randomness::seeded([2; 32])),
                 metrics: engine.message_metrics(),
             };

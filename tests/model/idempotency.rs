@@ -18,7 +18,9 @@ proptest! {
         for (scope, pause, body) in steps {
             at = at.plus_seconds(pause);
             let answer = vec![body; usize::from(body)].into();
-            let answered = Arc::new(IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, share: IdempotencyShare::default() });
+            let share = IdempotencyShare::default();
+            let answered = IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, share };
+            let answered = Arc::new(answered);
             answers.insert(Arc::clone(&answered));
             all.push(answered);
         }
