@@ -71,7 +71,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
         let events = self.lock();
-        events.by_key.get(key)?.iter().rev().find(|at| self.is_recent(**at, now)).copied()
+        self.recent(events.by_key.get(key)?, now).map(|(at, _)| at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
