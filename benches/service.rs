@@ -26,9 +26,10 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{HttpService, Server, serve};
+use slotbook::http::{Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
+use slotbook::web;
 
 /// A hundred thousand of each.
 const MANY: u64 = 100_000;
@@ -76,7 +77,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let routes =
-            HttpService::new(Server::new(engine, 2).limit_bookings(&BookingLimitOptions::NONE));
+            web::service(Server::new(engine, 2).limit_bookings(&BookingLimitOptions::NONE));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         address
     });

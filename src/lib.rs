@@ -7,7 +7,8 @@
 //! calendar in use. A group decides one command at a time, so no hour is given away twice.
 //! A decision is an event; the state is the result of all events. The [`store`] makes events
 //! durable before the engine answers. Readers use immutable published states and wait for no actor.
-//! [`http`] and [`wire`] translate requests, [`notify`] sends messages, [`cli`] starts it all.
+//! [`http`] and [`wire`] translate requests, [`web`] shows pages to clients, [`notify`] sends
+//! messages, [`cli`] starts it all.
 //!
 //! Read these five modules first:
 //! - [`domain::booking::bookable`]: the rules by which a start can be booked.
@@ -27,4 +28,5 @@ pub mod password;
 mod planted_faults;
 pub mod store;
 pub mod transfer;
+pub mod web;
 pub mod wire;

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Layers, and the layers each may import besides itself.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("wire", &["domain"]),
     ("notify", &["domain", "clock"]),
     ("engine", &["domain", "store", "notify", "clock"]),
     ("http", &["wire", "domain", "engine", "notify", "clock", "password"]),
+    ("web", &["http", "wire", "domain", "engine", "notify", "password"]),
     ("transfer", &["wire", "domain", "engine", "password"]),
 ];
 

@@ -1,5 +1,6 @@
 //! The servers that are compared, over stores with the same content, and loads on them in turn.
 
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,8 +32,12 @@ pub(crate) struct Slotbook {
     pub(crate) address: String,
 }
 
-fn slotbook() -> Command {
+/// Returns a command of slotbook for a store, with the default options. It logs as it does by
+/// default, to a file beside the store.
+fn slotbook(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let log = File::options().create(true).append(true).open(data.with_extension("log"));
+    command.stderr(log.expect("the folder can be written"));
     // Settings of the caller's environment do not apply.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SLOTBOOK_") {
@@ -52,7 +57,7 @@ impl Slotbook {
         let document = folder.join(format!("{name}.json"));
         let data = folder.join(format!("{name}-store"));
         write_document(shape, &document).expect("the disk has room");
-        let status = slotbook()
+        let status = slotbook(&data)
             .args(["import", "--data"])
             .args([&data, &document])
             .stdout(Stdio::null())
@@ -63,7 +68,7 @@ impl Slotbook {
     }
 
     pub(crate) fn serve(data: &Path) -> Self {
-        let mut command = slotbook();
+        let mut command = slotbook(data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         let (process, address) = Process::start_server(&mut command);
         Self { process, address }
@@ -74,7 +79,7 @@ impl Slotbook {
         // The port is free again for the server as soon as this listener is dropped.
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let metrics = free.expect("the loopback interface has a free port").to_string();
-        let mut command = slotbook();
+        let mut command = slotbook(data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         command.args(["--metrics-listen", &metrics]);
         let (process, address) = Process::start_server(&mut command);

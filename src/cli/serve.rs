@@ -21,7 +21,7 @@ use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket;
 use crate::cli::operator::store_access::DiskReserve;
 use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
-use crate::cli::terminal::print;
+use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
@@ -40,6 +40,7 @@ use crate::http::{self, HttpService, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
 use crate::transfer::demo;
+use crate::web;
 
 /// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
 const START_WRITES_BYTES: u64 = 8 << 20;
@@ -249,6 +250,9 @@ async fn serve_until_signal(
     let connections_max = limit_connections(options.connections_max);
     let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
     metrics.serve(engine.clone(), data.clone(), recovery_time);
+    if options.demo {
+        print_demo_pages(&engine, listener.local_addr()?);
+    }
     print(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop_messages, messages_stopped) = oneshot::channel();
     let stop = async {
@@ -281,6 +285,19 @@ async fn serve_until_signal(
     Ok(())
 }
 
+/// Prints the addresses of the pages for clients, for those who try the demonstration.
+fn print_demo_pages(engine: &Engine, address: SocketAddr) {
+    let published = engine.published();
+    for id in published.groups() {
+        if let Some(state) = published.group_state(id)
+            && state.catalogue.group.web_page
+        {
+            let urlname = state.catalogue.group.urlname.as_str();
+            print_error(&format!("demonstration: page for clients http://{address}/b/{urlname}"));
+        }
+    }
+}
+
 fn create_routes(
     options: &ServeOptions,
     engine: &Engine,
@@ -300,8 +317,9 @@ fn create_routes(
         .limited_per_source(per_source)
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(&options.booking_limits)
+        .listing_groups(options.list_groups)
         .metered(metrics.http_metrics());
-    HttpService::new(server)
+    web::service(server)
 }
 
 /// Binds the address of an option.

@@ -210,6 +210,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_TRUSTED_PROXIES", default_value = "", hide_default_value = true)]
     #[arg(value_name = "NETWORKS")]
     pub trusted_proxies: Networks,
+    /// List the groups with a booking page at `/`, if there are several.
+    #[arg(long, env = "SLOTBOOK_LIST_GROUPS", default_value = "false", value_name = "BOOL")]
+    #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
+    pub list_groups: bool,
     #[command(flatten)]
     pub messages: MessageOptions,
     /// Maximum number of messages of one group to one recipient within 24 hours. Requests with a

@@ -21,6 +21,8 @@ pub struct Published {
     directory: ArcSwap<Directory>,
     /// Every group that is served. The set of groups never changes while the engine runs.
     groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
+    /// The served groups by their `urlname`, which never changes while the engine runs.
+    urlnames: BTreeMap<Box<str>, GroupId>,
     /// The message scheduler, which is notified of every change; empty until it runs.
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
     /// Groups that are not served.
@@ -36,8 +38,11 @@ impl Published {
         quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
         let mut groups = BTreeMap::new();
+        let mut urlnames = BTreeMap::new();
         for group_state in group_states {
-            groups.insert(group_state.catalogue.group.id, ArcSwap::from_pointee(group_state));
+            let group = &group_state.catalogue.group;
+            urlnames.insert(group.urlname.as_str().into(), group.id);
+            groups.insert(group.id, ArcSwap::from_pointee(group_state));
         }
         let mut quarantined_by_id = BTreeMap::new();
         for group in quarantined {
@@ -46,6 +51,7 @@ impl Published {
         Self {
             directory: ArcSwap::from_pointee(directory),
             groups,
+            urlnames,
             scheduler: ArcSwapOption::empty(),
             quarantined: quarantined_by_id,
         }
@@ -61,6 +67,12 @@ impl Published {
     #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
         self.groups.get(&group).map(ArcSwap::load_full)
+    }
+
+    /// Returns the id of the served group with a `urlname`.
+    #[must_use]
+    pub fn group_of_urlname(&self, urlname: &str) -> Option<GroupId> {
+        self.urlnames.get(urlname).copied()
     }
 
     /// Returns the groups that are not served, by id.

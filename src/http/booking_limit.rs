@@ -144,7 +144,16 @@ impl BookingReservation<'_> {
     }
 }
 
+/// Stands for the pages of the server itself, which have no application key.
+const PAGES_KEY: [u8; 32] = [0; 32];
+
 impl BookingOrigin {
+    /// Returns the origin of a booking on a page of the server.
+    pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
+        let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
+        Self { source: Some(source(from)), client, apikey: PAGES_KEY, group }
+    }
+
     /// Returns the origin of a booking by the public or by an account; `None` for one by a
     /// professional, which no limit counts.
     pub(crate) fn new(
@@ -161,16 +170,19 @@ impl BookingOrigin {
             (Caller::Application, Some(email)) => Some((b'e', mailbox(&email.folded()))),
             (Caller::Application, None) => None,
         };
-        let client = client.map(|(kind, name)| {
-            Sha256::new_with_prefix(group.number().to_be_bytes())
-                .chain_update([kind])
-                .chain_update(name)
-                .finalize()
-                .into()
-        });
+        let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let source = if identity.is_server() { None } else { Some(source(from)) };
         Some(Self { source, client, apikey: identity.apikey, group })
     }
+}
+
+/// Returns the SHA-256 that stands for a client of a group.
+fn client_hash(group: GroupId, kind: u8, name: &str) -> [u8; 32] {
+    Sha256::new_with_prefix(group.number().to_be_bytes())
+        .chain_update([kind])
+        .chain_update(name)
+        .finalize()
+        .into()
 }
 
 /// Returns the mailbox of a folded address: without the tag after a plus sign, and without dots

@@ -126,8 +126,20 @@ impl ApiError {
         Self::new(Problem::ServerError, "an error of the server; it has been logged")
     }
 
-    /// Whether the error reveals something of a client: codes 6, 7, 11, 12 and 13. Reference 3.6.
-    pub(crate) fn reveals_client(&self) -> bool {
+    /// The seconds after which a caller may try again; `None` for an error that stays.
+    pub(crate) const fn retry_seconds(&self) -> Option<u32> {
+        self.retry_after
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> u16 {
+        self.entries.first().map_or(500, |entry| entry.problem.status())
+    }
+
+    /// Whether the error of a booking reveals something of a client: codes 6, 7, 11, 12 and 13.
+    /// Where only known clients may book, a refusal about the time tells that the client is known.
+    /// Reference 3.6.
+    pub(crate) fn reveals_client(&self, takes_known_only: bool) -> bool {
         let revealing = [
             Problem::MaxRdvNumber,
             Problem::MintimeBetween,
@@ -136,10 +148,11 @@ impl ApiError {
             Problem::EmailNotFound,
         ];
         self.entries.iter().any(|entry| revealing.contains(&entry.problem))
+            || (takes_known_only && self.is_about_time())
     }
 
     /// Whether the error is about the time of a booking: codes 8, 9 and 14.
-    pub(crate) fn is_about_time(&self) -> bool {
+    fn is_about_time(&self) -> bool {
         let about_time = [Problem::MaxRdvPeriod, Problem::MintimeRdv, Problem::NotAvailable];
         self.entries.iter().any(|entry| about_time.contains(&entry.problem))
     }
@@ -211,7 +224,7 @@ impl IntoResponse for ApiError {
             // An error without a problem is a bug of the server.
             return Self::internal().into_response();
         }
-        let status = self.entries.first().map_or(500, |entry| entry.problem.status());
+        let status = self.status();
         let mut response = Response::new(Body::from(errors::render_body(&self.entries)));
         *response.status_mut() =
             StatusCode::from_u16(status).expect("the table holds HTTP statuses");

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,6 @@ use crate::http::auth::sliding_window::source;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::condensed_answer::RequestTexts;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
-use crate::http::response::{HandlerResult, json_response};
 use crate::planted_faults::PlantedFault;
 
 /// Maximum length of a key, in characters.
@@ -68,10 +67,14 @@ impl IdempotencyKey {
 
     /// Returns the recorded answer of an earlier request, or 409 if its body was another one.
     /// `None` if the published state has no such request.
-    pub(crate) fn find_answer(&self, state: &GroupState, now: Instant) -> Option<HandlerResult> {
+    pub(crate) fn find_answer(
+        &self,
+        state: &GroupState,
+        now: Instant,
+    ) -> Option<Result<Vec<u8>, ApiError>> {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
-            Some(Ok(json_response(StatusCode::CREATED, self.texts.expand(&known.answer))))
+            Some(Ok(self.texts.expand(&known.answer)))
         } else {
             Some(Err(ApiError::conflict()))
         }

@@ -28,10 +28,18 @@ mod service;
 mod web_origin;
 mod write_capacity;
 
+pub(crate) use auth::origin::is_foreign;
+pub(crate) use body::Incoming;
+pub(crate) use booking_limit::BookingOrigin;
 pub use connection::listener::serve;
 pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
+pub(crate) use error::ApiError;
 pub use metrics::{HttpMetrics, serve_metrics};
+pub(crate) use request::ClientAddress;
+pub(crate) use resources::accounts::group_in_token;
+pub(crate) use resources::appointments::{book_in_reserved_places, book_within_limits};
+pub(crate) use resources::slots::INLINE_COST_MAX;
 pub use route_table::routes;
 pub use server::Server;
 pub use service::HttpService;

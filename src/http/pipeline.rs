@@ -12,7 +12,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
-use crate::http::auth::{AuthRequest, Identity, find_key};
+use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{Endpoint, Handler, KeyedHandler, Route};
 use crate::http::error::ApiError;
@@ -21,7 +21,7 @@ use crate::http::legacy_paths;
 use crate::http::request::{
     ApiRequest, ClientAddress, GroupRequest, SessionRequest, XmlRequested, find_visible_group,
 };
-use crate::http::response::HandlerResult;
+use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::http::write_capacity;
 use crate::wire::errors::Problem;
@@ -50,8 +50,7 @@ async fn handle(
     request: Request,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
-    check_format(&parts, &params)?;
+    let mut params = read_params(&parts)?;
     let handler = match route.endpoint.handler {
         Handler::Open(handler) => return Ok(handler(&server)),
         Handler::Keyed(handler) => handler,
@@ -102,7 +101,7 @@ async fn handle(
             if let Ok(Some(key)) = &key
                 && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
             {
-                return answer;
+                return answer.map(|bytes| created_response(bytes, route.path(), &state));
             }
             handler(GroupRequest {
                 server: Arc::clone(&server),
@@ -111,6 +110,7 @@ async fn handle(
                 from,
                 now,
                 state,
+                path: route.path(),
                 path_id,
                 body: object,
                 idempotency_key: key,
@@ -207,6 +207,17 @@ async fn read_body(
     } else {
         body.read_optional_object(method).await
     }
+}
+
+/// Returns the parameters of the query, with the key of the headers.
+///
+/// # Errors
+/// 406 if a format other than JSON is requested, 400 for two different keys.
+fn read_params(parts: &HttpParts) -> Result<Params, ApiError> {
+    let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
+    check_format(parts, &params)?;
+    apikey::take_key(&parts.headers, &mut params)?;
+    Ok(params)
 }
 
 /// # Errors

@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::GroupId;
@@ -19,7 +18,7 @@ use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -81,6 +80,8 @@ pub(crate) struct GroupRequest {
     pub(crate) now: Instant,
     /// The state of the group. The whole response is made from this one state.
     pub(crate) state: Arc<GroupState>,
+    /// The path pattern of the route.
+    pub(crate) path: &'static str,
     /// The number that stands for `{id}` in the path; `None` without one, or if it is malformed.
     pub(crate) path_id: Option<u64>,
     /// The JSON object of the body; empty if none is read.
@@ -142,7 +143,8 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        Ok(self.create_once(command, render).await?.response)
+        let created = self.create_once(command, render).await?;
+        Ok(created_response(created.bytes, self.path, &self.state))
     }
 
     /// Does the same, and says whether the command was carried out.
@@ -182,14 +184,14 @@ impl GroupRequest {
 
 /// The answer to a POST.
 pub(crate) struct Created {
-    /// 201 with the object.
-    pub(crate) response: Response,
+    /// The JSON of the object.
+    pub(crate) bytes: Vec<u8>,
     /// Whether an earlier request under the same idempotency key was carried out, and not this one.
     pub(crate) is_replay: bool,
 }
 
-/// Sends the command of a POST to a group, once for each idempotency key. Returns 201 with the
-/// bytes that `render` makes, or with those of the first response under the same key.
+/// Sends the command of a POST to a group, once for each idempotency key. Returns the bytes that
+/// `render` makes, or those of the first response under the same key.
 ///
 /// # Errors
 /// The engine's rejection, in words for the audience.
@@ -213,8 +215,7 @@ pub(crate) async fn create_once(
                 (Some(kept), Some(key)) => key.texts.expand(kept),
                 (Some(_) | None, _) => render(&done),
             };
-            let response = json_response(StatusCode::CREATED, bytes);
-            Ok(Created { response, is_replay: done.is_replay() })
+            Ok(Created { bytes, is_replay: done.is_replay() })
         }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))

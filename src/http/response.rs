@@ -1,11 +1,13 @@
 //! Responses with JSON bodies, and the result type of handlers. Reference 1.5.
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use serde::Deserialize;
 use serde_json::Value;
 
+use crate::domain::state::group_state::GroupState;
 use crate::http::error::ApiError;
 
 /// The result of a handler: a response, or an error in the error shape.
@@ -17,6 +19,34 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The id in the response to a POST, or those of its records.
+#[derive(Deserialize)]
+struct CreatedIds {
+    id: Option<u64>,
+    #[serde(default)]
+    records: Vec<CreatedIds>,
+}
+
+impl CreatedIds {
+    fn first(&self) -> Option<u64> {
+        self.id.or_else(|| self.records.first()?.id)
+    }
+}
+
+/// Returns a 201 response with serialised JSON, for a POST on a path of the route table. Its header
+/// Location names the new object, or the first of several, by the path in its group.
+pub(crate) fn created_response(bytes: Vec<u8>, pattern: &str, state: &GroupState) -> Response {
+    let ids: Option<CreatedIds> = serde_json::from_slice(&bytes).ok();
+    let mut response = json_response(StatusCode::CREATED, bytes);
+    if let Some(id) = ids.and_then(|ids| ids.first()) {
+        let (group, name) = (state.catalogue.group.id, pattern.rsplit('/').next());
+        let location = format!("/api/v1/groups/{group}/{}/{id}", name.unwrap_or_default());
+        let location = HeaderValue::from_str(&location).expect("a path of letters and digits");
+        response.headers_mut().insert(LOCATION, location);
+    }
     response
 }
 

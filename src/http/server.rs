@@ -63,6 +63,8 @@ pub struct Server {
     pub(crate) metrics: Arc<HttpMetrics>,
     /// Bytes that the records of a group may take; `None` if there is no quota.
     pub(crate) group_bytes_max: Option<u64>,
+    /// Whether the page `/` lists the groups with a booking page.
+    pub(crate) lists_groups: bool,
     /// The serialised OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: Bytes,
 }
@@ -87,6 +89,7 @@ impl Server {
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             group_bytes_max: None,
+            lists_groups: false,
             openapi_document: Bytes::new(),
         }
     }
@@ -144,6 +147,12 @@ impl Server {
     #[must_use]
     pub fn limit_bookings(self, options: &BookingLimitOptions) -> Self {
         Self { booking_limit: BookingLimit::new(options), ..self }
+    }
+
+    /// Sets whether the page `/` lists the groups with a booking page.
+    #[must_use]
+    pub fn listing_groups(self, lists_groups: bool) -> Self {
+        Self { lists_groups, ..self }
     }
 
     /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.

@@ -13,26 +13,31 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, AUTHORIZATION,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
+    CONTENT_LENGTH, CONTENT_TYPE,
 };
-use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, on};
+use axum::routing::on;
 use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
+use tower_http::compression::CompressionLayer;
 
+use crate::http::auth::apikey;
 use crate::http::auth::session::session_tokens;
 use crate::http::connection::source_shares::SourceShare;
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{ClientAddress, XmlRequested};
-use crate::http::resources::mail_links;
 use crate::http::route_table::routes;
 use crate::http::server::Server;
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
+
+/// Size of a response from which it is compressed, in bytes.
+const COMPRESSED_BYTES_MIN: usize = 1_024;
 
 /// The service that answers requests.
 #[derive(Clone)]
@@ -43,9 +48,9 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Builds the service of a server, with its OpenAPI document.
+    /// Builds the service of a server, with its OpenAPI document and the pages that `pages` makes.
     #[must_use]
-    pub fn new(mut server: Server) -> Self {
+    pub fn new(mut server: Server, pages: impl FnOnce(Arc<Server>) -> Router) -> Self {
         server.openapi_document = openapi::document_bytes();
         let server = Arc::new(server);
         let metrics = Arc::clone(&server.metrics);
@@ -58,12 +63,12 @@ impl HttpService {
             };
             router = router.route(route.path(), on(route.endpoint.method.filter(), handler));
         }
-        // Links in mails lead to pages for people, not to endpoints of the API.
-        router = router.route(mail_links::PATH, get(mail_links::show).post(mail_links::act));
         let router = router
+            .with_state(Arc::clone(&server))
+            .merge(pages(Arc::clone(&server)))
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed)
-            .with_state(Arc::clone(&server));
+            .layer(CompressionLayer::new().compress_when(is_worth_compressing));
         Self { router: TowerToHyperService::new(router), server, metrics }
     }
 
@@ -87,12 +92,17 @@ impl HttpService {
             None
         };
         // A login's response is for the person who logs in, so no foreign page may read it.
-        let has_key_only = !headers.contains_key(AUTHORIZATION)
+        let has_key_only = apikey::credentials(headers).is_none()
             && session_tokens(headers).next().is_none()
             && !request.uri().path().starts_with("/api/v1/sessions/");
         let is_preflight =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let mut request = strip_suffix(request.map(Body::new));
+        // Where a secret of the person and a text of a stranger meet in one answer, its compressed
+        // size could reveal the secret.
+        if !has_key_only {
+            request.headers_mut().remove(ACCEPT_ENCODING);
+        }
         request.extensions_mut().insert(ClientAddress(client));
         let mut response = match CatchPanic(Box::pin(self.router.call(request))).await {
             Ok(Ok(response)) => response,
@@ -154,6 +164,21 @@ impl HttpBody for ShareHolder {
     }
 }
 
+/// Returns whether a response is a page or JSON, and long enough to gain by compression.
+fn is_worth_compressing(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let is_short = match headers.get(CONTENT_LENGTH) {
+        Some(length) => length.to_str().is_ok_and(|text| {
+            text.parse::<usize>().is_ok_and(|bytes| bytes < COMPRESSED_BYTES_MIN)
+        }),
+        None => false,
+    };
+    let Some(Ok(media_type)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
+        return false;
+    };
+    let is_text = media_type.starts_with("text/html") || media_type.starts_with("application/json");
+    is_text && !is_short
+}
+
 /// Returns the answer to a browser's preflight request, from the 405 that names the path's methods.
 /// Pages of other addresses may never send headers with credentials.
 fn preflight_response(refused: &Response) -> Response {
@@ -164,7 +189,7 @@ fn preflight_response(refused: &Response) -> Response {
     }
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("content-type, idempotency-key"),
+        HeaderValue::from_static("content-type, idempotency-key, x-api-key"),
     );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response

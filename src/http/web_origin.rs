@@ -39,6 +39,15 @@ impl SourceHasher {
             Caller::Application => true,
             Caller::Account(_) => false,
         };
+        Some(Box::new(self.hash(from, &identity.apikey, is_by_key)))
+    }
+
+    /// Returns the origin of a booking on a page of the server, which has no application key.
+    pub(crate) fn page_origin(&self, from: IpAddr) -> Box<WebOrigin> {
+        Box::new(self.hash(from, &[0; 32], true))
+    }
+
+    fn hash(&self, from: IpAddr, apikey: &[u8; 32], is_by_key: bool) -> WebOrigin {
         let mut hmac = self.0.clone();
         match source(from) {
             IpAddr::V4(address) => hmac.update(&address.octets()),
@@ -49,7 +58,7 @@ impl SourceHasher {
             let (half, _) = hash.split_first_chunk().expect("32 bytes have 16 first ones");
             *half
         };
-        Some(Box::new(WebOrigin { source: half(&hash), apikey: half(&identity.apikey), is_by_key }))
+        WebOrigin { source: half(&hash), apikey: half(apikey), is_by_key }
     }
 }
 

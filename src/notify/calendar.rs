@@ -1,5 +1,5 @@
-//! The calendar part of a mail: one event with a stable UID, whose SEQUENCE grows with every
-//! message. Reference 7.3; RFC 5545 and 5546.
+//! The calendar part of a mail, and calendar files: events with stable UIDs, whose SEQUENCE grows
+//! with every message. Reference 7.3; RFC 5545 and 5546.
 
 use icalendar::{Calendar, Component as _, Event, EventLike as _, EventStatus, Property};
 
@@ -13,6 +13,8 @@ pub(crate) enum ItipMethod {
     Request,
     /// Removes the event.
     Cancel,
+    /// Adds or updates the event, without an invitation: a file that the client fetched.
+    Publish,
 }
 
 impl ItipMethod {
@@ -22,6 +24,7 @@ impl ItipMethod {
         match self {
             Self::Request => "REQUEST",
             Self::Cancel => "CANCEL",
+            Self::Publish => "PUBLISH",
         }
     }
 }
@@ -38,14 +41,32 @@ pub(crate) struct CalendarEvent<'a> {
     pub(crate) end: Instant,
     pub(crate) summary: &'a str,
     pub(crate) location: &'a str,
-    pub(crate) description: &'a str,
-    /// Mail address of the group.
+    pub(crate) description: String,
+    /// The mail addresses of the invitation; `None` in a file.
+    pub(crate) invitation: Option<InvitationAddresses<'a>>,
+}
+
+/// The mail addresses of an invitation.
+pub(crate) struct InvitationAddresses<'a> {
+    /// That of the group.
     pub(crate) organizer: &'a str,
     pub(crate) attendee: &'a str,
 }
 
-/// Renders an event as an iCalendar object.
-pub(crate) fn render_ics(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> String {
+/// Renders events as an iCalendar object.
+pub(crate) fn render_ics(method: ItipMethod, events: &[CalendarEvent<'_>]) -> String {
+    let mut calendar = Calendar::empty();
+    calendar.append_property(("VERSION", "2.0"));
+    calendar.append_property(("PRODID", "-//slotbook//slotbook//EN"));
+    calendar.append_property(("CALSCALE", "GREGORIAN"));
+    calendar.append_property(("METHOD", method.name()));
+    for event in events {
+        calendar.push(to_ical(method, event));
+    }
+    calendar.to_string()
+}
+
+fn to_ical(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> Event {
     let mut event = Event::with_uid(&calendar_event.uid);
     event.add_property("SEQUENCE", calendar_event.sequence.to_string());
     event.add_property("DTSTAMP", format_utc(calendar_event.stamp));
@@ -56,29 +77,23 @@ pub(crate) fn render_ics(method: ItipMethod, calendar_event: &CalendarEvent<'_>)
         event.location(calendar_event.location);
     }
     if !calendar_event.description.is_empty() {
-        event.description(calendar_event.description);
+        event.description(&calendar_event.description);
     }
-    event.append_property(Property::new(
-        "ORGANIZER",
-        format!("mailto:{}", calendar_event.organizer),
-    ));
-    let mut attendee = Property::new("ATTENDEE", format!("mailto:{}", calendar_event.attendee));
-    attendee
-        .add_parameter("ROLE", "REQ-PARTICIPANT")
-        .add_parameter("PARTSTAT", "ACCEPTED")
-        .add_parameter("RSVP", "FALSE");
-    event.append_property(attendee);
+    if let Some(invitation) = &calendar_event.invitation {
+        let organizer = format!("mailto:{}", invitation.organizer);
+        event.append_property(Property::new("ORGANIZER", organizer));
+        let mut attendee = Property::new("ATTENDEE", format!("mailto:{}", invitation.attendee));
+        attendee
+            .add_parameter("ROLE", "REQ-PARTICIPANT")
+            .add_parameter("PARTSTAT", "ACCEPTED")
+            .add_parameter("RSVP", "FALSE");
+        event.append_property(attendee);
+    }
     event.status(match method {
-        ItipMethod::Request => EventStatus::Confirmed,
+        ItipMethod::Request | ItipMethod::Publish => EventStatus::Confirmed,
         ItipMethod::Cancel => EventStatus::Cancelled,
     });
-    let mut calendar = Calendar::empty();
-    calendar.append_property(("VERSION", "2.0"));
-    calendar.append_property(("PRODID", "-//slotbook//slotbook//EN"));
-    calendar.append_property(("CALSCALE", "GREGORIAN"));
-    calendar.append_property(("METHOD", method.name()));
-    calendar.push(event.done());
-    calendar.to_string()
+    event.done()
 }
 
 /// Formats a UTC time, like `20260303T100000Z`.

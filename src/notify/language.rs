@@ -72,20 +72,35 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
+/// Returns the name of a day of the week.
+#[must_use]
+pub(crate) const fn weekday_name(language: Language, day: Weekday) -> &'static str {
+    match language {
+        Language::French => JOURS[weekday_index(day)],
+        Language::English => DAYS[weekday_index(day)],
+    }
+}
+
+/// Returns the name of a month, 1 to 12.
+#[must_use]
+pub(crate) fn month_name(language: Language, month: u32) -> &'static str {
+    let index = usize::try_from(month).expect("1 to 12") - 1;
+    match language {
+        Language::French => MOIS[index],
+        Language::English => MONTHS[index],
+    }
+}
+
 /// Formats a civil time in words: `mardi 3 mars 2026 à 11:00`, `Tuesday 3 March 2026 at 11:00`.
 #[must_use]
 pub(crate) fn long_date(language: Language, at: Civil) -> String {
     let (year, month, day) = at.day().ymd();
     let (hour, minute) = hour_and_minute(at);
-    let weekday = weekday_index(at.day().weekday());
-    let month = usize::try_from(month).expect("1 to 12") - 1;
+    let weekday = weekday_name(language, at.day().weekday());
+    let month = month_name(language, month);
     match language {
-        Language::French => {
-            format!("{} {day} {} {year} à {hour:02}:{minute:02}", JOURS[weekday], MOIS[month])
-        }
-        Language::English => {
-            format!("{} {day} {} {year} at {hour:02}:{minute:02}", DAYS[weekday], MONTHS[month])
-        }
+        Language::French => format!("{weekday} {day} {month} {year} à {hour:02}:{minute:02}"),
+        Language::English => format!("{weekday} {day} {month} {year} at {hour:02}:{minute:02}"),
     }
 }
 
@@ -97,7 +112,7 @@ pub(crate) fn short_date(language: Language, at: Civil) -> String {
     match language {
         Language::French => format!("{day:02}/{month:02} {hour:02}:{minute:02}"),
         Language::English => {
-            let month = &MONTHS[usize::try_from(month).expect("1 to 12") - 1][..3];
+            let month = &month_name(language, month)[..3];
             format!("{day} {month} {hour:02}:{minute:02}")
         }
     }

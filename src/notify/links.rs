@@ -14,6 +14,9 @@ use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::AppointmentKey;
 
+/// The path of all links.
+pub(crate) const PATH: &str = "/m/{token}";
+
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;
 

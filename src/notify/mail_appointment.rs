@@ -5,10 +5,10 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::messaging::message::{AppointmentTime, Message, WithdrawnAppointment};
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::postal_address::PostalAddress;
-use crate::domain::records::vevent::AppointmentKey;
+use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::notify::calendar::{CalendarEvent, ItipMethod, render_ics};
+use crate::notify::calendar::{CalendarEvent, InvitationAddresses, ItipMethod, render_ics};
 use crate::notify::language::{Language, long_date, one_line, short_line};
 use crate::notify::links;
 use crate::notify::mail_kind::MailKind;
@@ -73,6 +73,59 @@ impl MailAppointment {
         match state.catalogue.interventions.get(&self.intervention) {
             Some(intervention) => one_line(intervention.publicname.as_str()),
             None => String::new(),
+        }
+    }
+
+    /// Returns the title of its event in a calendar.
+    fn summary(&self, state: &GroupState) -> String {
+        let intervention = self.intervention_name(state);
+        if intervention.is_empty() {
+            group_name(state)
+        } else {
+            format!("{intervention} – {}", group_name(state))
+        }
+    }
+
+    /// Returns its address in one line; empty if its calendar has been removed.
+    fn location(&self, state: &GroupState) -> String {
+        match self.place(state) {
+            Some(place) => address_lines(place).join(", "),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the seconds from its creation to a moment, at least 0.
+    fn age_seconds(&self, at: Instant) -> u64 {
+        match self.created_at {
+            Some(created_at) => at.seconds_since(created_at).max(0).unsigned_abs(),
+            None => 0,
+        }
+    }
+
+    /// Returns its event in a calendar, as it was at `stamp`, without an invitation.
+    fn calendar_event<'a>(
+        &self,
+        state: &'a GroupState,
+        stamp: Instant,
+        summary: &'a str,
+        location: &'a str,
+    ) -> CalendarEvent<'a> {
+        let AppointmentTime { id, start } = self.standing;
+        let mut uid = format!("{}-{id}-", state.catalogue.group.id);
+        for byte in &Sha256::digest(self.key.as_str())[..8] {
+            uid.push_str(&format!("{byte:02x}"));
+        }
+        uid.push_str("@slotbook");
+        CalendarEvent {
+            uid,
+            sequence: self.age_seconds(stamp),
+            stamp,
+            start,
+            end: start.plus_seconds(i64::from(self.length_seconds)),
+            summary,
+            location,
+            description: one_line(state.catalogue.group.phone.as_str()),
+            invitation: None,
         }
     }
 
@@ -141,41 +194,38 @@ pub(crate) fn render_invitation(
     method: ItipMethod,
     from_address: &str,
 ) -> String {
-    let AppointmentTime { id, start } = appointment.standing;
-    let mut uid = format!("{}-{id}-", state.catalogue.group.id);
-    for byte in &Sha256::digest(appointment.key.as_str())[..8] {
-        uid.push_str(&format!("{byte:02x}"));
+    let (location, summary) = (appointment.location(state), appointment.summary(state));
+    let invitation =
+        InvitationAddresses { organizer: from_address, attendee: message.recipient.as_str() };
+    let event = CalendarEvent {
+        // It grows with every message about the appointment, also after an import: an export
+        // keeps the creation times and the message ids.
+        sequence: appointment.age_seconds(message.created_at) + message.id.number(),
+        invitation: Some(invitation),
+        ..appointment.calendar_event(state, message.created_at, &summary, &location)
+    };
+    render_ics(method, &[event])
+}
+
+/// Renders live appointments of one client as a calendar file, made at `now`. The events have the
+/// UIDs of the mails, so that a calendar that has both shows each once.
+pub(crate) fn render_calendar_file(
+    state: &GroupState,
+    appointments: &[&Vevent],
+    now: Instant,
+) -> String {
+    let mut texts = Vec::new();
+    for vevent in appointments {
+        let Some(standing) = vevent.appointment() else { continue };
+        let standing = AppointmentTime { id: vevent.id, start: standing.start };
+        if let Some(found) = MailAppointment::find(state, standing) {
+            let (summary, location) = (found.summary(state), found.location(state));
+            texts.push((found, summary, location));
+        }
     }
-    uid.push_str("@slotbook");
-    let age_seconds = match appointment.created_at {
-        Some(created_at) => message.created_at.seconds_since(created_at),
-        None => 0,
-    };
-    let intervention = appointment.intervention_name(state);
-    let summary = if intervention.is_empty() {
-        group_name(state)
-    } else {
-        format!("{intervention} – {}", group_name(state))
-    };
-    let location = match appointment.place(state) {
-        Some(place) => address_lines(place).join(", "),
-        None => String::new(),
-    };
-    render_ics(
-        method,
-        &CalendarEvent {
-            uid,
-            // It grows with every message about the appointment, also after an import: an export
-            // keeps the creation times and the message ids.
-            sequence: age_seconds.max(0).unsigned_abs() + message.id.number(),
-            stamp: message.created_at,
-            start,
-            end: start.plus_seconds(i64::from(appointment.length_seconds)),
-            summary: &summary,
-            location: &location,
-            description: &one_line(state.catalogue.group.phone.as_str()),
-            organizer: from_address,
-            attendee: message.recipient.as_str(),
-        },
-    )
+    let mut events = Vec::new();
+    for (found, summary, location) in &texts {
+        events.push(found.calendar_event(state, now, summary, location));
+    }
+    render_ics(ItipMethod::Publish, &events)
 }

@@ -3,19 +3,16 @@
 
 mod calendar;
 mod gsm;
-mod language;
+pub(crate) mod language;
 pub mod links;
-mod mail_appointment;
+pub(crate) mod mail_appointment;
 mod mail_kind;
 mod outcome;
 mod outgoing_message;
-mod page;
 mod render;
 mod sender_text;
 pub mod sms;
 pub mod smtp;
-
-pub use self::page::{LinkPage, format_page_time, render_page};
 
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::channel::Channel;

@@ -291,8 +291,8 @@ fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now
     let sms_lead = lead_minutes(group.smsreminder.minutes());
     let mail = reminder::mail_time(appointment.start, mail_lead);
     let sms = reminder::sms_time(scope.zone, appointment.start, sms_lead);
-    appointment.reminders.mail.since = reminders_since(mail, now);
-    appointment.reminders.sms.since = reminders_since(sms, now);
+    appointment.reminders.mail.set_since(reminders_since(mail, now));
+    appointment.reminders.sms.set_since(reminders_since(sms, now));
 }
 
 /// Whether a row is that of a client whom upkeep has emptied: made from the web, and each field by

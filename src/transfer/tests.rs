@@ -57,8 +57,8 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
         let rows: Vec<_> = state.rows.values().cloned().collect();
         for mut row in rows {
             if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(&mut row).kind {
-                appointment.reminders.mail.since = now();
-                appointment.reminders.sms.since = now();
+                appointment.reminders.mail.set_since(now());
+                appointment.reminders.sms.set_since(now());
             }
             state.rows.insert(row.id, row);
         }
@@ -168,8 +168,8 @@ fn times_in_a_repeated_hour_keep_their_instant() {
     let second_pass =
         datetime::instant_from_utc(datetime::parse("2024-10-27 01:30:00").expect("a time"));
     assert_eq!(Ok(appointment.start), second_pass);
-    assert_eq!(appointment.reminders.mail.settled, ReminderOutcome::Sent(appointment.start));
-    assert_eq!(appointment.reminders.sms.settled, ReminderOutcome::No);
+    assert_eq!(appointment.reminders.mail.settled(), ReminderOutcome::Sent(appointment.start));
+    assert_eq!(appointment.reminders.sms.settled(), ReminderOutcome::No);
     let document = exported(&content);
     assert!(document.contains("\"created_at_utc\":\"2024-10-27 01:15:00\""));
 }
@@ -214,7 +214,7 @@ fn a_past_reminder_was_not_sent_and_will_not_be_sent() {
         .expect("the first");
     let reminders = row.appointment().expect("an appointment").reminders;
     assert_eq!(
-        (reminders.mail.settled, reminders.sms.settled),
+        (reminders.mail.settled(), reminders.sms.settled()),
         (ReminderOutcome::No, ReminderOutcome::No)
     );
     let zone = state.catalogue.zone();

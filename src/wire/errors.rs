@@ -66,7 +66,7 @@ impl Problem {
             Self::Conflict => (2, "InvalidParameter", 409),
             Self::ContentTooLarge => (2, "InvalidParameter", 413),
             Self::UnsupportedMediaType => (2, "InvalidParameter", 415),
-            Self::TooManyRequests => (4, "ServerError", 429),
+            Self::TooManyRequests => (4, "TooManyRequests", 429),
             Self::ServiceUnavailable => (4, "ServerError", 503),
         }
     }

@@ -76,6 +76,8 @@ fn booking_fields() -> Vec<Field<Group>> {
         plain!("display_intervention_price", display_intervention_price, OPEN),
         plain!("currency_code", currency_code, OPEN),
         plain!("validateEmail", validate_email, OPEN),
+        plain!("web_page", web_page, OPEN),
+        plain!("privacy_text", privacy_text, OPEN),
         plain!("mintime_between", mintime_between, PRO),
         plain!("maxrdv_number", maxrdv_number, PRO),
     ]

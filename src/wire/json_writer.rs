@@ -50,8 +50,11 @@ impl<'b> ObjectWriter<'b> {
             self.out.push(b',');
         }
         self.is_empty = false;
-        append_value(name, self.out);
-        self.out.push(b':');
+        // Names of fields need no escape.
+        debug_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(br#"":"#);
     }
 }
 

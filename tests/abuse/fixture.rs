@@ -17,11 +17,12 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{HttpService, Server, serve};
+use slotbook::http::{Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
 use slotbook::transfer::demo;
 use slotbook::transfer::import::read_document;
+use slotbook::web;
 
 /// The public key of the demonstration.
 pub(crate) const KEY: &str = "demo-key-town-practice";
@@ -99,7 +100,7 @@ impl Practice {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let server = Server::new(engine.clone(), 2).behind(vec![PROXY.into()]);
-        let routes = HttpService::new(configure(server));
+        let routes = web::service(configure(server));
         tokio::spawn(serve(listener, routes, 1_000, std::future::pending()));
         Self { address, clock, engine }
     }

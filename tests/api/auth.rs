@@ -27,7 +27,35 @@ async fn wrong_credentials_are_401_without_a_challenge() {
         refused.refused(401, 5, None);
         assert!(!refused.headers.contains_key("www-authenticate"));
     }
-    answer(server.bare(Method::GET, &path).bearer_auth("x")).await.refused(401, 5, None);
+    answer(server.bare(Method::GET, &path).header("Authorization", "Digest x"))
+        .await
+        .refused(401, 5, None);
+}
+
+#[tokio::test]
+async fn the_key_may_stand_in_a_header_and_two_different_keys_are_400() {
+    let server = TestServer::start().await;
+    let bare = || server.bare(Method::GET, "/api/v1/groups/4/calendars");
+    let by_query = server.get("/groups/4/calendars").await;
+    for request in [
+        bare().header("X-Api-Key", KEY),
+        bare().bearer_auth(KEY),
+        bare().bearer_auth(KEY).header("X-Api-Key", KEY).query(&[("apikey", KEY)]),
+    ] {
+        let by_header = answer(request).await;
+        assert_eq!((by_header.status, &by_header.text), (by_query.status, &by_query.text));
+        assert_eq!(by_header.headers["access-control-allow-origin"], "*");
+    }
+    for request in [
+        bare().header("X-Api-Key", KEY).query(&[("apikey", KEY_OF_ALL)]),
+        bare().bearer_auth(KEY_OF_ALL).header("X-Api-Key", KEY),
+        bare().bearer_auth("wrong").query(&[("apikey", KEY)]),
+    ] {
+        answer(request).await.refused(400, 2, Some("apikey"));
+    }
+    answer(bare().header("X-Api-Key", "wrong")).await.refused(403, 1, None);
+    let pro = server.bare(Method::GET, "/api/v1/groups/4/vevents").header("X-Api-Key", KEY);
+    answer(pro.basic_auth("ann@example.org", Some("secret"))).await.is(200);
 }
 
 #[tokio::test]

@@ -184,6 +184,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("display_intervention_length", Boolean),
     ("display_intervention_price", Boolean),
     ("validateEmail", Boolean),
+    ("web_page", Boolean),
 ];
 
 /// Values that a field takes, each with how it is then shown, and values that it does not.

@@ -51,11 +51,11 @@ from slotbook_client.models.errors import Errors
 from slotbook_client.models.log_in_json_body import LogInJsonBody
 
 BASE = sys.argv[1]
-KEY = {"apikey": "demo-key-town-practice"}
+KEY = {"X-Api-Key": "demo-key-town-practice"}
 GROUP = 1
-PUBLIC = Client(base_url=BASE, httpx_args={"params": KEY})
-PRO = Client(base_url=BASE, httpx_args={"params": KEY, "auth": ("anna@example.org", "demo-password")})
-LOUISE = Client(base_url=BASE, httpx_args={"params": KEY, "auth": ("louise.thomas@example.org", "demo-password")})
+PUBLIC = Client(base_url=BASE, headers=KEY)
+PRO = Client(base_url=BASE, headers=KEY, httpx_args={"auth": ("anna@example.org", "demo-password")})
+LOUISE = Client(base_url=BASE, headers=KEY, httpx_args={"auth": ("louise.thomas@example.org", "demo-password")})
 calls = 0
 
 
@@ -151,7 +151,7 @@ def booking():
 
 def session():
     """The cookie of a login stands for the credentials; the client keeps it."""
-    client = Client(base_url=BASE, httpx_args={"params": KEY})
+    client = Client(base_url=BASE, headers=KEY)
     person = {"email": "anna@example.org", "password": hashlib.sha1(b"demo-password").hexdigest()}
     login = call(log_in, client=client, body=LogInJsonBody.from_dict({"pro": person}))
     assert login.pro.email == "anna@example.org"

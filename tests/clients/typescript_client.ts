@@ -13,13 +13,11 @@ function connect(credentials?: string) {
   const client = createClient<paths>({ baseUrl });
   client.use({
     onRequest({ request }) {
-      const url = new URL(request.url);
-      url.searchParams.set("apikey", apikey);
-      const sent = new Request(url, request);
+      request.headers.set("X-Api-Key", apikey);
       if (credentials !== undefined) {
-        sent.headers.set("Authorization", `Basic ${btoa(credentials)}`);
+        request.headers.set("Authorization", `Basic ${btoa(credentials)}`);
       }
-      return sent;
+      return request;
     },
   });
   return client;

@@ -14,7 +14,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{HttpService, Server, serve};
+use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
 use slotbook::store::{
@@ -22,6 +22,7 @@ use slotbook::store::{
 };
 use slotbook::transfer::StoreContent;
 use slotbook::transfer::import::{Import, UsedIds};
+use slotbook::web;
 
 pub(crate) const CALENDARS: u64 = 8;
 
@@ -111,9 +112,8 @@ impl Loaded {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = HttpService::new(
-            Server::new(engine.clone(), 2).limit_bookings(&BookingLimitOptions::NONE),
-        );
+        let routes =
+            web::service(Server::new(engine.clone(), 2).limit_bookings(&BookingLimitOptions::NONE));
         tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
         Self { address, engine, disk, first }
     }

@@ -85,7 +85,7 @@ fn every_reminder_is_delivered_or_final_and_at_most_once_more_for_each_kill() {
     assert_eq!(told[0] + told[1], usize::try_from(many).expect("small"), "each is told of once");
     assert!(told[0] > told[1] && told[1] > 0, "{told:?}");
     let marked = group_state.rows.values().filter_map(|row| row.appointment()).filter(
-        |appointment| matches!(appointment.reminders.mail.settled, ReminderOutcome::Sent(start) if start == appointment.start),
+        |appointment| matches!(appointment.reminders.mail.settled(), ReminderOutcome::Sent(start) if start == appointment.start),
     );
     assert_eq!(marked.count(), told[0]);
     let copies: usize = arrived.values().sum();

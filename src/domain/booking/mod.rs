@@ -9,6 +9,8 @@ pub mod client_record;
 pub(crate) mod client_rules;
 pub(crate) mod client_time;
 pub mod manual_change;
+pub mod merged_starts;
+pub mod module_offer;
 pub mod obstacle;
 pub mod open_time;
 pub(crate) mod overlap_check;

@@ -105,7 +105,7 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
         Channel::Mail => (group.mail_since, fiche.mail_since),
         Channel::Sms => (group.sms_since, fiche.sms_since),
     };
-    appointment.reminders.by_channel(channel).since.max(group).max(fiche)
+    appointment.reminders.by_channel(channel).since().max(group).max(fiche)
 }
 
 /// Returns the due time of the reminder of a live appointment, whatever moved it and whatever its
@@ -159,7 +159,7 @@ fn current_outcome(
     now: Instant,
 ) -> Option<ReminderOutcome> {
     let appointment = row.appointment()?;
-    let outcome = appointment.reminders.by_channel(channel).settled;
+    let outcome = appointment.reminders.by_channel(channel).settled();
     match outcome {
         ReminderOutcome::Sent(start) | ReminderOutcome::GivenUp(start)
             if start != appointment.start =>

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Bounded, Colour, InvalidValue, Name, ReminderLead, Text};
+use crate::domain::records::text::{
+    Bounded, Colour, InvalidValue, LongText, Name, ReminderLead, Text,
+};
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 
@@ -56,6 +58,12 @@ pub struct Group {
     /// The countries that text messages caused with a key alone may go to. Reference 7.5.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub sms_countries: SmsCountries,
+    /// Whether the group has a booking page. Groups of earlier releases have none.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub web_page: bool,
+    /// Text about the use of the details of clients, for the booking page.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub privacy_text: LongText,
 }
 
 impl Group {
@@ -99,6 +107,8 @@ impl Group {
             mail_since: now,
             sms_since: now,
             sms_countries: SmsCountries::own(),
+            web_page: true,
+            privacy_text: LongText::default(),
         }
     }
 

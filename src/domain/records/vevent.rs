@@ -218,14 +218,87 @@ pub struct Reminders {
     pub sms: Reminder,
 }
 
-/// The stored state of one reminder.
+/// The stored state of one reminder. As bytes, it needs no padding in each of many appointments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredReminder", into = "StoredReminder")]
 pub struct Reminder {
+    /// The seconds of [`Reminder::since`].
+    since: [u8; 8],
+    /// The outcome, as a variant of [`ReminderOutcome`].
+    outcome: OutcomeKind,
+    /// The seconds of the start in the outcome; 0 without one.
+    outcome_start: [u8; 8],
+}
+
+/// Kind of a [`ReminderOutcome`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutcomeKind {
+    No,
+    Sent,
+    GivenUp,
+}
+
+/// A reminder as it is stored. The order of the members is the format on disk.
+#[derive(Serialize, Deserialize)]
+struct StoredReminder {
+    since: Instant,
+    settled: ReminderOutcome,
+}
+
+impl From<StoredReminder> for Reminder {
+    fn from(stored: StoredReminder) -> Self {
+        let mut reminder = Self::new(stored.since);
+        reminder.set_settled(stored.settled);
+        reminder
+    }
+}
+
+impl From<Reminder> for StoredReminder {
+    fn from(reminder: Reminder) -> Self {
+        Self { since: reminder.since(), settled: reminder.settled() }
+    }
+}
+
+impl Reminder {
+    /// A reminder without an outcome.
+    const fn new(since: Instant) -> Self {
+        let since = since.0.to_ne_bytes();
+        Self { since, outcome: OutcomeKind::No, outcome_start: [0; 8] }
+    }
+
     /// The moment at which the appointment was made, moved or restored, or this reminder was asked
     /// for. A reminder due before is not sent.
-    pub since: Instant,
+    #[must_use]
+    pub const fn since(&self) -> Instant {
+        Instant(i64::from_ne_bytes(self.since))
+    }
+
+    /// Sets that moment.
+    pub const fn set_since(&mut self, since: Instant) {
+        self.since = since.0.to_ne_bytes();
+    }
+
     /// Its outcome.
-    pub settled: ReminderOutcome,
+    #[must_use]
+    pub const fn settled(&self) -> ReminderOutcome {
+        let start = Instant(i64::from_ne_bytes(self.outcome_start));
+        match self.outcome {
+            OutcomeKind::No => ReminderOutcome::No,
+            OutcomeKind::Sent => ReminderOutcome::Sent(start),
+            OutcomeKind::GivenUp => ReminderOutcome::GivenUp(start),
+        }
+    }
+
+    /// Sets its outcome.
+    pub const fn set_settled(&mut self, settled: ReminderOutcome) {
+        let (outcome, start) = match settled {
+            ReminderOutcome::No => (OutcomeKind::No, Instant(0)),
+            ReminderOutcome::Sent(start) => (OutcomeKind::Sent, start),
+            ReminderOutcome::GivenUp(start) => (OutcomeKind::GivenUp, start),
+        };
+        self.outcome = outcome;
+        self.outcome_start = start.0.to_ne_bytes();
+    }
 }
 
 /// The outcome of a reminder. The order of the variants is the format on disk.
@@ -243,7 +316,7 @@ impl Reminders {
     /// The state for an appointment made, moved or restored at a moment.
     #[must_use]
     pub const fn since(moment: Instant) -> Self {
-        let reminder = Reminder { since: moment, settled: ReminderOutcome::No };
+        let reminder = Reminder::new(moment);
         Self { mail: reminder, sms: reminder }
     }
 
@@ -349,10 +422,10 @@ impl Vevent {
         let is_restored = before.deleted && !deleted;
         let is_moved = was.start != appointment.start || is_restored;
         if is_moved {
-            appointment.reminders.mail.since = now;
+            appointment.reminders.mail.set_since(now);
         }
         if is_moved || (appointment.smsreminder && !was.smsreminder) {
-            appointment.reminders.sms.since = now;
+            appointment.reminders.sms.set_since(now);
         }
     }
 
@@ -408,5 +481,26 @@ impl Vevent {
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         self.kind.series()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reminder_keeps_its_moment_and_its_outcome() {
+        let start = Instant(1_800_000_000);
+        let outcomes =
+            [ReminderOutcome::No, ReminderOutcome::Sent(start), ReminderOutcome::GivenUp(start)];
+        for settled in outcomes {
+            let reminder = Reminder::from(StoredReminder { since: Instant(7), settled });
+            assert_eq!((reminder.since(), reminder.settled()), (Instant(7), settled));
+        }
+    }
+
+    #[test]
+    fn an_event_fits_into_160_bytes_with_its_two_counts() {
+        assert!(size_of::<Vevent>() <= 160 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
     }
 }

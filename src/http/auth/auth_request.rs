@@ -67,7 +67,7 @@ impl AuthRequest<'_> {
             return match session {
                 Some(session) => Ok(session.apikey),
                 None => Err(ApiError::unauthorized(
-                    "every request needs the parameter apikey in its query, or a session",
+                    "every request needs a key in the header X-Api-Key or in the parameter apikey, or a session",
                 )),
             };
         };

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::Method;
-use axum::http::header::AUTHORIZATION;
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
+use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
@@ -67,7 +67,7 @@ impl Authenticator {
         let apikey = asked.key(given, session.as_ref())?;
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
-        let basic = asked.headers.get(AUTHORIZATION);
+        let basic = apikey::credentials(asked.headers);
         if let Some(session) = &session
             && (given.is_none() || basic.is_none())
         {

@@ -99,6 +99,8 @@ fn spawn_connection(
     let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        // A client that closes its side after the request still gets the response.
+        .half_close(true)
         .header_read_timeout(HEADERS_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(stream, service);

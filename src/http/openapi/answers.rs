@@ -44,11 +44,12 @@ const ERRORS: [(u16, &str, &str); 11] = [
 ];
 
 /// All problems that an entry of an error body may name.
-const PROBLEMS: [Problem; 14] = [
+const PROBLEMS: [Problem; 15] = [
     Problem::Unauthorized,
     Problem::InvalidParameter,
     Problem::NoResult,
     Problem::ServerError,
+    Problem::TooManyRequests,
     Problem::LoginFailed,
     Problem::MaxRdvNumber,
     Problem::MintimeBetween,
@@ -186,11 +187,13 @@ fn status() -> ObjectBuilder {
 }
 
 fn errors() -> ObjectBuilder {
-    let (codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
+    let (mut codes, names): (Vec<Value>, Vec<&str>) = PROBLEMS
         .into_iter()
         .map(Problem::code_name_status)
         .map(|(code, name, _)| (Value::from(code), name))
         .unzip();
+    // Two problems share a code.
+    codes.dedup();
     let code = whole(1, 14).enum_values(Some(codes));
     let entry = all_required([
         ("code", code.into(), "Number of the problem."),

@@ -3,6 +3,7 @@
 use form_urlencoded::Serializer;
 use serde_json::Value;
 
+use crate::http::auth::apikey::API_KEY;
 use crate::http::endpoint::{BodySchema, Route};
 use crate::http::openapi::texts::{ExampleCaller, operation_text};
 
@@ -21,9 +22,6 @@ pub(crate) fn curl_command(route: &Route) -> String {
         path = path.replace(&format!("{{{name}}}"), &plain(value));
     }
     let mut query = Serializer::new(String::new());
-    if example.by != ExampleCaller::Anyone {
-        query.append_pair("apikey", KEY);
-    }
     for (name, value) in &example.query {
         match value {
             Value::Array(items) => {
@@ -43,6 +41,9 @@ pub(crate) fn curl_command(route: &Route) -> String {
     let query = query.finish();
     let separator = if query.is_empty() { "" } else { "?" };
     let mut command = format!("curl -X {} '{SERVER}{path}{separator}{query}'", route.method());
+    if example.by != ExampleCaller::Anyone {
+        command += &format!(" \\\n  -H '{API_KEY}: {KEY}'");
+    }
     match example.by {
         ExampleCaller::Anyone | ExampleCaller::Application => {}
         ExampleCaller::Account => command += &format!(" \\\n  -u {ACCOUNT}"),

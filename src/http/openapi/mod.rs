@@ -22,6 +22,7 @@ use utoipa::openapi::{
     ServerBuilder,
 };
 
+use crate::http::auth::apikey::API_KEY;
 use crate::http::endpoint::EndpointMethod;
 use crate::http::route_table::routes;
 
@@ -34,8 +35,8 @@ name. Numbers may be texts, booleans may be 1 and 0; `\"\"`, `[]` and null unset
 absent. Unknown fields and parameters are ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 
 Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
-path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers `Content-Type` \
-and `Idempotency-Key`. Pages of other addresses may not use credentials and sessions.";
+path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers \
+`Content-Type`, `Idempotency-Key` and `X-Api-Key`. Pages of other addresses may not use credentials and sessions.";
 
 /// The licence, by its SPDX expression.
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
@@ -75,11 +76,19 @@ fn document() -> OpenApi {
         .parameter("format", parameters::format())
         .security_scheme(
             "apikey",
-            SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
-                "apikey",
-                "identifies the application",
+            SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(
+                API_KEY,
+                "The key, which identifies the application.",
             ))),
         )
+        .security_scheme(
+            "apikeyInQuery",
+            SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description(
+                "apikey",
+                "The key in the query, where logs and histories may keep it.",
+            ))),
+        )
+        .security_scheme("bearer", bearer_scheme())
         .security_scheme("basic", basic_scheme())
         .security_scheme(
             "session",
@@ -115,6 +124,12 @@ fn tag(name: &str, text: &str) -> Tag {
     TagBuilder::new().name(name).description(Some(text)).build()
 }
 
+fn bearer_scheme() -> SecurityScheme {
+    let description = "The key as a bearer token, for callers without other credentials.";
+    let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(description));
+    SecurityScheme::Http(scheme.build())
+}
+
 fn basic_scheme() -> SecurityScheme {
     let description = "e-mail address and plain password of a professional or a client's account";
     let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Basic).description(Some(description));
@@ -134,8 +149,8 @@ const fn http_method(method: EndpointMethod) -> HttpMethod {
 mod tests {
     use super::*;
     use crate::http::endpoint::BodySchema;
-    use crate::http::resources::mail_links;
     use crate::http::route_table::endpoints;
+    use crate::notify::links;
     use serde_json::Value;
 
     fn parsed_document() -> Value {
@@ -156,7 +171,7 @@ mod tests {
             routed.push((route.path().to_owned(), route.method().to_string()));
         }
         for method in ["GET", "POST"] {
-            routed.push((mail_links::PATH.to_owned(), method.to_owned()));
+            routed.push((links::PATH.to_owned(), method.to_owned()));
         }
         documented.sort();
         routed.sort();

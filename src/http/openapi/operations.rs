@@ -151,10 +151,10 @@ fn describe_callers(right: Option<&Right>) -> (String, Vec<SecurityRequirement>)
         Extent::Allowed => "; with the key alone if the group allows it.",
         Extent::Shown | Extent::Own | Extent::All => "; also with the key alone.",
     };
-    let mut securities =
-        vec![needs("apikey").add::<_, [&str; 0], &str>("basic", []), needs("session")];
+    let with_basic = |scheme: &str| needs(scheme).add::<_, [&str; 0], &str>("basic", []);
+    let mut securities = vec![with_basic("apikey"), with_basic("apikeyInQuery"), needs("session")];
     if right.application != Extent::Nothing {
-        securities.push(needs("apikey"));
+        securities.extend(["apikey", "bearer", "apikeyInQuery"].map(needs));
     }
     (words, securities)
 }

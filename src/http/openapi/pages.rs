@@ -11,7 +11,7 @@ use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 use crate::http::openapi::operations::describe_operation;
 use crate::http::openapi::schema::{object, text};
 use crate::http::openapi::texts::operation_text;
-use crate::http::resources::mail_links::PATH;
+use crate::notify::links::PATH;
 
 /// The tag of the pages.
 pub(crate) const TAG: &str = "pages";

@@ -7,7 +7,7 @@ use utoipa::openapi::{RefOr, Required, Schema};
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
 use crate::http::openapi::schema::{
-    DATETIME_FILLED, at_least, filled_list, flag, id, list, of_types, one_of, pattern, text, whole,
+    DATETIME_FILLED, at_least, filled_list, id, list, of_types, one_of, pattern, text, whole,
 };
 
 /// The operators of conditions.
@@ -30,7 +30,10 @@ fn optional(name: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> 
 pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
     let QueryParameter { name, kind, description } = parameter;
     match *kind {
-        QueryKind::Flag => optional(name, flag(), description),
+        QueryKind::Flag => {
+            let flag = of_types([Type::Boolean, Type::Integer]);
+            optional(name, flag.minimum(Some(0)).maximum(Some(1)), description)
+        }
         QueryKind::Id => optional(name, id(), description),
         QueryKind::IdOrZero => optional(name, id().minimum(Some(0)), description),
         QueryKind::Ids => {

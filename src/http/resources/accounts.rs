@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -22,7 +23,7 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, create_once, wrapped_object};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::http::server::Server;
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
@@ -148,7 +149,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     if let Some(key) = &key
         && let Some(answer) = key.find_answer(&state, request.now)
     {
-        return answer;
+        return answer.map(|bytes| json_response(StatusCode::CREATED, bytes));
     }
     if request.server.is_group_full(&state, &request.identity.caller) {
         return Err(ApiError::group_full());
@@ -161,7 +162,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let render = move |_: &Committed| answer.to_string().into_bytes();
     let created =
         create_once(&request.server, &state, command, key, Audience::Application, render).await?;
-    Ok(created.response)
+    Ok(json_response(StatusCode::CREATED, created.bytes))
 }
 
 /// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets

@@ -1,5 +1,6 @@
 //! Endpoints of appointments. Reference 13.8, 6.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -11,13 +12,11 @@ use crate::domain::identity::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{
-    BookAppointment, Caller, CancelAppointment, CancelRight, Command,
-};
+use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
-use crate::http::booking_limit::{BookingOrigin, BookingReservation};
+use crate::http::booking_limit::BookingOrigin;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -25,9 +24,10 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
-use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::request::{Created, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, created_response, json_response};
+use crate::http::server::Server;
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
@@ -137,57 +137,87 @@ async fn book(request: GroupRequest) -> HandlerResult {
         bytes.extend_from_slice(b"]}");
         bytes
     };
-    // With a key alone, refusals could reveal who is a client, so they are counted and limited.
-    let turn = match request.caller() {
-        Caller::Application => {
-            let email = booking.command.client.email.as_ref().map(Email::folded);
-            Some(request.server.guesses.admit(email, request.from, now).await?)
-        }
-        Caller::Account(_) | Caller::Pro(_) => None,
+    let is_public = match request.caller() {
+        Caller::Application => true,
+        Caller::Account(_) | Caller::Pro(_) => false,
     };
-    let reservation = reserve_places(&request, &booking.command)?;
+    let email = booking.command.client.email.as_ref().map(Email::folded);
+    let origin = {
+        let (identity, email) = (&request.identity, booking.command.client.email.as_ref());
+        BookingOrigin::new(identity, request.state.catalogue.group.id, email, request.from)
+    };
+    let number = booking.command.intervention_ids.len();
     let command = Command::BookAppointment(Box::new(booking.command));
-    let result = request.create_once(command, render_booked).await;
-    let is_booked = match &result {
-        Ok(created) => !created.is_replay,
-        Err(_) => false,
+    let booked = async {
+        let booking = request.create_once(command, render_booked);
+        let is_booked = |created: &Created| !created.is_replay;
+        let places = (origin.as_ref(), number);
+        let created =
+            book_in_reserved_places(&request.server, places, now, booking, is_booked).await??;
+        Ok(created_response(created.bytes, request.path, &request.state))
     };
-    if let Some(reservation) = reservation
-        && !is_booked
-    {
-        reservation.give_back();
+    if !is_public {
+        return booked.await;
     }
-    // Where only known clients may book, a refusal about the time tells that the client is known.
     let takes_known_only = !request.state.catalogue.group.open;
-    if let (Some(turn), Err(error)) = (&turn, &result)
-        && (error.reveals_client() || (takes_known_only && error.is_about_time()))
+    let reveals_client = |error: &ApiError| error.reveals_client(takes_known_only);
+    book_within_limits(&request.server, email, request.from, now, booked, reveals_client).await?
+}
+
+/// Awaits a booking by a caller without credentials, for a folded e-mail address if it has one,
+/// within the limits on such callers. Refusals could reveal who is a client, so they are counted.
+/// The API and the pages both book through it. Reference 3.6.
+///
+/// # Errors
+/// Outer: 429 over a limit, or 503; then nothing was done. Inner: the error of the booking.
+pub(crate) async fn book_within_limits<T, E>(
+    server: &Server,
+    email: Option<Box<str>>,
+    from: IpAddr,
+    now: Instant,
+    booking: impl Future<Output = Result<T, E>>,
+    reveals_client: impl FnOnce(&E) -> bool,
+) -> Result<Result<T, E>, ApiError> {
+    let turn = server.guesses.admit(email, from, now).await?;
+    let result = booking.await;
+    if let Err(error) = &result
+        && reveals_client(error)
     {
         turn.count_refusal(now);
     }
-    Ok(result?.response)
+    Ok(result)
 }
 
-/// Takes the places of a booking that limits count, one for each intervention. Reference 6.11.
+/// Awaits a booking that takes places of the limits, as many as it has interventions. It gives them
+/// back if nothing was booked. A booking without an origin takes none. Reference 6.11.
 ///
 /// # Errors
-/// 429 if a limit has too few.
-fn reserve_places<'r>(
-    request: &'r GroupRequest,
-    booking: &BookAppointment,
-) -> Result<Option<BookingReservation<'r>>, ApiError> {
-    let (identity, email) = (&request.identity, booking.client.email.as_ref());
-    let group = request.state.catalogue.group.id;
-    let Some(origin) = BookingOrigin::new(identity, group, email, request.from) else {
-        return Ok(None);
-    };
-    let server = &request.server;
-    match server.booking_limit.reserve(&origin, booking.intervention_ids.len(), request.now) {
-        Ok(reservation) => Ok(Some(reservation)),
+/// Outer: 429 if a limit has too few places; then nothing was done. Inner: the error of the
+/// booking.
+pub(crate) async fn book_in_reserved_places<T, E>(
+    server: &Server,
+    (origin, number): (Option<&BookingOrigin>, usize),
+    now: Instant,
+    booking: impl Future<Output = Result<T, E>>,
+    is_booked: impl FnOnce(&T) -> bool,
+) -> Result<Result<T, E>, ApiError> {
+    let Some(origin) = origin else { return Ok(booking.await) };
+    let reservation = match server.booking_limit.reserve(origin, number, now) {
+        Ok(reservation) => reservation,
         Err((limit, error)) => {
             server.metrics.record_limit(limit);
-            Err(error)
+            return Err(error);
         }
+    };
+    let result = booking.await;
+    let has_booked = match &result {
+        Ok(done) => is_booked(done),
+        Err(_) => false,
+    };
+    if !has_booked {
+        reservation.give_back();
     }
+    Ok(result)
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,

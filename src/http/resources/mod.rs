@@ -8,7 +8,6 @@ pub(crate) mod customfields;
 pub(crate) mod fiches;
 pub(crate) mod groups;
 pub(crate) mod interventions;
-pub(crate) mod mail_links;
 pub(crate) mod messages;
 pub(crate) mod pagination;
 pub(crate) mod pros;

@@ -26,7 +26,7 @@ use crate::wire::field::Scope;
 use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
 
 /// Maximum cost of a search on a thread that serves connections: well under a millisecond.
-const INLINE_COST_MAX: i64 = 50_000;
+pub(crate) const INLINE_COST_MAX: i64 = 50_000;
 /// Maximum number of calendars of an explanation on a thread that serves connections.
 const INLINE_CALENDARS_MAX: usize = 20;
 /// Maximum length in seconds of one step of a search. It bounds the memory of a search.

@@ -234,7 +234,7 @@ fn a_queued_confirmation_is_sent_after_an_import_and_a_sent_reminder_is_not() {
     let id = VeventId::new(91).expect("an id");
     assert_eq!(claim(state, DueItem::Reminder(id, Channel::Mail)), None);
     let appointment = state.rows[&id].appointment().expect("an appointment");
-    assert_eq!(appointment.reminders.mail.settled, ReminderOutcome::Sent(appointment.start));
+    assert_eq!(appointment.reminders.mail.settled(), ReminderOutcome::Sent(appointment.start));
     let planned = planning::reminders_due_before(state, now(), now().plus_seconds(DAY));
     assert_eq!(planned.filter(|planned| planned.appointment == id).count(), 0);
 }

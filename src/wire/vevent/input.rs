@@ -66,10 +66,10 @@ impl VeventInput {
             KindInput::Appointment(input) => {
                 let mut reminders = Reminders::since(updated_at);
                 if input.mail_sent == Some(true) {
-                    reminders.mail.settled = ReminderOutcome::Sent(input.start);
+                    reminders.mail.set_settled(ReminderOutcome::Sent(input.start));
                 }
                 if input.sms_sent == Some(true) {
-                    reminders.sms.settled = ReminderOutcome::Sent(input.start);
+                    reminders.sms.set_settled(ReminderOutcome::Sent(input.start));
                 }
                 VeventKind::Appointment(Appointment {
                     civil_start: input.civil_start,

@@ -232,7 +232,7 @@ fn reminder_time(row: &Vevent, scope: &Scope<'_>, channel: Channel) -> Option<In
 /// Returns whether a reminder was sent for the current start; null for other kinds of events.
 fn was_sent(row: &Vevent, channel: Channel) -> ColumnValue<'static> {
     let Some(appointment) = row.appointment() else { return ColumnValue::Null };
-    let settled = appointment.reminders.by_channel(channel).settled;
+    let settled = appointment.reminders.by_channel(channel).settled();
     ColumnValue::Boolean(settled == ReminderOutcome::Sent(appointment.start))
 }
 

@@ -167,7 +167,7 @@ fn an_appointment_sent_back_as_rendered_keeps_its_instants_in_a_repeated_hour() 
     let moved = revised(moved.as_object().expect("an object")).expect("legal");
     let appointment = moved.appointment().expect("one");
     assert_eq!(
-        (appointment.length_seconds, appointment.reminders.mail.settled, appointment.key),
+        (appointment.length_seconds, appointment.reminders.mail.settled(), appointment.key),
         (1_800, ReminderOutcome::No, key)
     );
     let faults = revised(

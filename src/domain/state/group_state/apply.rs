@@ -239,7 +239,7 @@ impl GroupState {
         // The appointment may have been removed for good.
         let Some(row) = self.rows.get_mut(&announced.id) else { return };
         if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
-            appointment.reminders.by_channel_mut(channel).settled = outcome;
+            appointment.reminders.by_channel_mut(channel).set_settled(outcome);
         }
     }
 

@@ -1,26 +1,18 @@
-//! The pages of links in mails: one sentence and one button, in the group's language.
+//! The pages of links that end reminders or belong to an account: one sentence and one button.
 //! Reference 7.4.
 
 use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
 
-use crate::domain::time::Civil;
-use crate::notify::language::{Language, long_date, name_with_preposition};
+use crate::notify::language::Language;
+use crate::web::bare_page::frame_without_group;
+use crate::web::page::{Frame, Privacy, render, respond};
+use crate::web::pages::Pages;
 
 /// A page of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is named after its page")]
-pub enum LinkPage {
-    /// The appointment, its group, and the preposition before the group's name.
-    AskCancel {
-        when: String,
-        preposition: String,
-        group: String,
-    },
-    Cancelled,
-    TooLateToCancel {
-        until: String,
-        phone: String,
-    },
+pub(crate) enum LinkPage {
     AskUnsubscribe {
         group: String,
     },
@@ -37,72 +29,47 @@ pub enum LinkPage {
     Busy,
 }
 
-/// Formats a civil time in the language of a group in this country.
-#[must_use]
-pub fn format_page_time(country: &str, at: Civil) -> String {
-    long_date(Language::of_country(country), at)
-}
-
 /// The texts of a page.
 struct PageText {
-    lang: &'static str,
     title: &'static str,
     lines: Vec<String>,
     /// Label of the button; empty if the page has none.
     button: &'static str,
     /// Whether the page has a password field.
     password: bool,
-    password_label: &'static str,
 }
 
 #[derive(Template)]
-#[template(path = "page.html")]
-struct PageTemplate<'a> {
-    page: &'a PageText,
+#[template(path = "web/link.html")]
+struct LinkTemplate {
+    frame: Frame<'static>,
+    page: PageText,
 }
 
-/// Renders a page as HTML, in the language of a group in this country.
-#[must_use]
-pub fn render_page(page: &LinkPage, country: &str) -> String {
-    let text = match Language::of_country(country) {
+/// Returns the response with a page, in a language.
+pub(crate) fn respond_with_link(
+    pages: &Pages,
+    status: StatusCode,
+    page: &LinkPage,
+    language: Language,
+) -> Response {
+    let text = match language {
         Language::French => french_text(page),
         Language::English => english_text(page),
     };
-    PageTemplate { page: &text }.render().expect("a template of plain texts is always rendered")
+    let frame = frame_without_group(pages, language, text.title);
+    respond(status, Privacy::Holder, render(&LinkTemplate { frame, page: text }))
 }
 
-/// Creates the texts of a page without a password field. Empty lines are left out.
-fn page_text(
-    lang: &'static str,
-    title: &'static str,
-    lines: &[&str],
-    button: &'static str,
-) -> PageText {
-    let mut shown = Vec::new();
-    for line in lines {
-        if !line.is_empty() {
-            shown.push((*line).to_owned());
-        }
-    }
-    PageText { lang, title, lines: shown, button, password: false, password_label: "" }
+/// Creates the texts of a page without a password field.
+fn page_text(title: &'static str, lines: &[&str], button: &'static str) -> PageText {
+    let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+    PageText { title, lines, button, password: false }
 }
 
 fn french_text(page: &LinkPage) -> PageText {
-    let text = |title, lines: &[&str], button| page_text("fr", title, lines, button);
+    let text = |title, lines: &[&str], button| page_text(title, lines, button);
     match page {
-        LinkPage::AskCancel { when, preposition, group } => text(
-            "Annuler un rendez-vous",
-            &[&format!(
-                "Votre rendez-vous {} : {when}",
-                name_with_preposition(Language::French, preposition, group)
-            )],
-            "Annuler ce rendez-vous",
-        ),
-        LinkPage::Cancelled => text("Rendez-vous annulé", &["Votre rendez-vous est annulé."], ""),
-        LinkPage::TooLateToCancel { until, phone } => {
-            let until = format!("Il ne pouvait être annulé en ligne que jusqu’au {until}.");
-            text("Trop tard pour annuler en ligne", &[&until, phone], "")
-        }
         LinkPage::AskUnsubscribe { group } => text(
             "Rappels par e-mail",
             &[&format!("Ne plus recevoir de rappels de {group} par e-mail ?")],
@@ -113,7 +80,6 @@ fn french_text(page: &LinkPage) -> PageText {
         }
         LinkPage::AskPassword => PageText {
             password: true,
-            password_label: "Mot de passe",
             ..text("Votre compte", &["Choisissez un mot de passe."], "Confirmer")
         },
         LinkPage::AskEmail => text(
@@ -129,7 +95,6 @@ fn french_text(page: &LinkPage) -> PageText {
         }
         LinkPage::NoPassword => PageText {
             password: true,
-            password_label: "Mot de passe",
             ..text(
                 "Votre compte",
                 &[
@@ -151,23 +116,8 @@ fn french_text(page: &LinkPage) -> PageText {
 }
 
 fn english_text(page: &LinkPage) -> PageText {
-    let text = |title, lines: &[&str], button| page_text("en", title, lines, button);
+    let text = |title, lines: &[&str], button| page_text(title, lines, button);
     match page {
-        LinkPage::AskCancel { when, preposition, group } => text(
-            "Cancel an appointment",
-            &[&format!(
-                "Your appointment {}: {when}",
-                name_with_preposition(Language::English, preposition, group)
-            )],
-            "Cancel this appointment",
-        ),
-        LinkPage::Cancelled => {
-            text("Appointment cancelled", &["Your appointment is cancelled."], "")
-        }
-        LinkPage::TooLateToCancel { until, phone } => {
-            let until = format!("It could be cancelled online until {until} only.");
-            text("Too late to cancel online", &[&until, phone], "")
-        }
         LinkPage::AskUnsubscribe { group } => text(
             "E-mail reminders",
             &[&format!("Receive no more e-mail reminders from {group}?")],
@@ -176,11 +126,9 @@ fn english_text(page: &LinkPage) -> PageText {
         LinkPage::Unsubscribed => {
             text("Done", &["You will receive no more reminders by e-mail."], "")
         }
-        LinkPage::AskPassword => PageText {
-            password: true,
-            password_label: "Password",
-            ..text("Your account", &["Choose a password."], "Confirm")
-        },
+        LinkPage::AskPassword => {
+            PageText { password: true, ..text("Your account", &["Choose a password."], "Confirm") }
+        }
         LinkPage::AskEmail => {
             text("Your new address", &["Confirm that this address is yours."], "Confirm")
         }
@@ -190,7 +138,6 @@ fn english_text(page: &LinkPage) -> PageText {
         }
         LinkPage::NoPassword => PageText {
             password: true,
-            password_label: "Password",
             ..text(
                 "Your account",
                 &["That password will not do: it needs at least 10 characters, and must not be \

@@ -1,0 +1,269 @@
+//! The booking that the form of step 3 asks for.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::booking::book::permit_booking;
+use crate::domain::records::text::Email;
+use crate::domain::state::command::{BookAppointment, Caller, Command};
+use crate::domain::state::idempotency::IdempotencyShare;
+use crate::domain::state::refusal::{Fault, Refusal};
+use crate::engine::{Committed, IdempotentRequest, Rejection};
+use crate::http::{
+    ApiError, BookingOrigin, ClientAddress, Incoming, book_in_reserved_places, book_within_limits,
+};
+use crate::web::appointment_view::holder_pair;
+use crate::web::booking_form::booking_object;
+use crate::web::contact_fields::form_fields;
+use crate::web::message_page;
+use crate::web::page::redirect;
+use crate::web::pages::Pages;
+use crate::web::same_origin::is_cross_site;
+use crate::web::shop::Visit;
+use crate::web::text::fill;
+use crate::web::you_step::{Request, respond_with_form};
+use crate::wire::booking::{BookingClaims, parse};
+use crate::wire::field::{Audience, Scope};
+use crate::wire::params::Params;
+
+/// Seconds of a minute, the unit in which a visitor is asked to wait.
+const MINUTE_SECONDS: u32 = 60;
+
+/// POST /b/{urlname}/you.
+pub(crate) async fn book(
+    State(pages): State<Arc<Pages>>,
+    Extension(ClientAddress(from)): Extension<ClientAddress>,
+    Path(urlname): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
+        Ok(visit) => Arc::new(visit),
+        Err(response) => return *response,
+    };
+    let text = visit.text;
+    if is_cross_site(&headers, &visit.pages.server) {
+        let lines = vec![text.foreign.to_owned()];
+        let status = StatusCode::FORBIDDEN;
+        return message_page::of_group(&visit, status, text.foreign_title, lines, true);
+    }
+    let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
+    let given = match body.read_form(true).await {
+        Ok(form) => form.params,
+        Err(error) => return failed(&visit, &error),
+    };
+    // Before everything else: the settings may have changed since the booking was made.
+    if let Some(response) = find_earlier_booking(&visit, &given) {
+        return response;
+    }
+    let request = match Request::read(&visit, &given) {
+        Ok(request) => request,
+        Err(response) => return *response,
+    };
+    if visit.pages.server.is_group_full(&visit.state, &Caller::Application) {
+        return failed(&visit, &ApiError::group_full());
+    }
+    let object = booking_object(&visit, &request.choice, request.start, &given);
+    let command = match read_command(&visit, &given, &object) {
+        Ok(command) => command,
+        Err(refusals) => return respond_with_form(&visit, &request, &given, &refusals).await,
+    };
+    send_booking(&visit, &request, &given, command, from).await
+}
+
+/// The reason why a booking of a page was not made.
+enum PageRefusal {
+    /// A limit on bookings has no place.
+    Limited(ApiError),
+    /// The engine's rejection.
+    Rejected(Rejection),
+}
+
+/// Sends a booking, once for each key of a form, and answers with its result.
+async fn send_booking(
+    visit: &Arc<Visit>,
+    request: &Request,
+    given: &Params,
+    mut command: BookAppointment,
+    from: IpAddr,
+) -> Response {
+    let server = &visit.pages.server;
+    let number = command.intervention_ids.len();
+    let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
+    command.web_origin = Some(server.source_hasher.page_origin(from));
+    let email = command.client.email.as_ref().map(Email::folded);
+    let once = IdempotentRequest {
+        scope: form_scope(visit, given),
+        body: form_body(given),
+        share: IdempotencyShare::Application,
+        render: Arc::new(|done: &Committed| holder_query(done).into_bytes()),
+    };
+    let command = Command::BookAppointment(Box::new(command));
+    let booking = server.engine.write_idempotent(visit.group().id, command, Some(once));
+    let is_booked = |done: &Committed| !done.is_replay();
+    let booking =
+        book_in_reserved_places(server, (Some(&origin), number), visit.now, booking, is_booked);
+    let zone = visit.zone();
+    let takes_known_only = !visit.group().open;
+    let reveals_client = |refused: &PageRefusal| match refused {
+        PageRefusal::Limited(_) => false,
+        PageRefusal::Rejected(rejection) => {
+            let error = ApiError::from_rejection(rejection.clone(), zone, Audience::Application);
+            error.reveals_client(takes_known_only)
+        }
+    };
+    let booking = async {
+        match booking.await {
+            Ok(result) => result.map_err(PageRefusal::Rejected),
+            Err(limited) => Err(PageRefusal::Limited(limited)),
+        }
+    };
+    match book_within_limits(server, email, from, visit.now, booking, reveals_client).await {
+        Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => failed(visit, &limited),
+        Ok(Ok(done)) => {
+            let query = match &done.answer {
+                Some(kept) => String::from_utf8_lossy(kept).into_owned(),
+                None => holder_query(&done),
+            };
+            redirect(&done_url(visit, &query))
+        }
+        Ok(Err(PageRefusal::Rejected(Rejection::Refused(refusals)))) => {
+            respond_with_form(visit, request, given, &refusals).await
+        }
+        // Another form with this key was faster; the recorded answer is visible by now.
+        Ok(Err(PageRefusal::Rejected(Rejection::IdempotencyConflict))) => {
+            match find_earlier_booking(visit, given) {
+                Some(response) => response,
+                None => message_page::busy(visit),
+            }
+        }
+        Ok(Err(PageRefusal::Rejected(rejection))) => {
+            failed(visit, &ApiError::from_rejection(rejection, zone, Audience::Application))
+        }
+    }
+}
+
+/// Reads the command of a booking by the wire's rules, as an application with its key alone.
+fn read_command(
+    visit: &Visit,
+    given: &Params,
+    object: &Map<String, Value>,
+) -> Result<BookAppointment, Vec<Refusal>> {
+    let mut missing = missing_fields(visit, given);
+    let caller = Caller::Application;
+    let claims = BookingClaims::read(Some(object));
+    let permission = permit_booking(&visit.state.catalogue, &caller, true, false)
+        .map_err(|refusal| vec![refusal])?;
+    let scope = Scope::for_group(&visit.state).at_moment(visit.now);
+    match parse(object, claims, permission, &scope, &caller) {
+        Ok(booking) if missing.is_empty() => Ok(booking.command),
+        Ok(_) => Err(missing),
+        Err(faults) => {
+            missing.extend(faults.into_iter().map(Refusal::InvalidParameter));
+            Err(missing)
+        }
+    }
+}
+
+/// Returns a fault for each required field without a value, so that all are reported at once.
+fn missing_fields(visit: &Visit, given: &Params) -> Vec<Refusal> {
+    let mut missing = Vec::new();
+    for field in form_fields(visit, given) {
+        if field.is_required && field.value.is_empty() {
+            missing.push(Refusal::InvalidParameter(Fault::new(field.name, "is required")));
+        }
+    }
+    missing
+}
+
+/// Returns the scope of a form's key. It covers services and start, so that a visitor who goes back
+/// and chooses another time makes another booking.
+fn form_scope(visit: &Visit, given: &Params) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(b"form ");
+    hash.update(visit.group().id.number().to_be_bytes());
+    let start = given.value("other").or_else(|| given.value("t"));
+    for (name, value) in given.iter() {
+        if name == "s" || name == "c" || name == "k" {
+            hash.update(name);
+            hash.update(value.len().to_be_bytes());
+            hash.update(value);
+        }
+    }
+    hash.update(start.unwrap_or_default());
+    hash.finalize().into()
+}
+
+/// Returns the way to the booking that this form made before, if it did.
+fn find_earlier_booking(visit: &Visit, given: &Params) -> Option<Response> {
+    given.value("k")?;
+    let scope = form_scope(visit, given);
+    let engine = &visit.pages.server.engine;
+    let state = engine.published().group_state(visit.group().id)?;
+    let record = state.idempotency_records.find(&scope, engine.steady_now())?;
+    let mut query = String::from_utf8_lossy(&record.answer).into_owned();
+    if record.body != form_body(given) {
+        query.push_str("&used=1");
+    }
+    Some(redirect(&done_url(visit, &query)))
+}
+
+/// Returns the hash of all that a form sent.
+fn form_body(given: &Params) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for (name, value) in given.iter() {
+        for text in [name, value] {
+            hash.update(text.len().to_be_bytes());
+            hash.update(text);
+        }
+    }
+    hash.finalize().into()
+}
+
+/// Returns the query that proves to hold the booked appointments.
+fn holder_query(done: &Committed) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for id in &done.appointments {
+        if let Some(vevent) = done.group_state.rows.get(id)
+            && let Some(pair) = holder_pair(vevent)
+        {
+            query.append_pair("a", &pair);
+        }
+    }
+    query.finish()
+}
+
+fn done_url(visit: &Visit, query: &str) -> String {
+    let url = visit.url("/done", &[]);
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}{query}")
+}
+
+/// Returns the page of an error that lies not with the fields of the form.
+fn failed(visit: &Visit, error: &ApiError) -> Response {
+    let text = visit.text;
+    let status =
+        StatusCode::from_u16(error.status()).expect("the table of errors holds HTTP statuses");
+    let (title, line) = match (status, error.retry_seconds()) {
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => {
+            let minutes = seconds.unwrap_or(MINUTE_SECONDS).div_ceil(MINUTE_SECONDS);
+            (text.too_many_tries_title, fill(text.too_many_tries, "minutes", &minutes.to_string()))
+        }
+        (_, Some(_)) => (text.busy_title, text.busy.to_owned()),
+        (_, None) => (text.refused_title, text.failed.to_owned()),
+    };
+    let mut response = message_page::of_group(visit, status, title, vec![line], true);
+    if let Some(seconds) = error.retry_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}

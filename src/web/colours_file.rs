@@ -1,0 +1,36 @@
+//! The response with the colours of a group.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::Response;
+
+use crate::web::assets::{IMMUTABLE, short_hash};
+use crate::web::colours::stylesheet;
+use crate::web::pages::Pages;
+use crate::web::shop::Visit;
+
+/// GET /b/{urlname}/colours.css.
+pub(crate) async fn show(
+    State(pages): State<Arc<Pages>>,
+    Path(urlname): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
+        Ok(visit) => visit,
+        Err(response) => return *response,
+    };
+    let style = stylesheet(visit.group()).unwrap_or_default();
+    let is_current = visit.params.value("v") == Some(&short_hash(style.as_bytes()));
+    let mut response = Response::new(Body::from(style));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let caching = if is_current { IMMUTABLE } else { HeaderValue::from_static("no-store") };
+    headers.insert(CACHE_CONTROL, caching);
+    response
+}

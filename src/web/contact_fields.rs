@@ -1,0 +1,220 @@
+//! The fields of the form of step 3: those of the client, and the group's customised attributes.
+//!
+//! A field is named by its path in the body of a booking, so that a fault finds its field.
+
+use serde_json::Value;
+
+use crate::domain::records::customfield::{CustomKind, Customfield, Model};
+use crate::web::shop::Visit;
+use crate::web::text::Texts;
+use crate::wire::params::Params;
+
+/// The widget of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Widget {
+    /// An `input` of this type.
+    Input(&'static str),
+    LongText,
+    Checkbox,
+    /// A choice among the field's options.
+    Select,
+}
+
+/// A field with its value, and its fault after a refusal.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldView {
+    /// The path in the body of a booking: `fiche.email`.
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) hint: &'static str,
+    pub(crate) widget: Widget,
+    /// The values of a [`Widget::Select`].
+    pub(crate) options: Vec<String>,
+    pub(crate) value: String,
+    pub(crate) is_required: bool,
+    /// The token of the HTML attribute `autocomplete`; empty for none.
+    pub(crate) autocomplete: &'static str,
+    /// Maximum number of characters; 0 for no limit that the browser knows.
+    pub(crate) chars_max: usize,
+    /// The sentence of its fault; empty without one.
+    pub(crate) fault: String,
+}
+
+impl FieldView {
+    fn new(name: &str, label: &str, widget: Widget) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            hint: "",
+            widget,
+            options: Vec::new(),
+            value: String::new(),
+            is_required: false,
+            autocomplete: "",
+            chars_max: 0,
+            fault: String::new(),
+        }
+    }
+
+    /// The id of its element: letters, digits and hyphens.
+    pub(crate) fn id(&self) -> String {
+        self.name.replace('.', "-")
+    }
+
+    /// The value of the attribute `aria-describedby`; empty if nothing describes the field.
+    pub(crate) fn described_by(&self) -> String {
+        let mut ids = Vec::new();
+        if !self.hint.is_empty() {
+            ids.push(format!("{}-hint", self.id()));
+        }
+        if !self.fault.is_empty() {
+            ids.push(format!("{}-fault", self.id()));
+        }
+        ids.join(" ")
+    }
+
+    /// The type of its `input`; empty for other widgets.
+    pub(crate) fn input_type(&self) -> &'static str {
+        match self.widget {
+            Widget::Input(name) => name,
+            Widget::LongText | Widget::Checkbox | Widget::Select => "",
+        }
+    }
+
+    pub(crate) fn is_long_text(&self) -> bool {
+        self.widget == Widget::LongText
+    }
+
+    pub(crate) fn is_checkbox(&self) -> bool {
+        self.widget == Widget::Checkbox
+    }
+
+    pub(crate) fn is_select(&self) -> bool {
+        self.widget == Widget::Select
+    }
+}
+
+/// The names of the fields about another person, for whom the client books.
+pub(crate) const RELATIVE_NAME: &str = "relative.name";
+pub(crate) const RELATIVE_BIRTHDATE: &str = "relative.birthdate";
+
+/// Returns the fields of the form, with the values of a form that was sent before.
+pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
+    let text = visit.text;
+    let field = |name: &str, label: &str, kind: &'static str, autocomplete: &'static str| {
+        let widget = Widget::Input(kind);
+        FieldView { autocomplete, ..FieldView::new(name, label, widget) }
+    };
+    let mut fields = vec![
+        FieldView {
+            chars_max: 64,
+            ..field("fiche.firstname", text.firstname, "text", "given-name")
+        },
+        FieldView {
+            chars_max: 64,
+            is_required: true,
+            ..field("fiche.lastname", text.lastname, "text", "family-name")
+        },
+        FieldView {
+            hint: text.email_hint,
+            is_required: !visit.group().open,
+            ..field("fiche.email", text.email, "email", "email")
+        },
+        FieldView { chars_max: 25, ..field("fiche.firstphone", text.firstphone, "tel", "tel") },
+        FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },
+        field("fiche.birthdate", text.birthdate, "date", "bday"),
+    ];
+    for definition in visible_attributes(visit) {
+        fields.push(attribute_field(definition));
+    }
+    fields.push(FieldView::new("comments", text.comments, Widget::LongText));
+    for field in &mut fields {
+        field.value = given.value(&field.name).unwrap_or_default().to_owned();
+    }
+    fields
+}
+
+/// Returns the fields about another person, for whom the client books.
+pub(crate) fn relative_fields(text: &Texts, given: &Params) -> Vec<FieldView> {
+    let mut fields = vec![
+        FieldView {
+            chars_max: 128,
+            ..FieldView::new(RELATIVE_NAME, text.relative_name, Widget::Input("text"))
+        },
+        FieldView::new(RELATIVE_BIRTHDATE, text.relative_birthdate, Widget::Input("date")),
+    ];
+    for field in &mut fields {
+        field.value = given.value(&field.name).unwrap_or_default().to_owned();
+    }
+    fields
+}
+
+/// Returns the customised attributes that clients see, in their order.
+fn visible_attributes(visit: &Visit) -> Vec<&Customfield> {
+    let mut visible: Vec<&Customfield> = Vec::new();
+    for definition in visit.state.catalogue.customfields.values() {
+        if definition.user_visible && !definition.deleted {
+            visible.push(definition);
+        }
+    }
+    visible.sort_by_key(|field| (field.user_position.unwrap_or(i64::MAX), field.id));
+    visible
+}
+
+/// Returns the path of an attribute in the body of a booking.
+fn attribute_path(definition: &Customfield) -> String {
+    match definition.model {
+        Model::Fiche => format!("fiche.{}", definition.name),
+        Model::Vevent => definition.name.to_string(),
+    }
+}
+
+fn attribute_field(definition: &Customfield) -> FieldView {
+    let options = parse_options(definition.user_inputex.as_str());
+    let widget = match definition.name.kind() {
+        CustomKind::Boolean => Widget::Checkbox,
+        CustomKind::Datetime => Widget::Input("datetime-local"),
+        CustomKind::Number => Widget::Input("number"),
+        CustomKind::String | CustomKind::Text if !options.is_empty() => Widget::Select,
+        CustomKind::String => Widget::Input("text"),
+        CustomKind::Text => Widget::LongText,
+    };
+    let labels = [definition.user_label.as_str(), definition.pro_label.as_str()];
+    let name = definition.name.to_string();
+    let label = labels.into_iter().find(|label| !label.trim().is_empty()).unwrap_or(&name);
+    FieldView {
+        options,
+        is_required: definition.user_required,
+        chars_max: if definition.name.kind() == CustomKind::String { 255 } else { 0 },
+        ..FieldView::new(&attribute_path(definition), label, widget)
+    }
+}
+
+/// Returns the texts in the list `choices` of a description of an input; none if it has no such
+/// list. Reference 12.9.
+fn parse_options(description: &str) -> Vec<String> {
+    let Ok(Value::Object(description)) = serde_json::from_str(description) else {
+        return Vec::new();
+    };
+    let Some(Value::Array(choices)) = description.get("choices") else { return Vec::new() };
+    let mut options = Vec::new();
+    for choice in choices {
+        if let Value::String(choice) = choice {
+            options.push(choice.clone());
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choices_of_a_description_become_options() {
+        assert_eq!(parse_options(r#"{"type":"select","choices":["a","b",1]}"#), ["a", "b"]);
+        for other in ["", "{}", "[]", r#"{"choices":"a"}"#, "{"] {
+            assert!(parse_options(other).is_empty(), "{other}");
+        }
+    }
+}

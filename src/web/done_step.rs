@@ -1,0 +1,69 @@
+//! The page after a booking: what was booked, the calendar file, and the way to change it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+
+use crate::web::appointment_view::{
+    AppointmentView, calendar_file_url, held_appointments, view_appointment,
+};
+use crate::web::message_page;
+use crate::web::page::{Frame, Privacy, render, respond};
+use crate::web::pages::Pages;
+use crate::web::shop::Visit;
+
+#[derive(Template)]
+#[template(path = "web/done.html")]
+struct DonePage<'v> {
+    frame: Frame<'v>,
+    title: &'static str,
+    appointments: Vec<AppointmentView>,
+    /// Whether a mail confirms the booking.
+    has_mail: bool,
+    /// Whether the form had booked before, with other details.
+    was_used: bool,
+    ics_url: String,
+    again_url: String,
+}
+
+/// GET /b/{urlname}/done.
+pub(crate) async fn show(
+    State(pages): State<Arc<Pages>>,
+    Path(urlname): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
+        Ok(visit) => visit,
+        Err(response) => return *response,
+    };
+    let text = visit.text;
+    let mut held = held_appointments(&visit.state, &visit.params);
+    held.retain(|vevent| !vevent.deleted);
+    if held.is_empty() {
+        let lines = vec![text.gone.to_owned()];
+        let status = StatusCode::NOT_FOUND;
+        return message_page::of_group(&visit, status, text.your_appointment, lines, true);
+    }
+    let title = if held.len() > 1 { text.done_title_many } else { text.done_title };
+    let mut appointments = Vec::new();
+    let mut has_mail = visit.group().sendmail;
+    for vevent in &held {
+        appointments.extend(view_appointment(&visit, vevent));
+        let client = vevent.appointment().and_then(|it| visit.state.fiches.get(&it.fiche_id));
+        has_mail &= client.is_some_and(|client| client.email.is_some());
+    }
+    let page = DonePage {
+        frame: visit.frame(title),
+        title,
+        appointments,
+        has_mail,
+        was_used: visit.params.value("used").is_some(),
+        ics_url: calendar_file_url(&visit, &held),
+        again_url: visit.url("", &[]),
+    };
+    respond(StatusCode::OK, Privacy::Holder, render(&page))
+}

@@ -1,0 +1,229 @@
+//! The HTML pages of links in mails, and the actions of their buttons. Reference 7.4.
+//!
+//! Mail scanners open links, so that GET changes nothing.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::identity::account_link::{AccountLink, LinkAction};
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChange};
+use crate::domain::state::group_state::GroupState;
+use crate::engine::Rejection;
+use crate::http::{ClientAddress, Incoming, group_in_token};
+use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
+use crate::password::strength::check_new_password;
+use crate::password::{self, Argon2Memory};
+use crate::web::language_choice::LanguageChoice;
+use crate::web::link_page::{LinkPage, respond_with_link};
+use crate::web::manage_page::{self, Holder};
+use crate::web::pages::Pages;
+use crate::web::shop::Visit;
+use crate::wire::params::Params;
+
+/// The last segment of the path; an error if it is not UTF-8.
+type Token = Result<Path<String>, PathRejection>;
+
+/// Parses the link of a token. A malformed token is no link.
+fn parse_link(token: &Token) -> Option<MailLink> {
+    match token {
+        Ok(Path(token)) => parse(token),
+        Err(_) => None,
+    }
+}
+
+/// A request for the page of a link.
+struct LinkVisit {
+    pages: Arc<Pages>,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl LinkVisit {
+    /// Returns the holder of an appointment; `None` for a wrong secret.
+    fn find_holder(&self, link: &CancelLink) -> Option<Holder> {
+        let state = self.pages.server.engine.published().group_state(link.group)?;
+        let appointment = state.rows.get(&link.appointment)?.appointment()?;
+        if !appointment.key.matches(&link.key) {
+            return None;
+        }
+        let visit = Visit::of_group(Arc::clone(&self.pages), state, &self.uri, &self.headers);
+        Some(Holder { visit, id: link.appointment, key: link.key.clone() })
+    }
+
+    /// Returns the response with a page, in the language of a group unless the visitor has another.
+    fn respond(&self, status: StatusCode, page: &LinkPage, state: Option<&GroupState>) -> Response {
+        let params = Params::from_query(self.uri.query().unwrap_or_default());
+        let country = state.map_or("", |state| state.catalogue.group.country.as_str());
+        let choice = LanguageChoice::new(params.value("lang"), &self.headers, country);
+        respond_with_link(&self.pages, status, page, choice.language)
+    }
+
+    fn respond_ok(&self, page: &LinkPage, state: &GroupState) -> Response {
+        self.respond(StatusCode::OK, page, Some(state))
+    }
+
+    fn busy(&self, rejection: &Rejection, state: &GroupState) -> Response {
+        tracing::warn!(?rejection, "a mailed link could not be followed");
+        self.respond(StatusCode::SERVICE_UNAVAILABLE, &LinkPage::Busy, Some(state))
+    }
+
+    /// Returns the 404 page of an unknown link, in the language of the group that its token names.
+    fn gone(&self, group: Option<GroupId>) -> Response {
+        let published = self.pages.server.engine.published();
+        let state = group.and_then(|group| published.group_state(group));
+        self.respond(StatusCode::NOT_FOUND, &LinkPage::Gone, state.as_deref())
+    }
+}
+
+/// GET /m/{token}.
+pub(crate) async fn show(
+    State(pages): State<Arc<Pages>>,
+    token: Token,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let request = LinkVisit { pages, uri, headers };
+    match parse_link(&token) {
+        Some(MailLink::Cancel(link)) => match request.find_holder(&link) {
+            Some(holder) => manage_page::show(&holder),
+            None => request.gone(Some(link.group)),
+        },
+        Some(MailLink::Unsubscribe(subscriber)) => {
+            match find_subscriber(&request.pages, &subscriber) {
+                Some(state) => {
+                    let group = state.catalogue.group.name.as_str().to_owned();
+                    request.respond_ok(&LinkPage::AskUnsubscribe { group }, &state)
+                }
+                None => request.gone(Some(subscriber.group)),
+            }
+        }
+        Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
+            Some((state, _, link)) => request.respond_ok(&account_page(&link), &state),
+            None => request.gone(group_in_token(&token)),
+        },
+        None => request.gone(None),
+    }
+}
+
+/// POST /m/{token}, by the button, or by the mail program of a client who unsubscribes.
+pub(crate) async fn act(
+    State(pages): State<Arc<Pages>>,
+    Extension(ClientAddress(from)): Extension<ClientAddress>,
+    token: Token,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let request = LinkVisit { pages, uri, headers };
+    match parse_link(&token) {
+        Some(MailLink::Cancel(link)) => match request.find_holder(&link) {
+            Some(holder) => manage_page::cancel(holder).await,
+            None => request.gone(Some(link.group)),
+        },
+        Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&request, &subscriber).await,
+        Some(MailLink::Account(token)) => {
+            let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
+            follow_account_link(&request, from, &token, &mut body).await
+        }
+        None => request.gone(None),
+    }
+}
+
+/// Returns the state of the group whose client got the link; `None` for a forged link.
+fn find_subscriber(pages: &Pages, subscriber: &UnsubscribeLink) -> Option<Arc<GroupState>> {
+    let server = &pages.server;
+    let state = server.engine.published().group_state(subscriber.group)?;
+    let client = state.fiches.get(&subscriber.client)?;
+    if subscriber.verify(client, server.gateways.link_secret.as_ref()?) {
+        Some(state)
+    } else {
+        None
+    }
+}
+
+async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Response {
+    let Some(state) = find_subscriber(&request.pages, subscriber) else {
+        return request.gone(Some(subscriber.group));
+    };
+    let mut fields = Patch::default();
+    fields.push(|fiche: &mut Fiche| fiche.rappel_email = false);
+    let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
+    let engine = &request.pages.server.engine;
+    match engine.write(subscriber.group, Command::ChangeRecord(change)).await {
+        Ok(_) => request.respond_ok(&LinkPage::Unsubscribed, &state),
+        Err(Rejection::Refused(_)) => request.gone(Some(subscriber.group)),
+        Err(rejection) => request.busy(&rejection, &state),
+    }
+}
+
+/// Returns the account link of a token, with the state of its group and the hash of the token.
+fn find_account_link(
+    pages: &Pages,
+    token: &str,
+) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
+    let server = &pages.server;
+    let state = server.engine.published().group_state(group_in_token(token)?)?;
+    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    let link = Arc::clone(state.links.find(&hash, server.engine.steady_now())?);
+    Some((state, hash, link))
+}
+
+fn account_page(link: &AccountLink) -> LinkPage {
+    match link.action {
+        LinkAction::Account { .. } => LinkPage::AskPassword,
+        LinkAction::Email { .. } => LinkPage::AskEmail,
+    }
+}
+
+/// Follows the link of an account, with the password of the form if the link sets one.
+async fn follow_account_link(
+    request: &LinkVisit,
+    from: IpAddr,
+    token: &str,
+    body: &mut Incoming<'_>,
+) -> Response {
+    let server = &request.pages.server;
+    let Some((state, hash, link)) = find_account_link(&request.pages, token) else {
+        return request.gone(group_in_token(token));
+    };
+    let (password_hash, done) = match link.action {
+        LinkAction::Account { .. } => {
+            let Some(password) = read_password(body).await else {
+                let status = StatusCode::BAD_REQUEST;
+                return request.respond(status, &LinkPage::NoPassword, Some(&state));
+            };
+            let sha1 = password::sha1_hex(&password);
+            let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
+            let hashed = server.authenticator.password_pool.run(from, hash).await;
+            let Ok(hashed) = hashed else {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                return request.respond(status, &LinkPage::Busy, Some(&state));
+            };
+            (Some(hashed), LinkPage::AccountDone)
+        }
+        LinkAction::Email { .. } => (None, LinkPage::EmailDone),
+    };
+    let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
+    match server.engine.write(state.catalogue.group.id, command).await {
+        Ok(_) => request.respond_ok(&done, &state),
+        Err(Rejection::Refused(_)) => request.gone(group_in_token(token)),
+        Err(rejection) => request.busy(&rejection, &state),
+    }
+}
+
+/// Returns the password of a form; `None` without one, and for one that breaks a rule.
+async fn read_password(body: &mut Incoming<'_>) -> Option<String> {
+    let bytes = body.read_small().await.ok()?;
+    let (_, password) = form_urlencoded::parse(&bytes).find(|(name, _)| name == "password")?;
+    if check_new_password(&password).is_ok() { Some(password.into_owned()) } else { None }
+}

@@ -1,0 +1,166 @@
+//! The month view of step 2: a table of days, each with the number of its free starts.
+
+use crate::domain::time::{CivilDay, Weekday};
+use crate::notify::language::weekday_name;
+use crate::web::choice::Choice;
+use crate::web::format::{self, iso_day};
+use crate::web::shop::Visit;
+use crate::web::text::fill;
+
+/// A link to another week.
+pub(crate) struct WeekLink {
+    pub(crate) label: String,
+    pub(crate) url: String,
+}
+
+/// A month of days.
+pub(crate) struct MonthView {
+    pub(crate) title: String,
+    /// The days of the week: abbreviation and name.
+    pub(crate) weekdays: Vec<(String, &'static str)>,
+    pub(crate) weeks: Vec<Vec<DateView>>,
+    pub(crate) previous: Option<WeekLink>,
+    pub(crate) next: Option<WeekLink>,
+    /// Whether the visitor has asked for the month, so that it is shown open.
+    pub(crate) is_open: bool,
+}
+
+/// A day of the table; without a number, one of another month.
+pub(crate) struct DateView {
+    /// 1 to 31; 0 for a day of another month.
+    pub(crate) number: u32,
+    /// The week of the day; empty for a day without free starts.
+    pub(crate) url: String,
+    /// `Tuesday 3 March: 4 free times`.
+    pub(crate) label: String,
+    /// Whether the shown week holds the day.
+    pub(crate) is_shown: bool,
+}
+
+/// Returns the view of the month that the query names, or of that of the shown week. `counts` are
+/// the days of the month with free starts.
+pub(crate) fn view_month(
+    visit: &Visit,
+    choice: &Choice,
+    shown_monday: CivilDay,
+    counts: &[(CivilDay, usize)],
+    last: CivilDay,
+) -> MonthView {
+    let text = visit.text;
+    let named = visit.params.value("m").and_then(|month| format::parse_day(&format!("{month}-01")));
+    let today = visit.zone().civil_of(visit.now).day();
+    let first = match (named, counts.first()) {
+        (Some(named), _) => first_of_month(named),
+        (None, Some((day, _))) => first_of_month(*day),
+        (None, None) => first_of_month(shown_monday),
+    };
+    let next_first = first_of_month(first.plus_days(31));
+    let month_link = |label: &str, day: CivilDay| {
+        let mut pairs = choice.pairs();
+        pairs.push(("m", iso_day(day)[..7].to_owned()));
+        WeekLink { label: label.to_owned(), url: visit.url("/time", &pairs) }
+    };
+    let mut weeks: Vec<Vec<DateView>> = Vec::new();
+    let mut day = first;
+    let leading = leading_days(first.weekday());
+    let mut week: Vec<DateView> = (0..leading).map(|_| blank()).collect();
+    while day < next_first {
+        week.push(view_date(visit, choice, shown_monday, counts, day));
+        if week.len() == 7 {
+            weeks.push(std::mem::take(&mut week));
+        }
+        day = day.plus_days(1);
+    }
+    if !week.is_empty() {
+        week.resize_with(7, blank);
+        weeks.push(week);
+    }
+    let previous_first = first_of_month(first.plus_days(-1));
+    MonthView {
+        title: format::month(visit.language(), first),
+        weekdays: weekday_names(visit),
+        weeks,
+        previous: (first > today).then(|| month_link(text.previous_month, previous_first)),
+        next: (next_first <= last).then(|| month_link(text.next_month, next_first)),
+        is_open: named.is_some(),
+    }
+}
+
+fn weekday_names(visit: &Visit) -> Vec<(String, &'static str)> {
+    const DAYS: [Weekday; 7] = [
+        Weekday::Monday,
+        Weekday::Tuesday,
+        Weekday::Wednesday,
+        Weekday::Thursday,
+        Weekday::Friday,
+        Weekday::Saturday,
+        Weekday::Sunday,
+    ];
+    DAYS.map(|day| {
+        let name = weekday_name(visit.language(), day);
+        (name.chars().take(2).collect(), name)
+    })
+    .to_vec()
+}
+
+/// Returns the Monday of a day's week.
+pub(crate) fn monday_of(day: CivilDay) -> CivilDay {
+    day.plus_days(-leading_days(day.weekday()))
+}
+
+/// Returns the first day of a day's month.
+pub(crate) fn first_of_month(day: CivilDay) -> CivilDay {
+    let (year, month, _) = day.ymd();
+    CivilDay::from_ymd(year, month, 1).expect("each month has a first day")
+}
+
+/// Returns the URL of the week of a day.
+pub(crate) fn week_url(visit: &Visit, choice: &Choice, day: CivilDay) -> String {
+    let mut pairs = choice.pairs();
+    pairs.push(("d", iso_day(day)));
+    visit.url("/time", &pairs)
+}
+
+/// Returns the number of days of the week before this one.
+const fn leading_days(day: Weekday) -> i32 {
+    match day {
+        Weekday::Monday => 0,
+        Weekday::Tuesday => 1,
+        Weekday::Wednesday => 2,
+        Weekday::Thursday => 3,
+        Weekday::Friday => 4,
+        Weekday::Saturday => 5,
+        Weekday::Sunday => 6,
+    }
+}
+
+fn blank() -> DateView {
+    DateView { number: 0, url: String::new(), label: String::new(), is_shown: false }
+}
+
+fn view_date(
+    visit: &Visit,
+    choice: &Choice,
+    shown_monday: CivilDay,
+    counts: &[(CivilDay, usize)],
+    day: CivilDay,
+) -> DateView {
+    let text = visit.text;
+    let (_, _, number) = day.ymd();
+    let name = format::day(visit.language(), day);
+    let count = match counts.binary_search_by_key(&day, |(day, _)| *day) {
+        Ok(at) => counts[at].1,
+        Err(_) => 0,
+    };
+    let free = match count {
+        0 => text.no_times.to_owned(),
+        1 => text.one_free_time.to_owned(),
+        many => fill(text.free_times, "count", &many.to_string()),
+    };
+    DateView {
+        number,
+        url: if count == 0 { String::new() } else { week_url(visit, choice, day) },
+        label: format!("{name} : {free}"),
+        is_shown: shown_monday <= day && day < shown_monday.plus_days(7),
+    }
+}

@@ -1,0 +1,31 @@
+//! The state that all requests for pages share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::engine::randomness::Randomness;
+use crate::http::Server;
+use crate::web::assets::Assets;
+
+/// The state that all requests for pages share.
+pub(crate) struct Pages {
+    /// The server whose groups the pages show.
+    pub(crate) server: Arc<Server>,
+    /// Style and script, compressed.
+    pub(crate) assets: Assets,
+    /// The source of the keys that make a form's booking happen once.
+    randomness: Mutex<Randomness>,
+}
+
+impl Pages {
+    /// Returns the pages of a server.
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        let randomness = Mutex::new(Randomness::from_os());
+        Self { server, assets: Assets::new(), randomness }
+    }
+
+    /// Returns a new idempotency key for a form, of 128 random bits.
+    pub(crate) fn new_form_key(&self) -> String {
+        let mut randomness = self.randomness.lock().unwrap_or_else(PoisonError::into_inner);
+        randomness.bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

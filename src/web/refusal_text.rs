@@ -1,0 +1,85 @@
+//! The sentence of each refusal, in the language of the page, with the date or rule it is about.
+
+use crate::domain::state::refusal::{Fault, Refusal};
+use crate::web::contact_fields::FieldView;
+use crate::web::format;
+use crate::web::shop::Visit;
+use crate::web::text::fill;
+
+/// A refusal as the page shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusalText {
+    /// The field that it is about, if it is one of the form.
+    pub(crate) field: Option<String>,
+    pub(crate) sentence: String,
+    /// Whether another time could be booked, so that the page offers some.
+    pub(crate) wants_other_time: bool,
+}
+
+/// Describes a refusal of a booking. `when` is the refused time in words.
+pub(crate) fn describe(
+    visit: &Visit,
+    refusal: &Refusal,
+    fields: &[FieldView],
+    when: &str,
+) -> RefusalText {
+    let text = visit.text;
+    let general = |sentence: &str| RefusalText {
+        field: None,
+        sentence: sentence.to_owned(),
+        wants_other_time: false,
+    };
+    let other_time =
+        |sentence: String| RefusalText { field: None, sentence, wants_other_time: true };
+    let about_email =
+        |sentence: &str| RefusalText { field: Some("fiche.email".to_owned()), ..general(sentence) };
+    match refusal {
+        Refusal::Unauthorized { .. } => general(text.not_allowed),
+        Refusal::InvalidParameter(fault) => describe_fault(visit, fault, fields),
+        Refusal::NoResult => general(text.gone),
+        Refusal::MaxRdvNumber { most } => general(&fill(text.too_many, "most", &most.to_string())),
+        Refusal::MintimeBetween { minutes } => {
+            let gap = format::length(visit.language(), *minutes);
+            other_time(fill(text.too_close, "gap", &gap))
+        }
+        Refusal::MaxRdvPeriod { latest } => {
+            other_time(fill(text.too_far, "latest", &visit.when(*latest)))
+        }
+        Refusal::MintimeRdv { earliest } => {
+            other_time(fill(text.too_soon, "earliest", &visit.when(*earliest)))
+        }
+        Refusal::MintimeAnnulation { until } => {
+            general(&fill(text.too_late_why, "until", &visit.when(*until)))
+        }
+        Refusal::EmailAlreadyExists => about_email(text.has_account),
+        Refusal::SameTimeRdv { .. } => other_time(text.same_time.to_owned()),
+        Refusal::EmailNotFound => about_email(text.unknown_email),
+        Refusal::ClocksOverlap { .. } => general(text.other_fault),
+        Refusal::NotAvailable { .. } => other_time(fill(text.taken, "when", when)),
+    }
+}
+
+/// Describes the fault of a field by the kind of its value.
+fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> RefusalText {
+    let text = visit.text;
+    let Some(field) = fields.iter().find(|field| field.name == fault.field) else {
+        return RefusalText {
+            field: None,
+            sentence: text.other_fault.to_owned(),
+            wants_other_time: false,
+        };
+    };
+    let sentence = match (field.value.is_empty(), field.input_type()) {
+        (true, _) if field.name == "fiche.lastname" => text.name_missing,
+        (true, _) => text.required,
+        (false, "email") => text.bad_email,
+        (false, "date" | "datetime-local") => text.bad_date,
+        (false, "number") => text.bad_number,
+        (false, _) => text.bad_value,
+    };
+    RefusalText {
+        field: Some(field.name.clone()),
+        sentence: sentence.to_owned(),
+        wants_other_time: false,
+    }
+}

@@ -1,0 +1,246 @@
+//! Step 1: the choice of services, and of the calendar where it comes first.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+
+use crate::domain::booking::book::check_booking_permission;
+use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::records::ids::InterventionsetId;
+use crate::domain::records::intervention::Intervention;
+use crate::domain::state::command::Caller;
+use crate::web::choice::Choice;
+use crate::web::format::service_facts;
+use crate::web::message_page;
+use crate::web::page::{Frame, Privacy, render, respond};
+use crate::web::pages::Pages;
+use crate::web::shop::Visit;
+use crate::web::text::fill;
+
+/// The value of `calendarChoice` with which the calendar is chosen before the service.
+const CALENDAR_FIRST: i64 = 1;
+/// The value of `calendarChoice` with which the calendar is chosen after the service.
+const SERVICE_FIRST: i64 = 2;
+
+/// A choice of calendars, for a page.
+pub(crate) struct CalendarOption {
+    pub(crate) name: String,
+    pub(crate) url: String,
+    pub(crate) is_chosen: bool,
+}
+
+/// A set of services on the page.
+struct SetView<'v> {
+    /// Its public name; empty for services without a set on a page without sets.
+    name: &'v str,
+    description: &'v str,
+    services: Vec<ServiceView<'v>>,
+}
+
+struct ServiceView<'v> {
+    id: u64,
+    name: &'v str,
+    description: &'v str,
+    /// Length and price as far as the settings show them.
+    facts: String,
+    /// The page with the times of this service.
+    url: String,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "web/service.html")]
+struct ServicePage<'v> {
+    frame: Frame<'v>,
+    title: &'static str,
+    sets: Vec<SetView<'v>>,
+    /// Maximum number of services; with 1, each service is a link.
+    services_max: i64,
+    up_to: String,
+    /// The name of the calendar that was chosen first; empty without one.
+    calendar_name: &'v str,
+    change_calendar_url: String,
+    time_url: String,
+    /// Names and values to keep with the chosen services.
+    kept: Vec<(&'static str, String)>,
+    /// The fault of the choice before; empty without one.
+    fault: String,
+}
+
+#[derive(Template)]
+#[template(path = "web/calendar.html")]
+struct CalendarPage<'v> {
+    frame: Frame<'v>,
+    title: &'static str,
+    calendars: Vec<CalendarOption>,
+}
+
+/// GET /b/{urlname}.
+pub(crate) async fn show(
+    State(pages): State<Arc<Pages>>,
+    Path(urlname): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    match Visit::begin(pages, &urlname, &uri, &headers) {
+        Ok(visit) => respond_with_services(&visit, StatusCode::OK, ""),
+        Err(response) => *response,
+    }
+}
+
+/// Returns the page of this step, with the fault of the choice before.
+pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &str) -> Response {
+    if let Some(closed) = find_closed(visit) {
+        return closed;
+    }
+    let choice = Choice::read(&visit.params, &visit.state);
+    let calendar_is_open = choice.calendar.is_none() && !choice.has_no_preference;
+    if visit.group().calendar_choice == CALENDAR_FIRST && calendar_is_open {
+        let calendars = calendar_options(visit, &choice, "");
+        let title = visit.text.choose_calendar;
+        let page = CalendarPage { frame: visit.frame(title), title, calendars };
+        return respond(status, Privacy::Public, render(&page));
+    }
+    let sets = shown_sets(visit, &choice);
+    if sets.is_empty() {
+        return closed_page(visit, visit.text.closed_why);
+    }
+    let services_max = visit.group().max_multirdvs.number();
+    let title =
+        if services_max > 1 { visit.text.choose_services } else { visit.text.choose_service };
+    let calendar = choice.calendar.and_then(|id| visit.state.catalogue.calendars.get(&id));
+    let calendar_choice = Choice { services: Vec::new(), ..choice.clone() };
+    let mut kept = calendar_choice.pairs();
+    if visit.lang.is_in_url {
+        kept.push(("lang", visit.frame(title).lang.to_owned()));
+    }
+    let page = ServicePage {
+        frame: visit.frame(title),
+        title,
+        sets,
+        services_max,
+        up_to: fill(visit.text.up_to, "most", &services_max.to_string()),
+        calendar_name: calendar.map_or("", |calendar| calendar.publicname.as_str()),
+        change_calendar_url: visit.url("", &[]),
+        time_url: visit.url("/time", &[]),
+        kept,
+        fault: fault.to_owned(),
+    };
+    respond(status, Privacy::Public, render(&page))
+}
+
+/// Returns the page of a group whose module takes no bookings from the public.
+pub(crate) fn find_closed(visit: &Visit) -> Option<Response> {
+    let catalogue = &visit.state.catalogue;
+    if catalogue.group.inactive || shown_calendars(catalogue).is_empty() {
+        return Some(closed_page(visit, visit.text.closed_why));
+    }
+    match check_booking_permission(catalogue, &Caller::Application, true, false) {
+        Ok(()) => None,
+        Err(_) => Some(closed_page(visit, visit.text.accounts_only)),
+    }
+}
+
+fn closed_page(visit: &Visit, why: &str) -> Response {
+    let mut lines = vec![why.to_owned()];
+    let phone = visit.group().phone.as_str();
+    if !phone.trim().is_empty() {
+        lines.push(fill(visit.text.call, "phone", phone));
+    }
+    message_page::of_group(visit, StatusCode::OK, visit.text.closed, lines, false)
+}
+
+/// Returns the calendars to choose from at a step, each with its link. Empty if the group leaves
+/// no choice.
+pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Vec<CalendarOption> {
+    let group = visit.group();
+    if group.calendar_choice != CALENDAR_FIRST && group.calendar_choice != SERVICE_FIRST {
+        return Vec::new();
+    }
+    let mut options = Vec::new();
+    let option = |name: &str, option: Choice| CalendarOption {
+        name: name.to_owned(),
+        url: visit.url(step, &option.pairs()),
+        is_chosen: option.calendar == choice.calendar,
+    };
+    if group.any_calendar {
+        let any = Choice { calendar: None, has_no_preference: true, ..choice.clone() };
+        options.push(option(visit.text.no_preference, any));
+    }
+    for calendar in shown_calendars(&visit.state.catalogue) {
+        if offers_all(&visit.state, calendar.id, &choice.services, visit.now) {
+            let one = Choice { calendar: Some(calendar.id), ..choice.clone() };
+            options.push(option(calendar.publicname.as_str(), one));
+        }
+    }
+    options
+}
+
+/// Returns the sets of services that can be chosen, in the order of the group.
+fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
+    let catalogue = &visit.state.catalogue;
+    let mut sets: Vec<(Option<InterventionsetId>, SetView<'v>)> = Vec::new();
+    let mut ordered: Vec<_> = catalogue.interventionsets.values().collect();
+    ordered.sort_by_key(|set| (set.sort.number(), set.id));
+    for set in ordered {
+        let (name, description) = (set.publicname.as_str(), set.description.as_str());
+        sets.push((Some(set.id), SetView { name, description, services: Vec::new() }));
+    }
+    sets.push((None, SetView { name: "", description: "", services: Vec::new() }));
+    for intervention in shown_interventions(catalogue) {
+        if !is_offered(visit, choice, intervention) {
+            continue;
+        }
+        let place = sets.iter_mut().find(|(id, _)| *id == intervention.interventionset_id);
+        let (_, set) = place.expect("the set of an intervention exists");
+        set.services.push(view_service(visit, choice, intervention));
+    }
+    let mut shown: Vec<SetView<'v>> = Vec::new();
+    for (_, set) in sets {
+        if !set.services.is_empty() {
+            shown.push(set);
+        }
+    }
+    if shown.len() > 1
+        && let Some(last) = shown.last_mut()
+        && last.name.is_empty()
+    {
+        last.name = visit.text.other_services;
+    }
+    shown
+}
+
+/// Whether the chosen calendar offers a service, or any calendar without a choice.
+fn is_offered(visit: &Visit, choice: &Choice, intervention: &Intervention) -> bool {
+    let offers = |calendar| offers_all(&visit.state, calendar, &[intervention.id], visit.now);
+    match choice.calendar {
+        Some(calendar) => offers(calendar),
+        None => shown_calendars(&visit.state.catalogue).iter().any(|calendar| offers(calendar.id)),
+    }
+}
+
+fn view_service<'v>(
+    visit: &'v Visit,
+    choice: &Choice,
+    intervention: &'v Intervention,
+) -> ServiceView<'v> {
+    let group = visit.group();
+    let currency = if group.display_intervention_price { Some(group.currency_code) } else { None };
+    let alone = Choice { services: vec![intervention.id], ..choice.clone() };
+    ServiceView {
+        id: intervention.id.number(),
+        name: intervention.publicname.as_str(),
+        description: intervention.description.as_str(),
+        facts: service_facts(
+            visit.language(),
+            intervention,
+            group.display_intervention_length,
+            currency,
+        ),
+        url: visit.url("/time", &alone.pairs()),
+        is_chosen: choice.services.contains(&intervention.id),
+    }
+}

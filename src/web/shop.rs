@@ -1,0 +1,215 @@
+//! A visit to the pages of a group: the group, its state, and the language of the visitor.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+
+use crate::domain::booking::merged_starts::StartSearch;
+use crate::domain::booking::slot_request::{BookingMode, Chain};
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::CalendarId;
+use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{Civil, Instant};
+use crate::notify::language::{Language, long_date};
+use crate::web::bare_page;
+use crate::web::colours;
+use crate::web::language_choice::{self, LanguageChoice};
+use crate::web::page::{Frame, Place};
+use crate::web::pages::Pages;
+use crate::web::text::{Texts, fill, texts};
+use crate::wire::params::Params;
+
+/// A request for a page of a group. The whole page is made from this one state.
+pub(crate) struct Visit {
+    pub(crate) pages: Arc<Pages>,
+    pub(crate) state: Arc<GroupState>,
+    /// The moment of the request. The clock is not read again.
+    pub(crate) now: Instant,
+    /// The query of the request.
+    pub(crate) params: Params,
+    pub(crate) lang: LanguageChoice,
+    pub(crate) text: &'static Texts,
+    /// The path of the request.
+    path: String,
+}
+
+impl Visit {
+    /// Begins a visit to the pages of the group with this `urlname`.
+    ///
+    /// # Errors
+    /// The page that says that there is no such page.
+    pub(crate) fn begin(
+        pages: Arc<Pages>,
+        urlname: &str,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Self, Box<Response>> {
+        match Self::of_urlname(Arc::clone(&pages), urlname, uri, headers) {
+            Ok(visit) if visit.group().web_page => Ok(visit),
+            Ok(visit) => Err(Box::new(not_found(&pages, visit.lang.language))),
+            Err(response) => Err(response),
+        }
+    }
+
+    /// Begins a visit to a page of the group with this `urlname` that does not depend on its
+    /// `web_page`.
+    ///
+    /// # Errors
+    /// The page that says that there is no such page.
+    pub(crate) fn of_urlname(
+        pages: Arc<Pages>,
+        urlname: &str,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Self, Box<Response>> {
+        let published = pages.server.engine.published();
+        let group = published.group_of_urlname(urlname);
+        match group.and_then(|group| published.group_state(group)) {
+            Some(state) => Ok(Self::of_group(pages, state, uri, headers)),
+            None => {
+                let params = Params::from_query(uri.query().unwrap_or_default());
+                let lang = LanguageChoice::new(params.value("lang"), headers, "");
+                Err(Box::new(not_found(&pages, lang.language)))
+            }
+        }
+    }
+
+    /// Begins a visit to a page of a group that does not depend on its `web_page`.
+    pub(crate) fn of_group(
+        pages: Arc<Pages>,
+        state: Arc<GroupState>,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Self {
+        let params = Params::from_query(uri.query().unwrap_or_default());
+        let country = state.catalogue.group.country.as_str();
+        let lang = LanguageChoice::new(params.value("lang"), headers, country);
+        let now = pages.server.engine.clock().now();
+        let text = texts(lang.language);
+        Self { pages, state, now, params, lang, text, path: uri.path().to_owned() }
+    }
+
+    pub(crate) fn group(&self) -> &Group {
+        &self.state.catalogue.group
+    }
+
+    pub(crate) fn language(&self) -> Language {
+        self.lang.language
+    }
+
+    pub(crate) fn zone(&self) -> Zone {
+        self.state.catalogue.zone()
+    }
+
+    /// Formats a moment in the shop's zone, in words.
+    pub(crate) fn when(&self, moment: Instant) -> String {
+        long_date(self.language(), self.zone().civil_of(moment))
+    }
+
+    /// Formats a civil start, in words.
+    pub(crate) fn when_civil(&self, at: Civil) -> String {
+        long_date(self.language(), at)
+    }
+
+    /// Returns a URL below `/b/<urlname>` with a query. It names the language if this one does.
+    pub(crate) fn url(&self, step: &str, pairs: &[(&str, String)]) -> String {
+        let mut url = format!("/b/{}{step}", self.group().urlname.as_str());
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in pairs {
+            query.append_pair(name, value);
+        }
+        if self.lang.is_in_url {
+            query.append_pair("lang", language_choice::tag(self.language()));
+        }
+        let query = query.finish();
+        if !query.is_empty() {
+            url.push('?');
+            url.push_str(&query);
+        }
+        url
+    }
+
+    /// Returns the frame of a page with this title.
+    pub(crate) fn frame(&self, title: &str) -> Frame<'_> {
+        let group = self.group();
+        let other = match self.language() {
+            Language::French => Language::English,
+            Language::English => Language::French,
+        };
+        let address = PostalAddress::of_group(&self.state.catalogue);
+        let mut lines: Vec<String> = address.address.lines().map(str::to_owned).collect();
+        lines.push(address.town_line());
+        lines.retain(|line| !line.trim().is_empty());
+        Frame {
+            lang: language_choice::tag(self.language()),
+            text: self.text,
+            title: title.to_owned(),
+            style_url: self.pages.assets.style_url(),
+            script_url: self.pages.assets.script_url(),
+            colours_url: colours::url(group).unwrap_or_default(),
+            other_lang: language_choice::tag(other),
+            other_url: self.url_in(other),
+            place: Some(Place {
+                name: group.name.as_str(),
+                home: self.url("", &[]),
+                phone: group.phone.as_str(),
+                phone_url: phone_url(group.phone.as_str()),
+                address: lines,
+                zone: self.zone().iana_name(),
+                zone_notice: fill(self.text.zone_notice, "zone", &readable_zone(self.zone())),
+            }),
+        }
+    }
+
+    /// Returns the URL of this page in another language.
+    fn url_in(&self, language: Language) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in self.params.iter() {
+            if name != "lang" {
+                query.append_pair(name, value);
+            }
+        }
+        query.append_pair("lang", language_choice::tag(language));
+        format!("{}?{}", self.path, query.finish())
+    }
+
+    /// Returns the search for starts of a chain on some calendars, by the rules of the module.
+    pub(crate) fn search<'s>(
+        &'s self,
+        chain: &'s Chain,
+        calendars: &'s [CalendarId],
+    ) -> StartSearch<'s> {
+        StartSearch {
+            state: &self.state,
+            chain,
+            mode: BookingMode::Module,
+            calendars,
+            now: self.now,
+        }
+    }
+}
+
+/// Returns the page that says that there is no such page.
+fn not_found(pages: &Pages, language: Language) -> Response {
+    let text = texts(language);
+    let status = StatusCode::NOT_FOUND;
+    bare_page::without_group(pages, language, status, text.not_found_title, text.not_found)
+}
+
+/// Returns the URL that calls a number; empty without digits.
+pub(crate) fn phone_url(phone: &str) -> String {
+    let dialled: String = phone.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
+    if dialled.is_empty() { dialled } else { format!("tel:{dialled}") }
+}
+
+/// Returns a zone in words: `Paris (Europe/Paris)`.
+fn readable_zone(zone: Zone) -> String {
+    let name = zone.iana_name();
+    match name.rsplit_once('/') {
+        Some((_, city)) => format!("{} ({name})", city.replace('_', " ")),
+        None => name.to_owned(),
+    }
+}

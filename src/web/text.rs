@@ -1,0 +1,219 @@
+//! All texts of the pages, in French and English. A text without one of them does not compile.
+//!
+//! A text may hold places such as `{until}`, which [`fill`] replaces.
+
+use crate::notify::language::Language;
+
+/// Declares the table: a member for each text, and a value for each language.
+macro_rules! texts {
+    ($($name:ident: $french:literal, $english:literal;)*) => {
+        /// The texts of the pages in one language.
+        pub(crate) struct Texts {
+            $(pub(crate) $name: &'static str,)*
+        }
+
+        static FRENCH: Texts = Texts { $($name: $french,)* };
+        static ENGLISH: Texts = Texts { $($name: $english,)* };
+
+        #[cfg(test)]
+        static PAIRS: &[(&str, &str)] = &[$(($french, $english),)*];
+    };
+}
+
+texts! {
+    // The frame of every page.
+    skip: "Aller au contenu", "Skip to content";
+    steps: "Étapes", "Steps";
+    step_service: "Prestation", "Service";
+    step_time: "Horaire", "Time";
+    step_you: "Coordonnées", "Your details";
+    phone: "Téléphone", "Phone";
+    call: "Appelez le {phone}.", "Call {phone}.";
+    change: "modifier", "change";
+    zone_notice: "Les heures sont celles de {zone}, où se trouve l’établissement.",
+        "Times are in the time zone of {zone}, where the appointment takes place.";
+    back_to_start: "Revenir au début", "Back to the start";
+
+    // Step 1.
+    choose_service: "Quel rendez-vous souhaitez-vous ?", "Which appointment do you need?";
+    choose_services: "Quels rendez-vous souhaitez-vous ?", "Which appointments do you need?";
+    up_to: "Vous pouvez en choisir jusqu’à {most}, à la suite.",
+        "You can choose up to {most}, one after the other.";
+    other_services: "Autres prestations", "Other services";
+    go_on: "Continuer", "Continue";
+    none_chosen: "Choisissez une prestation.", "Choose a service.";
+    too_many_chosen: "Choisissez au plus {most} prestations.", "Choose at most {most} services.";
+    unknown_service: "Cette prestation n’est plus proposée en ligne. Choisissez-en une autre.",
+        "This service is no longer offered online. Choose another one.";
+    closed: "Pas de rendez-vous en ligne pour le moment", "No online booking at the moment";
+    closed_why: "Cet établissement ne prend pas de rendez-vous sur cette page pour le moment.",
+        "This practice takes no appointments on this page at the moment.";
+    accounts_only: "Les rendez-vous en ligne sont réservés aux clients qui ont un compte.",
+        "Online booking is for clients who have an account.";
+    choose_calendar: "Avec qui ?", "With whom?";
+    with_whom: "Avec", "With";
+    no_preference: "Sans préférence", "No preference";
+
+    // Step 2.
+    choose_time: "Choisissez un horaire", "Choose a time";
+    morning: "Matin", "Morning";
+    afternoon: "Après-midi", "Afternoon";
+    one_time: "1 horaire, à {first}", "1 time, at {first}";
+    many_times: "{count} horaires, dès {first}", "{count} times, from {first}";
+    previous_week: "Semaine précédente", "Previous week";
+    next_week: "Semaine suivante", "Next week";
+    week_of: "Semaine du {day}", "Week of {day}";
+    empty_week: "Aucun horaire libre cette semaine.", "No free time this week.";
+    next_free: "Prochain horaire libre : {when}", "Next free time: {when}";
+    nothing_free: "Aucun horaire libre", "No free time";
+    nothing_until: "Aucun horaire n’est libre jusqu’au {until}, dernier jour ouvert à la réservation.",
+        "No time is free until {until}, the last day that is open for booking.";
+    month_view: "Choisir une date", "Choose a date";
+    previous_month: "Mois précédent", "Previous month";
+    next_month: "Mois suivant", "Next month";
+    free_times: "{count} horaires libres", "{count} free times";
+    one_free_time: "1 horaire libre", "1 free time";
+    no_times: "complet", "nothing free";
+
+    // Step 3.
+    your_details: "Vos coordonnées", "Your details";
+    required_note: "Les champs marqués * sont obligatoires.", "Fields marked * are required.";
+    lastname: "Nom", "Last name";
+    firstname: "Prénom", "First name";
+    email: "Adresse e-mail", "E-mail address";
+    email_hint: "Pour la confirmation et les rappels.", "For the confirmation and reminders.";
+    firstphone: "Téléphone", "Phone";
+    secondphone: "Autre téléphone", "Other phone";
+    birthdate: "Date de naissance", "Date of birth";
+    comments: "Message pour l’établissement", "Message for the practice";
+    for_relative: "Ce rendez-vous est pour un proche", "This appointment is for another person";
+    relative_name: "Nom et prénom du proche", "Name of that person";
+    relative_birthdate: "Date de naissance du proche", "Date of birth of that person";
+    relative_comment: "Pour un proche : {name}", "For a relative: {name}";
+    consent: "En réservant, vous acceptez que {group} utilise ces données pour gérer ce rendez-vous.",
+        "By booking, you agree that {group} uses these details to manage this appointment.";
+    privacy: "Protection de vos données", "How your data is used";
+    book: "Confirmer le rendez-vous", "Confirm the appointment";
+    nothing_chosen: "—", "—";
+
+    // Faults and refusals.
+    one_fault: "Un champ est à corriger", "One field needs your attention";
+    some_faults: "{count} champs sont à corriger", "{count} fields need your attention";
+    name_missing: "Indiquez votre nom.", "Enter your name.";
+    required: "Ce champ est obligatoire.", "This field is required.";
+    bad_email: "Indiquez une adresse e-mail complète, comme nom@example.org.",
+        "Enter a complete e-mail address, such as name@example.org.";
+    bad_date: "Indiquez une date qui existe.", "Enter a date that exists.";
+    bad_number: "Indiquez un nombre.", "Enter a number.";
+    bad_value: "Ce texte est trop long ou contient un caractère interdit.",
+        "This text is too long or contains a character that is not allowed.";
+    taken_title: "Cet horaire n’est plus libre", "This time is no longer free";
+    taken: "L’horaire du {when} vient d’être pris ou n’est plus proposé. Vos coordonnées sont conservées.",
+        "The time on {when} has just been taken or is no longer offered. Your details are kept.";
+    nearest: "Les horaires libres les plus proches :", "The nearest free times:";
+    all_times: "Voir tous les horaires", "See all times";
+    refused_title: "Ce rendez-vous n’a pas été pris", "This appointment was not booked";
+    too_soon: "Il est trop tard pour réserver cet horaire. Le premier horaire possible est le {earliest}.",
+        "It is too late to book this time. The earliest time is {earliest}.";
+    too_far: "Cet horaire est trop éloigné. La réservation est ouverte jusqu’au {latest}.",
+        "This time is too far ahead. Booking is open until {latest}.";
+    same_time: "Vous avez déjà un rendez-vous à ce moment-là. Choisissez un autre horaire.",
+        "You already have an appointment at that time. Choose another time.";
+    too_close: "Vos rendez-vous doivent être espacés d’au moins {gap}. Choisissez un autre horaire.",
+        "Your appointments must be at least {gap} apart. Choose another time.";
+    too_many: "Vous pouvez avoir au plus {most} rendez-vous à venir. Annulez-en un d’abord.",
+        "You can have at most {most} upcoming appointments. Cancel one first.";
+    has_account: "Cette adresse est celle d’un client qui a un compte. Connectez-vous, ou appelez.",
+        "This address belongs to a client who has an account. Log in, or call.";
+    unknown_email: "Seuls les clients déjà connus peuvent réserver ici, et cette adresse e-mail est inconnue. Appelez pour être enregistré.",
+        "Only known clients can book here, and this e-mail address is unknown. Call to be registered.";
+    not_allowed: "Les rendez-vous en ligne sont réservés aux clients qui ont un compte. Appelez pour prendre rendez-vous.",
+        "Online booking is for clients who have an account. Call to book.";
+    gone: "Ce rendez-vous n’existe plus.", "This appointment no longer exists.";
+    other_fault: "Cette demande n’est pas valable. Revenez au début et réessayez.",
+        "This request is not valid. Go back to the start and try again.";
+    too_many_tries_title: "Trop de demandes", "Too many requests";
+    too_many_tries: "Trop de demandes ont été faites. Réessayez dans {minutes} min, ou appelez.",
+        "Too many requests were made. Try again in {minutes} min, or call.";
+    busy_title: "Un instant", "One moment";
+    busy: "Le serveur est occupé et rien n’a été enregistré. Réessayez dans une minute.",
+        "The server is busy and nothing was saved. Try again in a minute.";
+    failed: "Une erreur s’est produite et rien n’a été enregistré. Réessayez, ou appelez.",
+        "Something went wrong and nothing was saved. Try again, or call.";
+    foreign_title: "Formulaire refusé", "Form refused";
+    foreign: "Ce formulaire vient d’un autre site. Ouvrez la page de réservation et recommencez.",
+        "This form comes from another site. Open the booking page and start again.";
+    not_found_title: "Page introuvable", "Page not found";
+    not_found: "Cette adresse ne mène à aucune page de réservation.",
+        "There is no booking page at this address.";
+
+    // Done, and the page behind the link in a mail.
+    done_title: "Rendez-vous confirmé", "Appointment confirmed";
+    done_title_many: "Rendez-vous confirmés", "Appointments confirmed";
+    done_mail: "Une confirmation vous est envoyée par e-mail.", "A confirmation is on its way by e-mail.";
+    done_before: "Ce formulaire avait déjà servi : il n’a rien réservé de plus.",
+        "This form had been used before: it booked nothing more.";
+    your_appointment: "Votre rendez-vous", "Your appointment";
+    when: "Quand", "When";
+    what: "Quoi", "What";
+    whom: "Avec", "With";
+    place: "Où", "Where";
+    add_to_calendar: "Ajouter à mon agenda (.ics)", "Add to my calendar (.ics)";
+    manage: "Déplacer ou annuler", "Move or cancel";
+    book_another: "Prendre un autre rendez-vous", "Book another appointment";
+    cancel: "Annuler ce rendez-vous", "Cancel this appointment";
+    cancel_sure: "Voulez-vous vraiment annuler ce rendez-vous ?",
+        "Do you really want to cancel this appointment?";
+    cancel_yes: "Oui, annuler le rendez-vous", "Yes, cancel the appointment";
+    until: "Possible en ligne jusqu’au {until}.", "Possible online until {until}.";
+    cancelled: "Rendez-vous annulé", "Appointment cancelled";
+    is_cancelled: "Votre rendez-vous est annulé.", "Your appointment is cancelled.";
+    too_late: "Trop tard pour annuler en ligne", "Too late to cancel online";
+    too_late_why: "Il ne pouvait être annulé en ligne que jusqu’au {until}.",
+        "It could be cancelled online until {until} only.";
+    past: "Ce rendez-vous est passé.", "This appointment is in the past.";
+
+    password: "Mot de passe", "Password";
+
+    // The list of groups.
+    list_title: "Prendre rendez-vous", "Book an appointment";
+}
+
+/// Returns the texts in a language.
+pub(crate) const fn texts(language: Language) -> &'static Texts {
+    match language {
+        Language::French => &FRENCH,
+        Language::English => &ENGLISH,
+    }
+}
+
+/// Returns a text with a value in its place `{name}`.
+pub(crate) fn fill(text: &str, name: &str, value: &str) -> String {
+    text.replacen(&format!("{{{name}}}"), value, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the places of a text, sorted.
+    fn places(text: &str) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            text.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn both_languages_have_the_same_places_and_neither_is_empty() {
+        for (french, english) in PAIRS {
+            assert_eq!(places(french), places(english), "{french}");
+            assert!(!french.is_empty() && !english.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_value_is_not_searched_for_places() {
+        assert_eq!(fill("{group}!", "group", "{group}"), "{group}!");
+    }
+}

@@ -1,0 +1,272 @@
+//! Step 3: the details of the client, and the same form again after a refusal.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+
+use crate::domain::booking::slot_request::Chain;
+use crate::domain::records::ids::CalendarId;
+use crate::domain::state::refusal::Refusal;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::{Civil, DAY, Instant};
+use crate::http::INLINE_COST_MAX;
+use crate::web::choice::Choice;
+use crate::web::contact_fields::{FieldView, form_fields, relative_fields};
+use crate::web::format::{self, iso_time, parse_start};
+use crate::web::page::{Frame, Privacy, render, respond};
+use crate::web::pages::Pages;
+use crate::web::refusal_text::{RefusalText, describe};
+use crate::web::service_step::find_closed;
+use crate::web::shop::Visit;
+use crate::web::text::fill;
+use crate::web::time_step::{ServiceLine, read_choice, searched_calendars, service_lines};
+use crate::wire::params::Params;
+
+/// Number of times that are offered in place of one that is no longer free.
+const NEAREST: usize = 3;
+/// Days before and after a refused time in which others are searched.
+const NEAREST_DAYS: (i64, i64) = (7, 31);
+
+/// Another time to book.
+struct OtherTime {
+    /// As in URLs.
+    value: String,
+    label: String,
+}
+
+#[derive(Template)]
+#[template(path = "web/you.html")]
+struct YouPage<'v> {
+    frame: Frame<'v>,
+    services: Vec<ServiceLine>,
+    /// The start in words.
+    when: String,
+    /// The chosen calendar; empty for no preference.
+    calendar_name: &'v str,
+    change_url: String,
+    /// The URL that the form is sent to.
+    action: String,
+    /// Names and values that the form keeps.
+    kept: Vec<(&'static str, String)>,
+    /// The title and the sentences of a refusal; empty without one.
+    refusal_title: &'static str,
+    refusals: Vec<String>,
+    others: Vec<OtherTime>,
+    /// The title of the list of faults; empty without one.
+    faults_title: String,
+    fields: Vec<FieldView>,
+    relative: Vec<FieldView>,
+    has_relative: bool,
+    consent: String,
+    privacy: &'v str,
+}
+
+/// The booking that a page of this step is about.
+pub(crate) struct Request {
+    pub(crate) choice: Choice,
+    pub(crate) chain: Chain,
+    /// The start in the shop's time.
+    pub(crate) start: Civil,
+    /// The key that makes the booking happen once.
+    pub(crate) form_key: String,
+}
+
+impl Request {
+    /// Reads the request of a query or a form. The time of a button counts before that of the form.
+    ///
+    /// # Errors
+    /// The page of an earlier step with the fault.
+    pub(crate) fn read(visit: &Visit, given: &Params) -> Result<Self, Box<Response>> {
+        if let Some(closed) = find_closed(visit) {
+            return Err(Box::new(closed));
+        }
+        let (choice, chain) = read_choice(visit, given)?;
+        let start = given.value("other").or_else(|| given.value("t")).and_then(parse_start);
+        let Some(start) = start else {
+            return Err(Box::new(crate::web::page::redirect(&visit.url("/time", &choice.pairs()))));
+        };
+        let form_key = match given.value("k") {
+            Some(key) if is_form_key(key) => key.to_owned(),
+            Some(_) | None => visit.pages.new_form_key(),
+        };
+        Ok(Self { choice, chain, start, form_key })
+    }
+
+    /// The start as an instant.
+    pub(crate) fn instant(&self, visit: &Visit) -> Instant {
+        visit.zone().instant_of(self.start)
+    }
+}
+
+/// Whether a text can be a form's key: 32 hexadecimal digits.
+fn is_form_key(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// GET /b/{urlname}/you.
+pub(crate) async fn show(
+    State(pages): State<Arc<Pages>>,
+    Path(urlname): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
+        Ok(visit) => Arc::new(visit),
+        Err(response) => return *response,
+    };
+    let request = match Request::read(&visit, &visit.params) {
+        Ok(request) => request,
+        Err(response) => return *response,
+    };
+    let refusals = if is_free(&visit, &request) {
+        Vec::new()
+    } else {
+        vec![Refusal::NotAvailable { obstacles: Vec::new() }]
+    };
+    respond_with_form(&visit, &request, &Params::default(), &refusals).await
+}
+
+/// Whether the start of a request is free now.
+fn is_free(visit: &Visit, request: &Request) -> bool {
+    let start = request.instant(visit);
+    let moment = Interval { start, end: start.plus_seconds(1) };
+    let calendars = searched_calendars(visit, &request.choice);
+    let mut is_free = false;
+    visit.search(&request.chain, &calendars).each_start(moment, |_, _| {
+        is_free = true;
+        ControlFlow::Break(())
+    });
+    is_free
+}
+
+/// Returns the form with the values that were sent, and the refusals of the booking, if any.
+pub(crate) async fn respond_with_form(
+    visit: &Arc<Visit>,
+    request: &Request,
+    given: &Params,
+    refusals: &[Refusal],
+) -> Response {
+    let mut fields = form_fields(visit, given);
+    let when = visit.when_civil(request.start);
+    let mut general: Vec<RefusalText> = Vec::new();
+    for refusal in refusals {
+        let described = describe(visit, refusal, &fields, &when);
+        let field = match &described.field {
+            Some(name) => fields.iter_mut().find(|field| field.name == *name),
+            None => None,
+        };
+        match field {
+            Some(field) => field.fault = described.sentence,
+            None if general.contains(&described) => {}
+            None => general.push(described),
+        }
+    }
+    let wants_other_time = general.iter().any(|refusal| refusal.wants_other_time);
+    let others = if wants_other_time { nearest_times(visit, request).await } else { Vec::new() };
+    let page = view_form(visit, request, given, fields, &general, others);
+    let status = if refusals.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    respond(status, Privacy::Client, render(&page))
+}
+
+fn view_form<'v>(
+    visit: &'v Visit,
+    request: &Request,
+    given: &Params,
+    fields: Vec<FieldView>,
+    general: &[RefusalText],
+    others: Vec<OtherTime>,
+) -> YouPage<'v> {
+    let text = visit.text;
+    let catalogue = &visit.state.catalogue;
+    let faults = fields.iter().filter(|field| !field.fault.is_empty()).count();
+    let calendar = request.choice.calendar.and_then(|id| catalogue.calendars.get(&id));
+    let mut kept = request.choice.pairs();
+    kept.push(("t", iso_time(request.start)));
+    kept.push(("k", request.form_key.clone()));
+    let relative = relative_fields(text, given);
+    let group = visit.group();
+    YouPage {
+        frame: visit.frame(text.your_details),
+        services: service_lines(visit, &request.choice),
+        when: visit.when_civil(request.start),
+        calendar_name: calendar.map_or("", |calendar| calendar.publicname.as_str()),
+        change_url: visit.url("/time", &request.choice.pairs()),
+        action: visit.url("/you", &[]),
+        kept,
+        refusal_title: match (general.is_empty(), others.is_empty()) {
+            (true, _) => "",
+            (false, true) => text.refused_title,
+            (false, false) => text.taken_title,
+        },
+        refusals: general.iter().map(|refusal| refusal.sentence.clone()).collect(),
+        others,
+        faults_title: match faults {
+            0 => String::new(),
+            1 => text.one_fault.to_owned(),
+            many => fill(text.some_faults, "count", &many.to_string()),
+        },
+        has_relative: relative.iter().any(|field| !field.value.is_empty()),
+        fields,
+        relative,
+        consent: fill(text.consent, "group", group.name.as_str()),
+        privacy: group.privacy_text.as_str(),
+    }
+}
+
+/// Returns the free times that are nearest to the requested one, ascending.
+async fn nearest_times(visit: &Arc<Visit>, request: &Request) -> Vec<OtherTime> {
+    let calendars = searched_calendars(visit, &request.choice);
+    let around = request.instant(visit);
+    let window = Interval {
+        start: around.plus_seconds(-NEAREST_DAYS.0 * DAY).max(visit.now),
+        end: around.plus_seconds(NEAREST_DAYS.1 * DAY),
+    };
+    let cost = visit.search(&request.chain, &calendars).estimate_cost(window);
+    let starts = if cost <= INLINE_COST_MAX {
+        find_nearest(visit, &request.chain, &calendars, window, around)
+    } else {
+        let (searched, chain) = (Arc::clone(visit), request.chain.clone());
+        let find = move || find_nearest(&searched, &chain, &calendars, window, around);
+        // An overloaded server offers no other times; the link to all times stays.
+        visit.pages.server.blocking_pool.run_weighed(cost, find).await.unwrap_or_default()
+    };
+    let mut times = Vec::new();
+    for start in starts {
+        let at = visit.zone().civil_of(start);
+        let day = format::day(visit.language(), at.day());
+        times
+            .push(OtherTime { value: iso_time(at), label: format!("{day}, {}", format::time(at)) });
+    }
+    times
+}
+
+fn find_nearest(
+    visit: &Visit,
+    chain: &Chain,
+    calendars: &[CalendarId],
+    window: Interval,
+    around: Instant,
+) -> Vec<Instant> {
+    let mut nearest: Vec<Instant> = Vec::new();
+    let distance = |start: &Instant| start.seconds_since(around).abs();
+    visit.search(chain, calendars).each_start(window, |start, _| {
+        if start == around {
+            return ControlFlow::Continue(());
+        }
+        nearest.push(start);
+        if nearest.len() > NEAREST {
+            // Starts ascend, so that the distances first fall and then rise.
+            if distance(&nearest[0]) <= distance(&start) {
+                nearest.pop();
+                return ControlFlow::Break(());
+            }
+            nearest.remove(0);
+        }
+        ControlFlow::Continue(())
+    });
+    nearest
+}

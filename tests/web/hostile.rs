@@ -1,0 +1,54 @@
+//! Names and texts that try to become something else.
+
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::text::{LongText, Name, Text};
+
+use crate::shop::CUT;
+use crate::visitor::{Visitor, set, shop_with};
+
+const SCRIPT: &str = "<script>document.title='owned'</script>\"'>";
+/// Right to left, 64 characters without a space.
+const LONG: &str = "שלוםWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW";
+
+fn name<const MAX: usize>(text: &str) -> Name<MAX> {
+    Name::new(text).expect("a name")
+}
+
+fn hostile(catalogue: &mut Catalogue) {
+    let both = format!("{SCRIPT}{LONG}");
+    catalogue.group.name = name(&both);
+    catalogue.group.address = Text::new(&both).expect("a text");
+    catalogue.group.privacy_text = LongText::new(&both).expect("a text");
+    for calendar in catalogue.calendars.values_mut() {
+        if !calendar.publicname.is_blank() {
+            std::sync::Arc::make_mut(calendar).publicname = name(&both);
+        }
+    }
+    for intervention in catalogue.interventions.values_mut() {
+        let intervention = std::sync::Arc::make_mut(intervention);
+        intervention.publicname = name(&both);
+        intervention.description = LongText::new(&both).expect("a text");
+    }
+    for field in catalogue.customfields.values_mut() {
+        std::sync::Arc::make_mut(field).user_label = Text::new(&both).expect("a text");
+    }
+}
+
+#[tokio::test]
+async fn hostile_names_are_text_everywhere() {
+    let server = shop_with(hostile).await;
+    let visitor = Visitor::of(&server);
+    let mut form = visitor.form_of(CUT, "2025-06-02T09:00").await;
+    set(&mut form, "fiche.firstname", LONG);
+    set(&mut form, "fiche.lastname", "<b>");
+    set(&mut form, "comments", SCRIPT);
+    let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
+    let you = format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00");
+    let times = format!("/b/cut-co/time?s={CUT}&c=%22%3E%3Cscript%3E&lang=%3Cb%3E");
+    for path in ["/b/cut-co", times.as_str(), you.as_str(), done.as_str()] {
+        let page = visitor.open(path).await;
+        page.hides("<script>");
+        page.hides("<b>");
+        page.shows("&#60;script&#62;");
+    }
+}
