@@ -1,5 +1,5 @@
 //! Periodic upkeep of groups: deleted web bookings are emptied, and deleted vevents are removed
-//! after their retention. Reference 6.9, 6.10.
+//! after their retention. Reference 6.9, 6.16.
 
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;

@@ -37,7 +37,7 @@ pub use endpoint::Route;
 pub(crate) use error::ApiError;
 pub use metrics::{HttpMetrics, serve_metrics};
 pub(crate) use request::ClientAddress;
-pub(crate) use resources::accounts::group_in_token;
+pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::appointments::{book_in_reserved_places, book_within_limits};
 pub(crate) use resources::slots::INLINE_COST_MAX;
 pub use route_table::routes;

@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use ipnet::IpNet;
+use sha2::{Digest as _, Sha256};
 
 use crate::config::options::BookingLimitOptions;
+use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_full_for;
+use crate::domain::time::Instant;
 use crate::engine::Engine;
+use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
 use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
@@ -29,6 +34,11 @@ use crate::notify::Gateways;
 const LINKS_PER_ADDRESS_MAX: usize = 200;
 /// Length of the window in which requested account links count.
 const LINK_WINDOW_SECONDS: i64 = 3_600;
+/// Maximum number of password links to one e-mail address in a group within
+/// [`EMAIL_WINDOW_SECONDS`].
+const LINKS_PER_EMAIL_MAX: usize = 5;
+/// Length of the window in which links to an e-mail address count.
+const EMAIL_WINDOW_SECONDS: i64 = 6 * 3_600;
 
 /// The state that all requests share.
 pub struct Server {
@@ -44,6 +54,11 @@ pub struct Server {
     pub(crate) source_hasher: SourceHasher,
     /// GroupCheck requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
+    /// Account links by group and e-mail address, as the SHA-256 of both.
+    links_mailed: SlidingWindow<[u8; 32]>,
+    /// Signs links while the store has no secret yet, for want of space. Such links end with the
+    /// process.
+    interim_secret: LinkSecret,
     /// Runs long computations off the threads that serve connections.
     pub(crate) blocking_pool: BlockingPool,
     /// Renders the texts of messages for the message list.
@@ -80,6 +95,8 @@ impl Server {
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(&BookingLimitOptions::DEFAULT),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
+            links_mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_WINDOW_SECONDS),
+            interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
@@ -101,6 +118,31 @@ impl Server {
         self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
+    }
+
+    /// The secret that signs links in mails.
+    pub(crate) fn link_secret(&self) -> LinkSecret {
+        match &self.gateways.link_secret {
+            Some(secret) => secret.clone(),
+            None => self.interim_secret.clone(),
+        }
+    }
+
+    /// Returns the secret for another password link to an address, and counts the link; `None` if
+    /// the address has got its share. No earlier link ends by that.
+    pub(crate) fn secret_for_link(
+        &self,
+        group: GroupId,
+        email: &Email,
+        now: Instant,
+    ) -> Option<LinkSecret> {
+        let address = Sha256::new_with_prefix(group.number().to_be_bytes());
+        let address = address.chain_update(email.folded().as_bytes()).finalize().into();
+        if self.links_mailed.wait(&address, now).is_some() {
+            return None;
+        }
+        self.links_mailed.add(address, now);
+        Some(self.link_secret())
     }
 
     /// Sets the metrics that requests are counted in.

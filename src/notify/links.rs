@@ -20,8 +20,9 @@ pub(crate) const PATH: &str = "/m/{token}";
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;
 
-/// Maximum length of an account's token.
-const ACCOUNT_TOKEN_LENGTH_MAX: usize = 128;
+/// Maximum length of an account's token, as in
+/// [`LinkToken`](crate::domain::identity::account_link::LinkToken).
+const ACCOUNT_TOKEN_LENGTH_MAX: usize = 65_536;
 
 /// A parsed token of a link. Its proof is not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -296,11 +296,11 @@ fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now
 }
 
 /// Whether a row is that of a client whom upkeep has emptied: made from the web, and each field by
-/// which a client could be known is given as empty. Such a client has no name. Reference 6.10.
+/// which a client could be known is given as empty. Such a client has no name. Reference 6.16.
 fn is_emptied_client(row: &Map<String, Value>) -> bool {
-    let from_web = row.get("from_web") == Some(&Value::Bool(true));
+    let from_web = row.get("from_web").map(value::parse_boolean) == Some(Ok(true));
     let fields = ["lastname", "firstname", "firstphone", "secondphone", "email"];
-    from_web && fields.iter().all(|name| row.get(*name) == Some(&Value::from("")))
+    from_web && fields.iter().all(|name| row.get(*name).is_some_and(value::is_empty))
 }
 
 fn lead_minutes(minutes: Option<i64>) -> u32 {

@@ -11,7 +11,6 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account_link::{AccountLink, LinkAction};
 use crate::domain::records::fiche::Fiche;
@@ -19,7 +18,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Rejection;
-use crate::http::{ClientAddress, Incoming, group_in_token};
+use crate::http::{ClientAddress, FoundLink, Incoming, find_link, group_in_token};
 use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
@@ -108,7 +107,7 @@ pub(crate) async fn show(
             }
         }
         Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
-            Some((state, _, link)) => request.respond_ok(&account_page(&link), &state),
+            Some((state, found)) => request.respond_ok(&account_page(&found.link), &state),
             None => request.gone(group_in_token(&token)),
         },
         None => request.gone(None),
@@ -166,16 +165,12 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
     }
 }
 
-/// Returns the account link of a token, with the state of its group and the hash of the token.
-fn find_account_link(
-    pages: &Pages,
-    token: &str,
-) -> Option<(Arc<GroupState>, [u8; 32], Arc<AccountLink>)> {
+/// Returns the account link of a token, with the state of its group.
+fn find_account_link(pages: &Pages, token: &str) -> Option<(Arc<GroupState>, FoundLink)> {
     let server = &pages.server;
     let state = server.engine.published().group_state(group_in_token(token)?)?;
-    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    let link = Arc::clone(state.links.find(&hash, server.engine.steady_now())?);
-    Some((state, hash, link))
+    let found = find_link(server, &state, token)?;
+    Some((state, found))
 }
 
 fn account_page(link: &AccountLink) -> LinkPage {
@@ -193,9 +188,10 @@ async fn follow_account_link(
     body: &mut Incoming<'_>,
 ) -> Response {
     let server = &request.pages.server;
-    let Some((state, hash, link)) = find_account_link(&request.pages, token) else {
+    let Some((state, found)) = find_account_link(&request.pages, token) else {
         return request.gone(group_in_token(token));
     };
+    let FoundLink { link, signed } = found;
     let (password_hash, done) = match link.action {
         LinkAction::Account { .. } => {
             let Some(password) = read_password(body).await else {
@@ -213,7 +209,8 @@ async fn follow_account_link(
         }
         LinkAction::Email { .. } => (None, LinkPage::EmailDone),
     };
-    let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
+    let command =
+        Command::FollowLink(Box::new(FollowLink { hash: link.hash, signed, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
         Ok(_) => request.respond_ok(&done, &state),
         Err(Rejection::Refused(_)) => request.gone(group_in_token(token)),

@@ -14,8 +14,11 @@ use crate::domain::state::command::{
     BookAppointment, BookingPermission, Caller, Client, GivenCustoms,
 };
 use crate::domain::state::refusal::Fault;
+use crate::domain::time::Civil;
+use crate::domain::time::zone::Zone;
 use crate::wire::appointment::visible_fiche_fields;
 use crate::wire::custom_values::parse_custom_values;
+use crate::wire::datetime::GivenTime;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope, foreign_group};
 use crate::wire::value;
@@ -85,7 +88,7 @@ pub fn parse(
     let audience = Audience::for_caller(caller);
     let mut reader = BookingReader { object, faults: Vec::new() };
     reader.faults.extend(foreign_group(object, scope));
-    let date = reader.read("date", value::parse_civil);
+    let date = reader.read("date", |given| parse_date(given, scope.zone));
     if date.is_none() && !reader.has_fault("date") {
         reader.add_fault("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
     }
@@ -140,6 +143,20 @@ pub fn parse(
         web_origin: None,
     };
     Ok(Booking { command, sent })
+}
+
+/// Parses the start of a booking: on the clocks of the group, or an instant.
+fn parse_date(given: &Value, zone: Zone) -> Result<Option<Civil>, InvalidValue> {
+    let Some(time) = value::parse_time(given)? else { return Ok(None) };
+    let civil = time.to_civil(zone);
+    // Of an hour that occurs twice, bookings know the first pass only.
+    if let GivenTime::Exact(instant) = time
+        && zone.instant_of(civil) != instant
+    {
+        let rule = "must not be in the second pass of an hour that occurs twice";
+        return Err(InvalidValue(rule.into()));
+    }
+    Ok(Some(civil))
 }
 
 /// Returns whether a booking lacks a name that it needs, as far as the request shows it. A key

@@ -137,6 +137,26 @@ impl ColumnValue<'_> {
         }
     }
 
+    /// Returns a time as the text of an instant, by RFC 3339 in UTC; null for every other value. A
+    /// wall-clock time is one of the zone.
+    #[must_use]
+    pub fn to_rfc_3339(&self, zone: Zone) -> ColumnValue<'static> {
+        let instant = match self {
+            Self::Moment(moment) => *moment,
+            Self::Civil(civil) => civil.map(|civil| zone.instant_of(civil)),
+            Self::Null
+            | Self::Text(_)
+            | Self::Integer(_)
+            | Self::Number(_)
+            | Self::Boolean(_)
+            | Self::Reference(_) => None,
+        };
+        match instant {
+            Some(instant) => ColumnValue::Text(datetime::format_rfc_3339(instant).into()),
+            None => ColumnValue::Null,
+        }
+    }
+
     /// Converts the value into a form in which all values of one field have a single total order.
     ///
     /// A wall-clock time in an instant field becomes the instant that it names. Comparing some

@@ -47,6 +47,111 @@ pub fn parse(text: &str) -> Result<Civil, InvalidValue> {
     Ok(civil)
 }
 
+/// A time in a request: on the clocks of the group, or an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenTime {
+    /// A wall-clock time.
+    Local(Civil),
+    /// An instant, given with an offset from UTC.
+    Exact(Instant),
+}
+
+impl GivenTime {
+    /// Parses a civil time as [`parse`] does, or an instant of RFC 3339 such as
+    /// `2026-11-23T09:00:00+01:00` and `2026-11-23T08:00:00Z`, in whole seconds.
+    ///
+    /// ```
+    /// use slotbook::domain::time::{Civil, Instant};
+    /// use slotbook::wire::datetime::GivenTime;
+    /// assert_eq!(GivenTime::parse("1970-01-02"), Ok(GivenTime::Local(Civil(86_400))));
+    /// assert_eq!(
+    ///     GivenTime::parse("1970-01-01T01:00:01+01:00"),
+    ///     Ok(GivenTime::Exact(Instant(1)))
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    /// Another format, a date, time or offset that does not exist, or a year outside 1800 to 9999.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        match split_rfc_3339(text) {
+            Some((local, seconds_east)) => {
+                let civil = parse(&local)?;
+                Ok(Self::Exact(instant_from_utc(civil.plus_seconds(-seconds_east))?))
+            }
+            None => Ok(Self::Local(parse(text)?)),
+        }
+    }
+
+    /// Converts to an instant. A wall-clock time is one of the zone.
+    ///
+    /// # Errors
+    /// An instant outside the years 1970 to 9999.
+    pub fn to_instant(self, zone: Zone) -> Result<Instant, InvalidValue> {
+        match self {
+            Self::Local(civil) => to_instant(zone, civil),
+            Self::Exact(instant) => Ok(instant),
+        }
+    }
+
+    /// Converts to the wall-clock time of the zone.
+    #[must_use]
+    pub fn to_civil(self, zone: Zone) -> Civil {
+        match self {
+            Self::Local(civil) => civil,
+            Self::Exact(instant) => to_local(zone, instant),
+        }
+    }
+}
+
+/// Splits an instant of RFC 3339 into `YYYY-MM-DD HH:MM:SS` and the seconds of its offset east of
+/// UTC. `None` for another format.
+fn split_rfc_3339(text: &str) -> Option<(String, i64)> {
+    let (local, rest) = text.split_at_checked(LENGTH)?;
+    if !matches!(local.as_bytes()[10], b'T' | b't' | b' ') {
+        return None;
+    }
+    // Programs write whole seconds with a fraction of zeros.
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let zeros = fraction.len() - fraction.trim_start_matches('0').len();
+            if zeros == 0 {
+                return None;
+            }
+            &fraction[zeros..]
+        }
+        None => rest,
+    };
+    let seconds_east = match rest.as_bytes() {
+        b"Z" | b"z" => 0,
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let (hours, minutes) = (parse_digits(&[*h1, *h2])?, parse_digits(&[*m1, *m2])?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let seconds = i64::from(hours * 3_600 + minutes * 60);
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    Some((format!("{} {}", &local[..10], &local[11..]), seconds_east))
+}
+
+/// Formats an instant in UTC as RFC 3339 has it: `2026-11-23T08:00:00Z`.
+#[must_use]
+pub fn format_rfc_3339(instant: Instant) -> String {
+    let mut text = Vec::with_capacity(LENGTH + 1);
+    append_rfc_3339(instant, &mut text);
+    String::from_utf8(text).expect("digits and separators are ASCII")
+}
+
+/// Appends an instant in the format of [`format_rfc_3339`].
+pub fn append_rfc_3339(instant: Instant, out: &mut Vec<u8>) {
+    let mut bytes = DatetimeBytes::new(zone::utc_of(instant)).0;
+    bytes[10] = b'T';
+    out.extend_from_slice(&bytes);
+    out.push(b'Z');
+}
+
 /// Parses three numbers with separators: the first of `first` digits, the others of two.
 fn parse_triple(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
     if bytes.len() != first + 6 || bytes[first] != separator || bytes[first + 3] != separator {
@@ -259,6 +364,35 @@ mod tests {
             assert!(parse(absent).expect_err(absent).0.contains("exist"));
         }
         assert!(parse("1799-12-31").is_err() && parse("1800-01-01").is_ok());
+    }
+
+    #[test]
+    fn an_instant_is_given_with_z_or_an_offset() {
+        let exact = |seconds| Ok(GivenTime::Exact(Instant(seconds)));
+        for (text, expected) in [
+            ("2025-06-02T07:00:00Z", exact(1_748_847_600)),
+            ("2025-06-02t07:00:00.000z", exact(1_748_847_600)),
+            ("2025-06-02 09:00:00+02:00", exact(1_748_847_600)),
+            ("2025-06-01T23:30:00-07:30", exact(1_748_847_600)),
+        ] {
+            assert_eq!(GivenTime::parse(text), expected, "{text}");
+        }
+        for wrong in [
+            "2025-06-02T07:00:00",
+            "2025-06-02T07:00:00.5Z",
+            "2025-06-02T07:00:00.Z",
+            "2025-06-02T07:00:00+2:00",
+            "2025-06-02T07:00:00+24:00",
+            "2025-06-02T07:00:60Z",
+            "2025-02-30T07:00:00Z",
+            "2025-06-02Z",
+            "1969-12-31T23:59:59Z",
+            "2025-06-02T07:00:0éZ",
+        ] {
+            assert!(GivenTime::parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(format_rfc_3339(Instant(1_748_847_600)), "2025-06-02T07:00:00Z");
+        assert!(parse("2025-06-02T07:00:00Z").is_err(), "a wall-clock time has no offset");
     }
 
     #[test]

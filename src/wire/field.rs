@@ -30,6 +30,9 @@ type Write<R> =
 pub struct Field<R> {
     /// Its name on the wire.
     pub name: &'static str,
+    /// The name under which answers also show a time as an instant of RFC 3339 in UTC; `None` for
+    /// a field that is no instant.
+    pub utc_name: Option<String>,
     /// Its type on the wire.
     pub field_type: FieldType,
     /// The least privileged audience that sees it.
@@ -67,7 +70,22 @@ impl<R: 'static> Field<R> {
         readers: Audience,
         read: impl for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, field_type, readers, writers: None, read: Box::new(read), write: None }
+        let utc_name = match field_type {
+            FieldType::Moment => Some(format!("{name}_utc")),
+            FieldType::Id
+            | FieldType::Reference
+            | FieldType::Text { .. }
+            | FieldType::Name { .. }
+            | FieldType::Email
+            | FieldType::Colour
+            | FieldType::Integer { .. }
+            | FieldType::Number
+            | FieldType::Boolean
+            | FieldType::CivilMoment
+            | FieldType::Choice(_) => None,
+        };
+        let read = Box::new(read);
+        Self { name, utc_name, field_type, readers, writers: None, read, write: None }
     }
 
     /// Declares the field as settable by an audience. The resource's own parser reads it.
@@ -351,8 +369,16 @@ impl<R: 'static> Table<R> {
         mut visit: impl FnMut(&str, &ColumnValue<'_>),
     ) {
         for field in &self.fields {
-            if audience >= field.readers {
-                visit(field.name, &field.read_value(record, scope));
+            if audience < field.readers {
+                continue;
+            }
+            let value = field.read_value(record, scope);
+            visit(field.name, &value);
+            // Documents for the store have their own form of instants.
+            if let Some(name) = &field.utc_name
+                && audience < Audience::Store
+            {
+                visit(name, &value.to_rfc_3339(scope.zone));
             }
         }
         let Some(member) = self.customs else { return };

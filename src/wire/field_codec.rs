@@ -14,7 +14,6 @@ use crate::domain::records::text::{
 use crate::domain::time::zone_names::ZoneName;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::column_value::{ColumnValue, FieldType};
-use crate::wire::datetime;
 use crate::wire::scope::Scope;
 use crate::wire::value;
 
@@ -226,8 +225,8 @@ impl FieldCodec for Instant {
     }
 
     fn parse(value: &Value, scope: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
-        match value::parse_civil(value)? {
-            Some(civil) => Ok(Some(datetime::to_instant(scope.zone, civil)?)),
+        match value::parse_time(value)? {
+            Some(time) => Ok(Some(time.to_instant(scope.zone)?)),
             None => Ok(None),
         }
     }

@@ -295,8 +295,8 @@ fn parse_value<R: 'static>(
             ColumnValue::Null
         }
         FieldType::Boolean => ColumnValue::Boolean(value::parse_boolean(&given)?),
-        FieldType::Moment => ColumnValue::Moment(match value::parse_civil(&given)? {
-            Some(civil) => Some(datetime::to_instant(zone, civil)?),
+        FieldType::Moment => ColumnValue::Moment(match value::parse_time(&given)? {
+            Some(time) => Some(time.to_instant(zone)?),
             None => None,
         }),
         FieldType::CivilMoment => ColumnValue::Civil(value::parse_civil(&given)?),

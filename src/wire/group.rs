@@ -45,6 +45,12 @@ fn identity_fields() -> Vec<Field<Group>> {
         plain!("zipcode", zipcode, OPEN),
         plain!("country", country, OPEN),
         plain!("timezone", timezone, OPEN),
+        Field::derived(
+            "timezone_iana",
+            FieldType::Text { max: 255 },
+            Audience::Application,
+            |group: &Group, _| ColumnValue::Text(group.timezone.zone().iana_name().into()),
+        ),
         plain!("created_at", created_at, STAMP),
         plain!("updated_at", updated_at, STAMP),
     ]

@@ -6,18 +6,20 @@ use crate::domain::records::text::InvalidValue;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
-use crate::wire::datetime;
+use crate::wire::datetime::GivenTime;
 use crate::wire::params::Params;
 
-/// Parses a local time of the zone; `None` if the parameter is absent or empty.
+/// Parses a local time of the zone, or an instant; `None` if the parameter is absent or empty.
 ///
 /// # Errors
 /// A value that is no datetime, or an instant outside 1970 to 9999.
 pub fn parse_moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
     let Some(text) = params.value(name) else { return Ok(None) };
     let fault = |InvalidValue(rule)| Fault::new(name, rule);
-    let civil = datetime::parse(text).map_err(fault)?;
-    Ok(Some(datetime::to_instant(zone, civil).map_err(fault)?))
+    // In a query an unescaped plus sign, as of an offset, is a space.
+    let text = if text.contains('T') { text.replace(' ', "+") } else { text.to_owned() };
+    let given = GivenTime::parse(&text).map_err(fault)?;
+    Ok(Some(given.to_instant(zone).map_err(fault)?))
 }
 
 /// Parses a whole number; `None` if the parameter is absent or empty.

@@ -20,7 +20,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
 use crate::wire::column_value::ColumnValue;
-use crate::wire::datetime::{LocalTimes, format_local};
+use crate::wire::datetime::{LocalTimes, append_rfc_3339, format_local, format_rfc_3339};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -51,6 +51,8 @@ pub struct SlotSearch {
     calendar_id: Option<CalendarId>,
     /// The parameter `calendar_ids`, repeated in the answer in the same order.
     calendar_ids: Vec<CalendarId>,
+    /// The parameter `instants`: whether the answer also shows starts in UTC.
+    instants: bool,
 }
 
 /// Kind of answer that a search gives.
@@ -116,6 +118,7 @@ impl SlotSearch {
             faults.keep_fault(parse_ids(params, "calendarset_ids", CalendarsetId::new, known));
         let explained = faults.keep_fault(parse_moment(params, "explain", catalogue.zone()));
         let first = faults.keep_fault(parse_flag(params, "first", false));
+        let instants = faults.keep_fault(parse_flag(params, "instants", false));
         let quantity = faults.keep_fault(parse_number(params, "cal_qty", 1..=1_000)).unwrap_or(1);
         let capacity =
             faults.keep_fault(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
@@ -147,6 +150,7 @@ impl SlotSearch {
             calendars,
             calendar_id,
             calendar_ids,
+            instants,
         })
     }
 
@@ -301,6 +305,8 @@ pub struct SlotsAnswer {
     last_end: Range<usize>,
     /// Whether no slot has been written yet.
     empty: bool,
+    /// Whether each start is also written in UTC.
+    instants: bool,
 }
 
 impl SlotsAnswer {
@@ -327,6 +333,7 @@ impl SlotsAnswer {
             last_free: Vec::new(),
             last_end: 0..0,
             empty: true,
+            instants: search.instants,
         }
     }
 
@@ -350,12 +357,21 @@ impl SlotsAnswer {
             self.out.push(b'"');
             self.times.append_local(start, &mut self.out);
             self.out.push(b'"');
+            if self.instants {
+                self.out.extend_from_slice(br#","firstSlot_utc":""#);
+                append_rfc_3339(start, &mut self.out);
+                self.out.push(b'"');
+            }
             self.out.extend_from_slice(self.middle.as_bytes());
             self.out.extend_from_slice(br#"{"start":""#);
         } else {
             self.out.extend_from_slice(br#",{"start":""#);
         }
         self.times.append_local(start, &mut self.out);
+        if self.instants {
+            self.out.extend_from_slice(br#"","start_utc":""#);
+            append_rfc_3339(start, &mut self.out);
+        }
         // Neighbouring slots mostly have the same free calendars.
         if free.len() == self.last_free.len() && free.clone().eq(self.last_free.iter().copied()) {
             self.out.extend_from_within(self.last_end.clone());
@@ -388,6 +404,9 @@ impl SlotsAnswer {
         if self.empty {
             self.out.extend_from_slice(self.head.as_bytes());
             self.out.extend_from_slice(b"null");
+            if self.instants {
+                self.out.extend_from_slice(br#","firstSlot_utc":null"#);
+            }
             self.out.extend_from_slice(self.middle.as_bytes());
         }
         self.out.extend_from_slice(b"]}");
@@ -417,7 +436,11 @@ pub fn render_explanation(
             "reasons": reasons,
         }));
     }
-    json!({ "start": format_local(scope.zone, start), "calendars": calendars })
+    json!({
+        "start": format_local(scope.zone, start),
+        "start_utc": format_rfc_3339(start),
+        "calendars": calendars,
+    })
 }
 
 fn render_reason(obstacle: &Obstacle, scope: &Scope<'_>, audience: Audience) -> Value {

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use crate::domain::records::ids::ID_MAX;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Civil;
-use crate::wire::datetime;
+use crate::wire::datetime::{self, GivenTime};
 
 fn refuse_value<T>(rule: &str) -> Result<T, InvalidValue> {
     Err(InvalidValue(rule.into()))
@@ -188,6 +188,20 @@ pub fn parse_civil(value: &Value) -> Result<Option<Civil>, InvalidValue> {
         Value::String(_) | Value::Null => Ok(None),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             refuse_value("must be a text YYYY-MM-DD HH:MM:SS")
+        }
+    }
+}
+
+/// Parses a wall-clock time or an instant; `None` for null and `""`.
+///
+/// # Errors
+/// Any other value that [`GivenTime::parse`] refuses.
+pub fn parse_time(value: &Value) -> Result<Option<GivenTime>, InvalidValue> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Ok(Some(GivenTime::parse(text.trim())?)),
+        Value::String(_) | Value::Null => Ok(None),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            refuse_value("must be a text YYYY-MM-DD HH:MM:SS, or an instant with its offset")
         }
     }
 }

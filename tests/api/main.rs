@@ -12,6 +12,7 @@ mod examples;
 mod fiches;
 mod fields;
 mod idempotency;
+mod instants;
 mod legacy_paths;
 mod lists;
 mod messages;

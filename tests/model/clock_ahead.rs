@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
+use slotbook::domain::identity::password_link::PasswordLink;
 use slotbook::domain::messaging::channel::Channel;
 use slotbook::domain::messaging::delivery::{
     self, DeliveryOutcome, DeliveryStep, DueItem, LatePolicy,
@@ -25,7 +26,7 @@ use slotbook::store::SimulatedDisk;
 
 use super::engine::{group, parts, recovered, simulated};
 use super::reminders::{booked, claim, reminding, settle, times, waits};
-use super::shop::{SECRET, Shop, booking_of};
+use super::shop::{SECRET, Shop, booking_of, link_secret};
 
 /// Starts an engine on a disk, with a clock of its own.
 async fn start(shop: &Shop, disk: &SimulatedDisk, now: Instant) -> (Engine, Arc<ManualClock>) {
@@ -257,17 +258,23 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
         let disk = SimulatedDisk::new();
         let request = |email: &str| {
             let email = Email::new(email).expect("an address");
-            let request = LinkRequest::Account { pending_rdv: None };
+            let secret = Some(link_secret());
+            let request = LinkRequest::Account { pending_rdv: None, secret };
             Command::RequestLink(Box::new(RequestLink { email, request }))
         };
         let (engine, _) = start(&shop, &disk, shop.now).await;
         let asked = engine.write(group(), request("ada@example.org")).await.expect("known");
-        let hash = asked.group_state.links.iter().next().expect("it is mailed").hash;
+        let mailed = asked.group_state.outbox.messages().last().expect("it is mailed");
+        let MessageContent::AccountLink { token, .. } = &mailed.content else {
+            panic!("a link: {mailed:?}");
+        };
+        let link = PasswordLink::open(token.as_str(), group(), &link_secret()).expect("a token");
         engine.shut_down().await;
         let password_hash = Some(Text::new("a hash").expect("a text"));
         let follow = || {
             let password_hash = password_hash.clone();
-            Command::FollowLink(Box::new(FollowLink { hash, password_hash }))
+            let signed = Some(link.clone());
+            Command::FollowLink(Box::new(FollowLink { hash: [0; 32], signed, password_hash }))
         };
         // Another request, stamped ten days later, removes nothing.
         let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(10 * DAY)).await;
@@ -276,7 +283,8 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
         for (now, works) in [(HOUR, true), (DAY - 1, true), (DAY, false)] {
             let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(now)).await;
             let found = engine.published().group_state(group()).expect("the group");
-            assert_eq!(found.links.find(&hash, engine.steady_now()).is_some(), works, "{now}");
+            let account = found.accounts.get("ada@example.org").map(AsRef::as_ref);
+            assert_eq!(link.is_valid(account, engine.steady_now()), works, "{now}");
         }
         let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(HOUR)).await;
         engine.write(group(), follow()).await.expect("it is valid");

@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::taken_time::TakenInterval;
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::account_link::LinkRequester;
 use slotbook::domain::messaging::delivery::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
@@ -18,7 +17,7 @@ use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, LinkRequest, Patch, Put, RecordChange, RequestLink,
+    CancelRight, FollowLink, LinkRequest, Patch, Put, RecordChange, RequestLink,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -29,7 +28,7 @@ use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
-use super::shop::{Shop, booking_of, by_pro, calendar, intervention, somebody};
+use super::shop::{Shop, booking_of, by_pro, calendar, intervention, link_secret, somebody};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -114,7 +113,7 @@ struct Story {
     /// Appointments, but for those removed.
     made: Vec<VeventId>,
     /// Links, followed or not.
-    links: Vec<[u8; 32]>,
+    links: Vec<FollowLink>,
 }
 
 impl Story {
@@ -185,7 +184,7 @@ impl Story {
                 self.links.extend(asked.expect("the fiche of an account is there"));
             }
             Step::Follow(which) if !self.links.is_empty() => {
-                drop(shop.follows_link(self.links[which.index(self.links.len())]));
+                drop(shop.follows_link(self.links[which.index(self.links.len())].clone()));
             }
             Step::Follow(_) => {}
             Step::Send { which, taken } => send(shop, which, taken),
@@ -208,8 +207,9 @@ impl Story {
 /// A link for the account of a client's address; or one for another address of the first account.
 fn wish(group_state: &GroupState, client: u8, moves: bool) -> RequestLink {
     let email = Email::new(&format!("client{client}@example.org")).expect("an address");
+    let secret = Some(link_secret());
     match group_state.accounts.iter().next().filter(|_| moves) {
-        None => RequestLink { email, request: LinkRequest::Account { pending_rdv: None } },
+        None => RequestLink { email, request: LinkRequest::Account { pending_rdv: None, secret } },
         Some((folded, account)) => {
             let mut fields = Patch::default();
             fields.push(move |fiche: &mut Fiche| {
@@ -248,8 +248,8 @@ struct Said {
     /// The space that it takes, and the event that would empty what is cancelled.
     space_bytes: u64,
     emptying: Option<Event>,
-    /// By client's number, whether another link may be mailed: one for a password, or the first account's.
-    room_for_links: Vec<[bool; 2]>,
+    /// By client's number, whether the first account may have a link mailed to the client's address.
+    room_for_links: Vec<bool>,
 }
 
 fn said(shop: &Shop, group_state: &GroupState) -> Said {
@@ -261,8 +261,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");
-        [LinkRequester::Known, LinkRequester::Account(first)]
-            .map(|asker| group_state.links.has_room(&folded, asker, shop.now))
+        group_state.links.has_room(&folded, first, shop.now)
     };
     Said {
         hash: state::hash(group_state),

@@ -9,8 +9,11 @@ use slotbook::domain::booking::manual_change::prepare_manual_change;
 use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::enrolment;
+use slotbook::domain::identity::link_secret::LinkSecret;
+use slotbook::domain::identity::password_link::PasswordLink;
 use slotbook::domain::messaging::announcement;
 use slotbook::domain::messaging::delivery::{self, DeliveryStep, LatePolicy};
+use slotbook::domain::messaging::message::MessageContent;
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -268,25 +271,34 @@ impl Shop {
         }
     }
 
-    /// Asks for a link about an account; its hash where one is mailed.
+    /// Asks for a link about an account; the link where one is mailed, without a password.
     pub(crate) fn asks_link(
         &mut self,
         command: &RequestLink,
-    ) -> Result<Option<[u8; 32]>, Refusals> {
+    ) -> Result<Option<FollowLink>, Refusals> {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
         let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
         let asked = enrolment::decide_request(&self.group_state, command, &draws, self.now)?;
-        let mailed = matches!(asked, Event::AccountLinkRequested { .. });
+        let group = self.group_state.catalogue.group.id;
+        let mut signed = None;
+        if let Event::Announced { messages, .. } = &asked {
+            for message in messages {
+                if let MessageContent::AccountLink { token, .. } = &message.content {
+                    signed = PasswordLink::open(token.as_str(), group, &link_secret());
+                }
+            }
+        }
+        let is_mailed = signed.is_some() || matches!(asked, Event::AccountLinkRequested { .. });
         self.carry_out(asked);
-        Ok(mailed.then_some(hash))
+        Ok(is_mailed.then_some(FollowLink { hash, signed, password_hash: None }))
     }
 
-    /// Follows a link, and gives a password.
-    pub(crate) fn follows_link(&mut self, hash: [u8; 32]) -> Result<(), Refusals> {
+    /// Follows a link, and gives a password that has not been given before.
+    pub(crate) fn follows_link(&mut self, link: FollowLink) -> Result<(), Refusals> {
         let new_fiche = FicheId::new(self.id()).expect("an id");
-        let command =
-            FollowLink { hash, password_hash: Some(Text::new("a hash").expect("a text")) };
+        let password_hash = Some(Text::new(&format!("hash {}", self.id())).expect("a text"));
+        let command = FollowLink { password_hash, ..link };
         let event =
             enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now, self.now)?;
         self.carry_out(event);
@@ -427,4 +439,9 @@ pub(crate) fn by_pro(mut command: BookAppointment, from_web: bool) -> BookAppoin
     command.caller = Caller::Pro(ProId::new(1).expect("an id"));
     command.from_web = from_web;
     command
+}
+
+/// The secret that signs links.
+pub(crate) fn link_secret() -> LinkSecret {
+    LinkSecret::new([3; 32])
 }

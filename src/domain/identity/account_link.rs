@@ -1,6 +1,8 @@
-//! Links that are mailed to the owner of an address. Reference 3.5, 7.4.
+//! Stored links: those that give an account another address, and those of earlier releases.
+//! Reference 3.5, 7.4.
 //!
-//! A link works once, within a day. The server stores only the hash of its token.
+//! A link works once, within a day. The server stores only the hash of its token. Only the owner of
+//! an account makes a stored link, and few of them.
 
 use std::sync::Arc;
 
@@ -17,14 +19,6 @@ pub const LINK_SECONDS: i64 = DAY;
 const PER_KEY_MAX: usize = 5;
 /// Seconds after which a key at its maximum gets another link, in place of its oldest one.
 const FULL_KEY_PAUSE_SECONDS: i64 = HOUR;
-/// Maximum number of valid links of one group. Reference 3.6.
-const PER_GROUP_MAX: usize = 2_000;
-/// Number of valid links of a group from which unknown addresses get none. A caller that makes
-/// addresses up fills only half of the group's maximum.
-const UNKNOWN_ADDRESSES_MAX: usize = PER_GROUP_MAX / 2;
-/// Number of valid links of a group from which no account gets one for a new address. The last
-/// quarter is for passwords.
-const EMAIL_CHANGES_MAX: usize = PER_GROUP_MAX / 4 * 3;
 /// Maximum number of expired links that one event removes. It bounds the cost of the first event
 /// after a long pause.
 const REMOVED_PER_EVENT_MAX: usize = 16;
@@ -32,6 +26,10 @@ const REMOVED_PER_EVENT_MAX: usize = 16;
 /// A booking in progress, as JSON. It is returned when the account is confirmed, and is opaque to
 /// the server.
 pub type PendingRdv = Text<8_192>;
+
+/// The token of a link, the path segment after `/m/`: letters, digits, `-` and `_`. The longest
+/// holds a longest [`PendingRdv`] in base64.
+pub type LinkToken = Text<65_536>;
 
 /// A link that can be followed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,35 +63,12 @@ pub enum LinkAction {
     },
 }
 
-/// The requester of another link.
-#[derive(Clone, Copy, Debug)]
-pub enum LinkRequester<'a> {
-    /// Wants a password for an address that no account and no live fiche has.
-    Unknown,
-    /// Wants a password for the address of an account or a live fiche.
-    Known,
-    /// The account of this folded address wants another address.
-    Account(&'a str),
-}
-
-impl LinkRequester<'_> {
-    /// Number of valid links of the group from which this requester gets none.
-    const fn group_max(self) -> usize {
-        match self {
-            Self::Unknown => UNKNOWN_ADDRESSES_MAX,
-            Self::Account(_) => EMAIL_CHANGES_MAX,
-            Self::Known => PER_GROUP_MAX,
-        }
-    }
-}
-
 /// The key by which links count towards a common maximum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LimitKey {
-    /// Links that set the password of a folded address.
+    /// Links of earlier releases that set the password of a folded address.
     Passwords(Box<str>),
-    /// Links that give an account this folded address. They are requested by other accounts, so
-    /// they do not count with the address's password links.
+    /// Links that give an account this folded address.
     ChangesTo(Box<str>),
     /// Links that the account of a folded address requested.
     ChangesOf(Box<str>),
@@ -106,16 +81,6 @@ impl LimitKey {
             LinkAction::Account { .. } => vec![Self::Passwords(link.email.folded())],
             LinkAction::Email { account, .. } => {
                 vec![Self::ChangesTo(link.email.folded()), Self::ChangesOf(account.clone())]
-            }
-        }
-    }
-
-    /// The keys under which a new link to a folded address would count.
-    fn for_request(folded: &str, requester: LinkRequester<'_>) -> Vec<Self> {
-        match requester {
-            LinkRequester::Unknown | LinkRequester::Known => vec![Self::Passwords(folded.into())],
-            LinkRequester::Account(account) => {
-                vec![Self::ChangesTo(folded.into()), Self::ChangesOf(account.into())]
             }
         }
     }
@@ -155,20 +120,14 @@ impl AccountLinks {
         if now < link.expires { Some(link) } else { None }
     }
 
-    /// Whether another link may be mailed to a folded address now. Reference 3.6.
+    /// Whether a link that gives the account of a folded address another one, `folded`, may be
+    /// mailed now. Reference 3.6.
     ///
     /// A key at its maximum gets another link after an hour. So no mailbox is flooded, and a full
-    /// key locks no owner out for long. Part of the group's maximum is reserved for known
-    /// addresses, so that strangers cannot use it up.
+    /// key locks no owner out for long.
     #[must_use]
-    pub fn has_room(&self, folded: &str, requester: LinkRequester<'_>, now: Instant) -> bool {
-        let group_max = requester.group_max();
-        // Expired links do not count. They are only removed when another link is put.
-        let valid = self.by_expiry.range((now.plus_seconds(1), [0; 32])..).take(group_max);
-        if valid.count() >= group_max {
-            return false;
-        }
-        let keys = LimitKey::for_request(folded, requester);
+    pub fn has_room(&self, folded: &str, account: &str, now: Instant) -> bool {
+        let keys = [LimitKey::ChangesTo(folded.into()), LimitKey::ChangesOf(account.into())];
         keys.iter().all(|key| self.key_has_room(key, now))
     }
 
@@ -321,94 +280,28 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_at_most_five_links_and_after_an_hour_a_new_one_replaces_the_oldest() {
-        let mut links = AccountLinks::default();
-        let has_room = |links: &AccountLinks, folded, at| {
-            links.has_room(folded, LinkRequester::Unknown, Instant(at))
-        };
-        for number in 1..=5 {
-            assert!(has_room(&links, "a@x", i64::from(number)));
-            links.put(password(number, i64::from(number), "A@x"));
-        }
-        assert!(!has_room(&links, "a@x", 3_604) && has_room(&links, "b@x", 6));
-        assert!(has_room(&links, "a@x", 3_605));
-        links.put(password(6, 3_605, "a@X"));
-        assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
-        assert!(has_room(&links, "a@x", DAY + 2), "links of the day before do not count");
-    }
-
-    #[test]
     fn an_account_has_at_most_five_address_changes_to_any_addresses() {
         let mut links = AccountLinks::default();
         for number in 1..=5 {
-            assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(0)));
+            assert!(links.has_room("new@x", "a@x", Instant(0)));
             links.put(change(number, 0, &format!("{number}@x"), "a@x"));
         }
-        assert!(!links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", LinkRequester::Account("b@x"), Instant(3_599)));
-        assert!(links.has_room("new@x", LinkRequester::Account("a@x"), Instant(3_600)));
+        assert!(!links.has_room("new@x", "a@x", Instant(3_599)));
+        assert!(links.has_room("new@x", "b@x", Instant(3_599)));
+        assert!(links.has_room("new@x", "a@x", Instant(3_600)));
         links.put(change(6, 3_600, "new@x", "a@x"));
         assert_eq!(numbers(&links), [2, 3, 4, 5, 6]);
+        assert!(links.has_room("new@x", "a@x", Instant(DAY + 3_600)), "older ones do not count");
     }
 
     #[test]
-    fn address_changes_do_not_count_with_the_password_links_of_an_address() {
+    fn an_address_is_the_aim_of_at_most_five_changes() {
         let mut links = AccountLinks::default();
         for number in 1..=5 {
             links.put(change(number, 0, "victim@x", &format!("{number}@x")));
         }
-        assert!(
-            !links.has_room("victim@x", LinkRequester::Account("a@x"), Instant(0)),
-            "the mailbox is not flooded"
-        );
-        assert!(links.has_room("victim@x", LinkRequester::Known, Instant(0)));
-        (6..=10).for_each(|number| links.put(password(number, 0, "victim@x")));
-        assert_eq!(numbers(&links).len(), 10);
-    }
-
-    #[test]
-    fn a_group_has_a_maximum_of_links_and_reserves_part_of_it_for_known_addresses() {
-        let mut links = AccountLinks::default();
-        let requesters =
-            [LinkRequester::Unknown, LinkRequester::Account("a@x"), LinkRequester::Known];
-        let room = |links: &AccountLinks, at| {
-            requesters.map(|requester| links.has_room("new@x", requester, Instant(at)))
-        };
-        for number in 0..PER_GROUP_MAX {
-            let expected = [number < UNKNOWN_ADDRESSES_MAX, number < EMAIL_CHANGES_MAX, true];
-            assert_eq!(room(&links, 0), expected, "{number}");
-            links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
-        }
-        assert_eq!(room(&links, 0), [false; 3]);
-    }
-
-    #[test]
-    fn a_full_table_has_room_again_after_a_day() {
-        let mut links = AccountLinks::default();
-        let has_room =
-            |links: &AccountLinks, at| links.has_room("new@x", LinkRequester::Unknown, Instant(at));
-        for number in 0..PER_GROUP_MAX {
-            links.put(password(u16::try_from(number).expect("small"), 0, &format!("{number}@x")));
-        }
-        assert!(!has_room(&links, DAY - 1));
-        for number in 0..UNKNOWN_ADDRESSES_MAX {
-            assert!(has_room(&links, DAY), "{number} of that day");
-            links.put(password(
-                u16::try_from(PER_GROUP_MAX + number).expect("small"),
-                DAY,
-                &format!("n{number}@x"),
-            ));
-        }
-        assert!(!has_room(&links, DAY));
-        for number in 0..PER_GROUP_MAX / REMOVED_PER_EVENT_MAX {
-            let id = PER_GROUP_MAX + UNKNOWN_ADDRESSES_MAX + number;
-            links.put(password(u16::try_from(id).expect("small"), 2 * DAY, &format!("m{id}@x")));
-        }
-        assert_eq!(
-            links.iter().count(),
-            UNKNOWN_ADDRESSES_MAX + PER_GROUP_MAX / REMOVED_PER_EVENT_MAX,
-            "links of the first day are removed"
-        );
+        assert!(!links.has_room("victim@x", "a@x", Instant(0)), "the mailbox is not flooded");
+        assert!(links.has_room("other@x", "a@x", Instant(0)));
     }
 
     #[test]

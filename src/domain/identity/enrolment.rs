@@ -1,10 +1,12 @@
 //! Decisions about the accounts of clients: the request of a link, and its use. Reference 3.5.
 
+use std::sync::Arc;
+
 use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::{
-    AccountLink, LINK_SECONDS, LinkAction, LinkRequester, PendingRdv,
-};
-use crate::domain::messaging::message::{LinkPurpose, MessageContent};
+use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
+use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::identity::password_link::{AccountStamp, PasswordLink};
+use crate::domain::messaging::message::{LinkPurpose, Message, MessageContent};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::record_change;
@@ -20,17 +22,6 @@ use crate::domain::time::Instant;
 /// The rule of the refusal for a token without a valid link. It is the same for every token.
 pub const NO_SUCH_LINK: &str = "is not the token of a valid link: request a new link";
 
-/// A link to be mailed.
-struct LinkDraft<'a> {
-    requester: LinkRequester<'a>,
-    /// The address, as the link and the mail spell it.
-    email: &'a Email,
-    action: LinkAction,
-    purpose: LinkPurpose,
-    /// The change of the fiche in the same request, if it changes anything.
-    change: Option<Event>,
-}
-
 /// Decides a request for a link. The caller gets the same answer after the same time, whether or
 /// not a link is mailed. So if nothing happens, [`Event::nothing`] is written to disk.
 ///
@@ -42,37 +33,94 @@ pub fn decide_request(
     draws: &LinkDraws,
     now: Instant,
 ) -> Result<Event, Refusals> {
-    let at = state.stamp_for(now);
-    let folded = command.email.folded();
-    let draft = match &command.request {
-        LinkRequest::Account { pending_rdv } => {
-            match draft_password_link(state, command, &folded, pending_rdv.as_ref()) {
-                Some(draft) => draft,
-                None => return Ok(Event::nothing(at)),
+    match &command.request {
+        LinkRequest::Account { pending_rdv, secret } => {
+            let at = state.stamp_for(now);
+            let mut messages = Vec::new();
+            if let Some(secret) = secret {
+                let link = (pending_rdv.as_ref(), secret);
+                messages.extend(draft_password_mail(state, &command.email, link, at));
             }
+            Ok(Event::nothing(at).announced_by(messages))
         }
-        LinkRequest::Email { account, put } => draft_email_link(state, command, account, put, now)?,
-    };
-    // A link to another account's address would be refused when followed, so none is mailed.
-    let belongs_to_other_account = match draft.requester {
-        LinkRequester::Account(own) => *folded != *own && state.accounts.contains_key(&folded),
-        LinkRequester::Known | LinkRequester::Unknown => false,
-    };
-    if belongs_to_other_account || !state.links.has_room(&folded, draft.requester, now) {
-        return Ok(draft.change.unwrap_or_else(|| Event::nothing(at)));
+        LinkRequest::Email { account, put } => {
+            decide_email_request(state, command, (account, put), draws, now)
+        }
     }
-    let LinkDraft { email, action, purpose, change, .. } = draft;
+}
+
+/// Drafts the mail with a link that sets the password of an address; `None` if the address gets no
+/// account. An existing account gets another password. In a group that is not open, only known
+/// clients get a link.
+fn draft_password_mail(
+    state: &GroupState,
+    requested: &Email,
+    (pending_rdv, secret): (Option<&PendingRdv>, &LinkSecret),
+    at: Instant,
+) -> Option<Message> {
+    let folded = requested.folded();
+    let account = state.accounts.get(&folded);
+    let fiche = state.fiche_of_email(&folded);
+    let is_client =
+        fiche.is_some() || account.is_some_and(|account| is_live_fiche(state, account.fiche_id));
+    if !state.catalogue.group.open && !is_client {
+        return None;
+    }
+    // The stored spelling is known to reach the mailbox. The requester's may reach another one.
+    let stored_email = match (account, fiche) {
+        (Some(account), _) => Some(&account.email),
+        (None, Some(fiche)) => fiche.email.as_ref(),
+        (None, None) => None,
+    };
+    let email = stored_email.unwrap_or(requested);
     let expires = at.plus_seconds(LINK_SECONDS);
-    let content = MessageContent::AccountLink { purpose, token: draws.token.clone(), expires };
+    let link = PasswordLink {
+        email: email.clone(),
+        stamp: AccountStamp::from_account(account.map(Arc::as_ref)),
+        expires,
+        pending_rdv: pending_rdv.cloned(),
+    };
+    let token = link.seal(state.catalogue.group.id, secret);
+    let purpose = if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm };
+    let content = MessageContent::AccountLink { purpose, token, expires };
+    Some(state.outbox.draft(0, at, content, email.as_str()))
+}
+
+/// Decides a request for a link that gives a fiche another address, and the other changes of the
+/// fiche.
+fn decide_email_request(
+    state: &GroupState,
+    command: &RequestLink,
+    (account, put): (&str, &Put<Fiche>),
+    draws: &LinkDraws,
+    now: Instant,
+) -> Result<Event, Refusals> {
+    let Some(fiche_id) = put.id else { return Err(vec![Refusal::NoResult]) };
+    let at = state.stamp_for(now);
+    let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
+    let folded = command.email.folded();
+    // A link to another account's address would be refused when followed, so none is mailed.
+    let belongs_to_other_account = *folded != *account && state.accounts.contains_key(&folded);
+    if belongs_to_other_account || !state.links.has_room(&folded, account, now) {
+        return Ok(change.unwrap_or_else(|| Event::nothing(at)));
+    }
+    let expires = at.plus_seconds(LINK_SECONDS);
+    let (purpose, token) = (LinkPurpose::NewEmail, draws.token.clone());
+    let content = MessageContent::AccountLink { purpose, token, expires };
     // The change may cause messages of its own, which are numbered first.
     let earlier = match &change {
         Some(Event::Announced { messages, .. }) => messages.len(),
         Some(_) | None => 0,
     };
     let position = u64::try_from(earlier).expect("a change causes few messages");
-    let message = state.outbox.draft(position, at, content, email.as_str());
-    let link =
-        AccountLink { hash: draws.hash, email: email.clone(), action, requested_at: at, expires };
+    let message = state.outbox.draft(position, at, content, command.email.as_str());
+    let link = AccountLink {
+        hash: draws.hash,
+        email: command.email.clone(),
+        action: LinkAction::Email { account: account.into(), fiche_id },
+        requested_at: at,
+        expires,
+    };
     Ok(Event::AccountLinkRequested {
         at,
         change: change.map(Box::new),
@@ -81,62 +129,11 @@ pub fn decide_request(
     })
 }
 
-/// Drafts a link that sets the password of an address; `None` if the address gets no account. An
-/// existing account gets another password. In a group that is not open, only known clients get a
-/// link.
-fn draft_password_link<'a>(
-    state: &'a GroupState,
-    command: &'a RequestLink,
-    folded: &str,
-    pending_rdv: Option<&PendingRdv>,
-) -> Option<LinkDraft<'a>> {
-    let account = state.accounts.get(folded);
-    let fiche = state.fiche_of_email(folded);
-    let is_client =
-        fiche.is_some() || account.is_some_and(|account| is_live_fiche(state, account.fiche_id));
-    if !state.catalogue.group.open && !is_client {
-        return None;
-    }
-    let is_known = fiche.is_some() || account.is_some();
-    // The stored spelling is known to reach the mailbox. The requester's may reach another one.
-    let stored_email = match (account, fiche) {
-        (Some(account), _) => Some(&account.email),
-        (None, Some(fiche)) => fiche.email.as_ref(),
-        (None, None) => None,
-    };
-    Some(LinkDraft {
-        requester: if is_known { LinkRequester::Known } else { LinkRequester::Unknown },
-        email: stored_email.unwrap_or(&command.email),
-        action: LinkAction::Account { pending_rdv: pending_rdv.cloned() },
-        purpose: if account.is_some() { LinkPurpose::NewPassword } else { LinkPurpose::Confirm },
-        change: None,
-    })
-}
-
-/// Drafts a link that gives a fiche another address, and decides the other changes of the fiche.
-fn draft_email_link<'a>(
-    state: &GroupState,
-    command: &'a RequestLink,
-    account: &'a str,
-    put: &Put<Fiche>,
-    now: Instant,
-) -> Result<LinkDraft<'a>, Refusals> {
-    let Some(fiche_id) = put.id else { return Err(vec![Refusal::NoResult]) };
-    let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
-    Ok(LinkDraft {
-        requester: LinkRequester::Account(account),
-        email: &command.email,
-        action: LinkAction::Email { account: account.into(), fiche_id },
-        purpose: LinkPurpose::NewEmail,
-        change,
-    })
-}
-
 /// Decides the use of a link. It expires by `steady_now`, which steps of the clock do not move.
 ///
 /// # Errors
-/// * InvalidParameter on `token` if the link does not exist or has expired, or on `password` if it
-///   is missing.
+/// * InvalidParameter on `token` if the link does not exist, has expired or has been used, or on
+///   `password` if it is missing.
 /// * EmailNotFound if only clients may have accounts and the address is no client's any more.
 /// * EmailAlreadyExists if another account has the address by now.
 pub fn decide_follow(
@@ -146,6 +143,13 @@ pub fn decide_follow(
     now: Instant,
     steady_now: Instant,
 ) -> Result<Event, Refusals> {
+    if let Some(link) = &command.signed {
+        let account = state.accounts.get(&link.email.folded());
+        if !link.is_valid(account.map(Arc::as_ref), steady_now) {
+            return Err(invalid_parameter("token", NO_SUCH_LINK));
+        }
+        return confirm_account(state, &link.email, command, new_fiche, now);
+    }
     let Some(link) = state.links.find(&command.hash, steady_now) else {
         return Err(invalid_parameter("token", NO_SUCH_LINK));
     };

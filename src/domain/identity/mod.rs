@@ -6,3 +6,4 @@ pub mod account_link;
 pub mod directory;
 pub mod enrolment;
 pub mod link_secret;
+pub mod password_link;

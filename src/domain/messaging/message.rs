@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::identity::account_link::LinkToken;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::text::Text;
@@ -37,7 +38,7 @@ pub enum MessageContent {
         /// The effect of following it.
         purpose: LinkPurpose,
         /// The path segment after `/m/`: letters, digits, `-` and `_`.
-        token: Text<128>,
+        token: LinkToken,
         /// The end of its validity. From then on it is not sent any more.
         expires: Instant,
     },

@@ -63,7 +63,7 @@ impl Fiche {
         }
     }
 
-    /// The fiche without anything that tells of the person. Reference 6.10.
+    /// The fiche without anything that tells of the person. Reference 6.16.
     #[must_use]
     pub fn emptied(&self, at: Instant) -> Self {
         Self {

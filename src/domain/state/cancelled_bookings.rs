@@ -1,5 +1,5 @@
 //! Deleted appointments by client and age, so that upkeep finds what to empty without a scan.
-//! Reference 6.10.
+//! Reference 6.16.
 
 use imbl::OrdMap;
 

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::PendingRdv;
+use crate::domain::identity::account_link::{LinkToken, PendingRdv};
+use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::identity::password_link::PasswordLink;
 use crate::domain::messaging::delivery::DeliveryStep;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::catalogue::Catalogue;
@@ -331,6 +333,9 @@ pub enum LinkRequest {
     Account {
         /// The booking in progress to return when the link is followed.
         pending_rdv: Option<PendingRdv>,
+        /// The secret that signs the link; `None` if the address has got its share of links, so
+        /// that no link is mailed.
+        secret: Option<LinkSecret>,
     },
     /// Another address for a fiche of the account.
     Email {
@@ -346,6 +351,8 @@ pub enum LinkRequest {
 pub struct FollowLink {
     /// The SHA-256 of its token.
     pub hash: [u8; 32],
+    /// The link that the token holds; `None` for a stored link.
+    pub signed: Option<PasswordLink>,
     /// The hash of the new password, for a link that sets one.
     pub password_hash: Option<Text<255>>,
 }
@@ -361,7 +368,7 @@ impl fmt::Debug for FollowLink {
 #[derive(Clone, Debug)]
 pub struct LinkDraws {
     /// The token in the link: letters, digits and `-`.
-    pub token: Text<128>,
+    pub token: LinkToken,
     /// Its SHA-256.
     pub hash: [u8; 32],
 }

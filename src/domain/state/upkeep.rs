@@ -106,7 +106,7 @@ fn is_deleted_before(row: &Vevent, moment: Instant) -> bool {
 
 /// Makes the event that empties the oldest deleted web bookings, as far as they were deleted before
 /// a moment, and the clients that never had others. `None` if no such booking waits. Reference
-/// 6.10.
+/// 6.16.
 #[must_use]
 pub fn empty_cancelled(state: &GroupState, moment: Instant, now: Instant) -> Option<Event> {
     let mut last = None;

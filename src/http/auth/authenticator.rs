@@ -4,9 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::Method;
+use sha2::{Digest as _, Sha256};
 
+use crate::domain::identity::account::Account;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
+use crate::domain::time::Instant;
 use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
@@ -79,7 +82,7 @@ impl Authenticator {
             (None, Some(session)) => Some(session.person),
             (None, None) => None,
         };
-        Ok(Identity::new(Arc::clone(asked.directory), apikey, person))
+        Ok(Identity::new(Arc::clone(asked.directory), apikey, person, basic.is_some()))
     }
 
     /// Returns the person of an Authorization header. A cached credential is not decoded.
@@ -214,6 +217,34 @@ impl Authenticator {
         let person = candidate.person.clone();
         self.verified.insert(cache_key, candidate, asked.now);
         Ok(Some(person))
+    }
+
+    /// Returns whether a password, as its SHA-1 in hexadecimal digits, is that of an account that
+    /// has logged in. A wrong one counts as a failed login.
+    ///
+    /// # Errors
+    /// 429 after too many wrong passwords; 503 when too many are being verified.
+    pub(crate) async fn verify_again(
+        &self,
+        account: &Account,
+        sha1_hex: String,
+        from: IpAddr,
+        now: Instant,
+    ) -> Result<bool, ApiError> {
+        let email_hash: [u8; 32] = Sha256::digest(account.email.folded().as_bytes()).into();
+        if let Some(seconds) = self.failures.wait(email_hash, from, now) {
+            return Err(ApiError::too_many("logins of this address or source failed", seconds));
+        }
+        let stored = account.password_hash.clone();
+        let verify = move |memory: &mut password::Argon2Memory| {
+            password::verify_password(memory, stored.as_str(), &sha1_hex)
+        };
+        let is_right = self.password_pool.run(from, verify).await?;
+        if !is_right {
+            self.failures.count_failure(email_hash, from, now);
+            log_failure(&email_hash, from);
+        }
+        Ok(is_right)
     }
 
     /// Refuses a credential after too many wrong ones of its address or from the same source.

@@ -36,17 +36,25 @@ pub(crate) struct Identity {
     pub(crate) caller: Caller,
     /// Group of the account; `None` for a caller that is no account.
     account_group: Option<GroupId>,
+    /// Whether the request carries the person's password, rather than a session.
+    pub(crate) has_password: bool,
 }
 
 impl Identity {
     /// Returns the identity of a key that the directory has; without a person, of the application.
-    pub(crate) fn new(directory: Arc<Directory>, apikey: [u8; 32], person: Option<Person>) -> Self {
+    /// `has_password` says whether the person was found by the password of this request.
+    pub(crate) fn new(
+        directory: Arc<Directory>,
+        apikey: [u8; 32],
+        person: Option<Person>,
+        has_password: bool,
+    ) -> Self {
         let (caller, account_group) = match person {
             None => (Caller::Application, None),
             Some(Person::Pro(id)) => (Caller::Pro(id), None),
             Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
         };
-        Self { directory, apikey, caller, account_group }
+        Self { directory, apikey, caller, account_group, has_password }
     }
 
     fn apikey(&self) -> &Apikey {

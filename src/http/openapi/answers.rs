@@ -10,8 +10,8 @@ use crate::http::endpoint::{AnswerSchema, Endpoint};
 use crate::http::openapi::bodies::booking;
 use crate::http::openapi::records::logged_in_pro;
 use crate::http::openapi::schema::{
-    all_required, anything, described, filled_list, flag, id, list, named, null, object, one_of,
-    shown, text, whole,
+    all_required, anything, described, filled_list, flag, id, instant, list, named, null, object,
+    one_of, shown, text, whole,
 };
 use crate::wire::column_value::FieldType;
 use crate::wire::errors::Problem;
@@ -219,7 +219,8 @@ fn slots() -> ObjectBuilder {
         ("start", datetime(), SLOT_START),
         ("capacity", whole(1, i64::from(i32::MAX)).into(), "Number of calendars that are free."),
         ("calendar_ids", filled_list(id().build()).into(), "Ids of the calendars that are free."),
-    ]);
+    ])
+    .property("start_utc", described(instant(false), "The start as an instant, with instants."));
     all_required([
         ("group_id", id().into(), "Id of the group."),
         (
@@ -236,6 +237,7 @@ fn slots() -> ObjectBuilder {
         ("calendar_ids", ids(), "The calendars of the search; empty if it named none."),
         ("availabletimeslots", list(slot).into(), "The free slots, ascending by start."),
     ])
+    .property("firstSlot_utc", described(instant(true), "firstSlot as an instant, with instants."))
 }
 
 fn explanation() -> ObjectBuilder {
@@ -259,6 +261,7 @@ fn explanation() -> ObjectBuilder {
     ]);
     all_required([
         ("start", datetime(), SLOT_START),
+        ("start_utc", instant(false).into(), "The start as an instant: RFC 3339 in UTC."),
         ("calendars", list(calendar).into(), "The calendars of the search, ascending by id."),
     ])
 }

@@ -9,8 +9,8 @@ use crate::domain::records::customfield::Model;
 use crate::http::endpoint::{BodySchema, Endpoint};
 use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
-    DATETIME_FILLED, anything, described, filled_ids, given, given_or_nothing, group_given, named,
-    object, pattern, sendmail, text,
+    anything, described, filled_ids, given, given_or_nothing, group_given, moment_filled, named,
+    object, sendmail, text,
 };
 use crate::http::openapi::texts::{OperationText, field_text, operation_text};
 use crate::http::permissions::Resource;
@@ -130,7 +130,7 @@ fn token() -> Object {
 /// The object of a booking. Reference 12.8.
 pub(crate) fn booking() -> ObjectBuilder {
     let fields: [(&str, RefOr<Schema>); 9] = [
-        ("date", pattern(DATETIME_FILLED).into()),
+        ("date", moment_filled().into()),
         ("intervention_ids", filled_ids().into()),
         ("calendar_id", given(FieldType::Reference).into()),
         ("fiche", booked_fiche().into()),

@@ -7,13 +7,12 @@ use utoipa::openapi::{RefOr, Required, Schema};
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
 use crate::http::openapi::schema::{
-    DATETIME_FILLED, at_least, filled_list, id, list, of_types, one_of, pattern, text, whole,
+    at_least, filled_list, id, list, moment_filled, moment_given, of_types, one_of, pattern, text,
+    whole,
 };
 
 /// The operators of conditions.
 const OPERATORS: [&str; 10] = ["=", "!=", ">", ">=", "<", "<=", "like", "not like", "in", "not in"];
-/// A date with or without a time, or nothing.
-const DATETIME: &str = "^ *([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)? *$";
 
 fn optional(name: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> Parameter {
     ParameterBuilder::new()
@@ -46,9 +45,9 @@ pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
             let ids = ParameterBuilder::from(ids).required(Required::True);
             ids.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
         }
-        QueryKind::DateTime => optional(name, pattern(DATETIME), description),
+        QueryKind::DateTime => optional(name, moment_given(), description),
         QueryKind::RequiredDateTime => {
-            let start = optional(name, pattern(DATETIME_FILLED), description);
+            let start = optional(name, moment_filled(), description);
             ParameterBuilder::from(start).required(Required::True).build()
         }
         QueryKind::Integer { min, max } => optional(name, whole(min, max), description),

@@ -11,7 +11,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::openapi::schema::{
     all_required, at_least, described, filled, given, given_or_nothing, group_given, id, ids_given,
-    list, named, object, sendmail, shown, text, whole,
+    instant, list, named, object, sendmail, shown, text, whole,
 };
 use crate::http::openapi::texts::field_text;
 use crate::http::permissions::Resource;
@@ -177,13 +177,22 @@ fn record_object<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuil
         if field.readers > Audience::Pro {
             continue;
         }
-        let schema = shown(field.field_type, default_value(table, field).is_null());
+        let is_nullable = default_value(table, field).is_null();
+        let schema = shown(field.field_type, is_nullable);
         let text = field_text(&component, field.name);
-        if field.readers > least {
-            let text = format!("{text} For professionals only.");
-            object = object.property(field.name, described(schema, &text));
-        } else {
-            object = object.property(field.name, described(schema, text)).required(field.name);
+        let mut shown: Vec<(String, Object, String)> = Vec::new();
+        if let Some(name) = &field.utc_name {
+            let exact = format!("The field {} as an instant: RFC 3339 in UTC.", field.name);
+            shown.push((name.clone(), instant(is_nullable), exact));
+        }
+        shown.push((field.name.to_owned(), schema, text.to_owned()));
+        for (name, schema, mut text) in shown {
+            if field.readers > least {
+                text += " For professionals only.";
+                object = object.property(name, described(schema, &text));
+            } else {
+                object = object.property(&name, described(schema, &text)).required(name);
+            }
         }
     }
     object
@@ -207,8 +216,10 @@ fn body_fields<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuilde
         } else if resource == Resource::Vevent && field.name == "availableInterventions" {
             ids_given().into()
         } else if resource == Resource::Vevent {
-            // Vevents take an empty value for each field.
-            given_or_nothing(field.field_type).into()
+            // Vevents take an empty value for each field. A field of another kind is ignored.
+            let mut schema = given_or_nothing(field.field_type);
+            schema.pattern = None;
+            schema.into()
         } else {
             given(field.field_type).into()
         };

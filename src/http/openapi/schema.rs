@@ -13,6 +13,8 @@ use crate::wire::column_value::FieldType;
 
 /// A date with or without a time, or nothing.
 const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
+/// A wall-clock time as above, or an instant of RFC 3339 in whole seconds, or nothing.
+const MOMENT_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?([Zz]|[+-][0-9]{2}:[0-9]{2})| [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
 const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
@@ -116,6 +118,12 @@ pub(crate) fn shown(field_type: FieldType, nullable: bool) -> Object {
     }
 }
 
+/// An instant in a response.
+pub(crate) fn instant(nullable: bool) -> Object {
+    let base = if nullable { of_types([Type::String, Type::Null]) } else { text() };
+    base.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
+}
+
 /// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
 /// The empty list, which counts as nothing too, is left out: it would only complicate the types of
 /// generated programs.
@@ -139,7 +147,8 @@ pub(crate) fn given(field_type: FieldType) -> Object {
             let flag = of_types([Type::Boolean, Type::Integer, Type::String]);
             flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN))
         }
-        FieldType::Moment | FieldType::CivilMoment => {
+        FieldType::Moment => of_types([Type::String, Type::Null]).pattern(Some(MOMENT_GIVEN)),
+        FieldType::CivilMoment => {
             of_types([Type::String, Type::Null]).pattern(Some(DATETIME_GIVEN))
         }
         FieldType::Choice(choices) => {
@@ -206,14 +215,20 @@ pub(crate) fn filled(field_type: FieldType) -> Object {
             bounded(of_types([Type::Integer, Type::String]), min, max).pattern(Some(WHOLE)).build()
         }
         FieldType::Number | FieldType::Boolean => given(field_type),
-        FieldType::Moment | FieldType::CivilMoment => pattern(DATETIME_FILLED).build(),
+        FieldType::Moment | FieldType::CivilMoment => moment_filled().build(),
         FieldType::Choice(choices) => one_of(choices()).build(),
     }
 }
 
-/// A date with or without a time.
-pub(crate) const DATETIME_FILLED: &str =
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?$";
+/// A date with or without a time, or an instant of RFC 3339.
+pub(crate) fn moment_filled() -> ObjectBuilder {
+    pattern(&MOMENT_GIVEN.replacen("^(", "^", 1).replace(")?)?$", ")?$"))
+}
+
+/// The same, or nothing.
+pub(crate) fn moment_given() -> ObjectBuilder {
+    pattern(MOMENT_GIVEN)
+}
 
 /// At least one id: a list, or a text with commas, or one id.
 pub(crate) fn filled_ids() -> Array {

@@ -7,8 +7,10 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, LinkAction, PendingRdv};
+use crate::domain::identity::account::Account;
+use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
+use crate::domain::identity::password_link::PasswordLink;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
@@ -16,13 +18,14 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Committed;
+use crate::http::auth::login_failed;
 use crate::http::auth::sliding_window::source;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
-use crate::http::request::{ApiRequest, create_once, wrapped_object};
+use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::http::server::Server;
 use crate::password::strength::check_new_password;
@@ -155,9 +158,10 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
         return Err(ApiError::group_full());
     }
     count_link(&request.server, request.from, request.now)?;
+    let secret = request.server.secret_for_link(state.catalogue.group.id, &email, request.now);
     let group_id = state.catalogue.group.id.number();
     let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});
-    let link = LinkRequest::Account { pending_rdv };
+    let link = LinkRequest::Account { pending_rdv, secret };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
     let created =
@@ -173,11 +177,10 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
         Some(Value::String(token)) => token.trim(),
         Some(_) | None => "",
     };
-    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
     let state = find_covered_group(&request, group_in_token(token)).ok_or_else(no_such_link)?;
-    let now = request.server.engine.steady_now();
-    let link = Arc::clone(state.links.find(&hash, now).ok_or_else(no_such_link)?);
+    let found = find_link(&request.server, &state, token).ok_or_else(no_such_link)?;
+    let FoundLink { link, signed } = found;
     let password_hash = match link.action {
         LinkAction::Account { .. } => {
             let sha1 = read_password_sha1(&request.body)?;
@@ -189,7 +192,8 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
         LinkAction::Email { .. } => None,
     };
     let group = &state.catalogue.group;
-    let command = Command::FollowLink(Box::new(FollowLink { hash, password_hash }));
+    let command =
+        Command::FollowLink(Box::new(FollowLink { hash: link.hash, signed, password_hash }));
     let done = match request.server.engine.write(group.id, command).await {
         Ok(done) => done,
         Err(rejection) => {
@@ -200,6 +204,35 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
     let account = render_account(&link, &done.group_state)?;
     let pending_rdv = account["pendingRdv"].clone();
     Ok(ok_response(&json!({ "account": account, "pendingRdv": pending_rdv })))
+}
+
+/// A link that can be followed now.
+pub(crate) struct FoundLink {
+    pub(crate) link: Arc<AccountLink>,
+    /// The same link as its token holds it; `None` for a stored link.
+    pub(crate) signed: Option<PasswordLink>,
+}
+
+/// Finds the link of a token: a signed one, or else a stored one.
+pub(crate) fn find_link(server: &Server, state: &GroupState, token: &str) -> Option<FoundLink> {
+    let (group, now) = (state.catalogue.group.id, server.engine.steady_now());
+    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    let Some(signed) = PasswordLink::open(token, group, &server.link_secret()) else {
+        let link = Arc::clone(state.links.find(&hash, now)?);
+        return Some(FoundLink { link, signed: None });
+    };
+    let account = state.accounts.get(&signed.email.folded());
+    if !signed.is_valid(account.map(Arc::as_ref), now) {
+        return None;
+    }
+    let link = AccountLink {
+        hash,
+        email: signed.email.clone(),
+        action: LinkAction::Account { pending_rdv: signed.pending_rdv.clone() },
+        requested_at: signed.expires.plus_seconds(-LINK_SECONDS),
+        expires: signed.expires,
+    };
+    Some(FoundLink { link: Arc::new(link), signed: Some(signed) })
 }
 
 /// Renders the account of a followed link.
@@ -247,11 +280,50 @@ fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
     if given.is_empty() {
         return Err(Fault::new("password", "is required: a text"));
     }
-    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(given.to_ascii_lowercase());
+    if let Some(sha1) = parse_sha1(given) {
+        return Ok(sha1);
     }
     match check_new_password(given) {
         Ok(()) => Ok(password::sha1_hex(given)),
         Err(rule) => Err(Fault::new("password", rule)),
+    }
+}
+
+/// Returns the SHA-1 that stands for a password, in lower case; `None` for a plain password.
+fn parse_sha1(given: &str) -> Option<String> {
+    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Some(given.to_ascii_lowercase())
+    } else {
+        None
+    }
+}
+
+/// Checks that a request of an account carries its password: by HTTP Basic, or else in the field
+/// `current_password`, plain or as its SHA-1. A session alone may be a stolen one.
+///
+/// # Errors
+/// 403 without the password, 401 for a wrong one; otherwise as
+/// [`verify_again`](crate::http::auth::Authenticator::verify_again).
+pub(crate) async fn check_current_password(
+    request: &GroupRequest,
+    account: &Account,
+    object: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    const NAME: &str = "current_password";
+    if request.identity.has_password {
+        return Ok(());
+    }
+    let Some(Value::String(given)) = object.get(NAME).or_else(|| request.body.get(NAME)) else {
+        return Err(ApiError::unauthorized(
+            "another e-mail address needs the password: log in by HTTP Basic, or give \
+             current_password",
+        ));
+    };
+    let sha1 = parse_sha1(given).unwrap_or_else(|| password::sha1_hex(given));
+    let authenticator = &request.server.authenticator;
+    if authenticator.verify_again(account, sha1, request.from, request.now).await? {
+        Ok(())
+    } else {
+        Err(login_failed().into())
     }
 }

@@ -117,7 +117,7 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     let Caller::Account(account) = request.caller() else {
         return crud::change::<Fiche>(request).await;
     };
-    let account_email = account.email.folded();
+    let account = Arc::clone(account);
     let id = request.id(FicheId::new)?;
     let before = request.state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
     let mut object = wrapped_object(&request.body, FICHE.resource)?.clone();
@@ -131,13 +131,15 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
         request.body.insert(FICHE.resource.to_owned(), object.into());
         return crud::change::<Fiche>(request).await;
     }
+    accounts::check_current_password(&request, &account, &object).await?;
     let Some(email) = changed.email else {
         let rule = "cannot be removed from an account: give another address";
         return Err(Fault::new("email", rule).into());
     };
     let fields = FICHE.parse(&object, &request.scope(), request.audience())?;
     accounts::count_link(&request.server, request.from, request.now)?;
-    let link = LinkRequest::Email { account: account_email, put: Put { id: Some(id), fields } };
+    let link =
+        LinkRequest::Email { account: account.email.folded(), put: Put { id: Some(id), fields } };
     let done =
         request.write(Command::RequestLink(Box::new(RequestLink { email, request: link }))).await?;
     let fiche = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;

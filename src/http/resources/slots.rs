@@ -106,6 +106,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
                 QueryKind::Flag,
                 "only the first free slot, searched up to maxrdv_period",
             ),
+            QueryParameter::new(
+                "instants",
+                QueryKind::Flag,
+                "true: each start also as an instant, RFC 3339 in UTC",
+            ),
         ],
         body: BodySchema::None,
         answer: AnswerSchema::Slots,

@@ -267,12 +267,14 @@ impl<'a> VeventReader<'a> {
         if self.find_stored(utc).is_some() {
             return self.read_stored(utc, parse_utc);
         }
-        let civil = self.read_civil(name)?;
-        self.keep_fault(name, datetime::to_instant(self.scope.zone, civil))
+        let time = self.read(name, value::parse_time).flatten()?;
+        self.keep_fault(name, time.to_instant(self.scope.zone))
     }
 
+    /// Returns the wall-clock time of a field, whose seconds may be given as an instant.
     fn read_civil(&mut self, name: &str) -> Option<Civil> {
-        self.read(name, value::parse_civil).flatten()
+        let time = self.read(name, value::parse_time).flatten()?;
+        Some(time.to_civil(self.scope.zone))
     }
 
     /// Returns a wall-clock time, from its local time or, at import, from UTC.

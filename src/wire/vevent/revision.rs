@@ -10,7 +10,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::custom_values::parse_custom_values;
-use crate::wire::datetime;
+use crate::wire::datetime::{self, GivenTime};
 use crate::wire::field::{Audience, Scope, foreign_group, is_filled};
 use crate::wire::value;
 use crate::wire::vevent::input::{KindInput, VeventInput};
@@ -154,15 +154,15 @@ fn with_local_name(fault: Fault) -> Fault {
     }
 }
 
-/// Returns the local time given under a name, unless it equals the rendered one.
-fn changed_civil(
+/// Returns the time given under a name, unless it equals the rendered local time.
+fn changed_time(
     given: &Map<String, Value>,
     name: &str,
     rendered: Civil,
-) -> Result<Option<Civil>, Vec<Fault>> {
+) -> Result<Option<GivenTime>, Vec<Fault>> {
     let Some(value) = given.get(name) else { return Ok(None) };
-    match value::parse_civil(value) {
-        Ok(Some(civil)) if civil != rendered => Ok(Some(civil)),
+    match value::parse_time(value) {
+        Ok(Some(time)) if time != GivenTime::Local(rendered) => Ok(Some(time)),
         Ok(_) => Ok(None),
         Err(InvalidValue(rule)) => Err(vec![Fault::new(name, rule)]),
     }
@@ -177,17 +177,17 @@ fn revise_appointment_times(
 ) -> Result<(), Vec<Fault>> {
     let zone = scope.zone;
     let stored = appointment.interval();
-    let to_instant = |name: &'static str, civil: Civil| {
-        datetime::to_instant(zone, civil).map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)])
+    let to_instant = |name: &'static str, time: GivenTime| {
+        time.to_instant(zone).map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)])
     };
-    let moved = changed_civil(given, "start", datetime::to_local(zone, stored.start))?;
-    let end = match changed_civil(given, "end", datetime::to_local(zone, stored.end))? {
-        Some(civil) => Some(to_instant("end", civil)?),
+    let moved = changed_time(given, "start", datetime::to_local(zone, stored.start))?;
+    let end = match changed_time(given, "end", datetime::to_local(zone, stored.end))? {
+        Some(time) => Some(to_instant("end", time)?),
         None if is_filled(given, "end") => Some(stored.end),
         None => None,
     };
     let start = match moved {
-        Some(civil) => to_instant("start", civil)?,
+        Some(time) => to_instant("start", time)?,
         None => stored.start,
     };
     let end = match end {
@@ -218,8 +218,9 @@ fn revise_series_times(
     whole: &mut Map<String, Value>,
     scope: &Scope<'_>,
 ) -> Result<(), Vec<Fault>> {
-    let moved_start = changed_civil(given, "start", series.start())?;
-    let moved_end = changed_civil(given, "end", series.end())?;
+    let to_civil = |time: GivenTime| time.to_civil(scope.zone);
+    let moved_start = changed_time(given, "start", series.start())?.map(to_civil);
+    let moved_end = changed_time(given, "end", series.end())?.map(to_civil);
     let start = moved_start.unwrap_or(series.start());
     let mut end = moved_end.unwrap_or(series.end());
     if moved_start.is_some() && !is_filled(given, "end") {
