@@ -49,7 +49,7 @@ pub(crate) enum EndpointMethod {
 
 /// A path of an endpoint.
 pub(crate) struct EndpointPath {
-    /// The pattern, with `{group_id}` and `{id}` for ids.
+    /// The pattern, with `{group_id}` and `{id}` for ids, and `{urlname}` for a group.
     pub(crate) pattern: &'static str,
     /// On older paths without a group segment: the record type that `{id}` identifies.
     pub(crate) legacy: Option<LegacyRecord>,
@@ -135,6 +135,8 @@ pub(crate) enum AnswerSchema {
     Document,
     /// 200 with an HTML page.
     Page,
+    /// 200 with everything that a booking page needs.
+    Module,
 }
 
 /// A future of a handler's result.

@@ -52,6 +52,7 @@ pub enum Resource {
     Pro,
     Account,
     Session,
+    Module,
 }
 
 /// An action on a resource.

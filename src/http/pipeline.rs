@@ -50,7 +50,7 @@ async fn handle(
     request: Request,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut params = read_params(&parts)?;
+    let mut params = read_params(&parts, ids.as_ref())?;
     let handler = match route.endpoint.handler {
         Handler::Open(handler) => return Ok(handler(&server)),
         Handler::Keyed(handler) => handler,
@@ -209,14 +209,19 @@ async fn read_body(
     }
 }
 
-/// Returns the parameters of the query, with the key of the headers.
+/// Returns the parameters of the query, with the key of the headers and the `urlname` of the path.
 ///
 /// # Errors
 /// 406 if a format other than JSON is requested, 400 for two different keys.
-fn read_params(parts: &HttpParts) -> Result<Params, ApiError> {
+fn read_params(parts: &HttpParts, ids: Option<&RawPathParams>) -> Result<Params, ApiError> {
     let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
     check_format(parts, &params)?;
     apikey::take_key(&parts.headers, &mut params)?;
+    if let Some(ids) = ids
+        && let Some((name, text)) = ids.iter().find(|(key, _)| *key == "urlname")
+    {
+        params.push(name, text);
+    }
     Ok(params)
 }
 

@@ -2,13 +2,13 @@
 
 use crate::http::endpoint::{Endpoint, Route};
 use crate::http::resources::{
-    accounts, appointments, calendars, customfields, fiches, groups, interventions, messages, pros,
-    sessions, sets, slots, vevents,
+    accounts, appointments, calendars, customfields, fiches, groups, interventions, messages,
+    modules, pros, sessions, sets, slots, vevents,
 };
 use crate::http::{docs, health};
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 15] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 16] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -24,6 +24,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 15] = [
     vevents::ENDPOINTS,
     slots::ENDPOINTS,
     appointments::ENDPOINTS,
+    modules::ENDPOINTS,
 ];
 
 /// Returns all endpoints.

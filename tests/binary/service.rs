@@ -88,6 +88,25 @@ async fn deployments_that_strangers_can_abuse_are_warned_of() {
     assert!(!said.contains("demonstration") && !said.contains("without --trusted"), "{said}");
 }
 
+#[tokio::test]
+async fn a_failed_login_is_logged_as_the_documented_filter_reads_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let served = Served::heard(&store_of(folder.path(), &practice(1)), &[]);
+    let url = format!("{}/api/v1/groups/1/calendars?apikey=test-key", served.base);
+    let guess = reqwest::Client::new().get(url).basic_auth("Ann@example.org", Some("a guess"));
+    assert_eq!(guess.send().await.expect("an answer").status(), 401);
+    let (_, said) = served.end("TERM");
+    let line = said.lines().find(|line| line.contains("login failed")).expect("a line");
+    let expected =
+        "WARN slotbook::http::auth::authenticator: login failed source=127.0.0.1 email=\"";
+    let (_, hash) = line.split_once(expected).unwrap_or_else(|| panic!("{line}"));
+    assert_eq!(hash.trim_end_matches('"').len(), 12, "{line}");
+    assert!(!line.to_lowercase().contains("ann@"), "{line}");
+    let filter = include_str!("../../docs/operations.md");
+    let documented = "WARN slotbook::http::auth::authenticator: login failed source=<HOST> email=";
+    assert!(filter.contains(documented));
+}
+
 /// Runs the program on a machine that believes no authority.
 fn unbelieving(arguments: &[&str], empty: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));

@@ -3,6 +3,7 @@
 mod booking;
 mod hostile;
 mod manage;
+mod modules;
 mod offered;
 mod refusals;
 #[expect(dead_code, reason = "the API's tests use more of it")]

@@ -77,6 +77,7 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
         .schema("Errors", errors())
         .schema("Slots", slots())
         .schema("Explanation", explanation())
+        .schema("Module", module())
         .schema("Booking", booking())
         .schema("Booked", booked())
         .schema("Status", status())
@@ -143,6 +144,7 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
             (201, "the address, whether or not it has an account", named("LinkAsked"))
         }
         AnswerSchema::LinkFollowed => (200, "the account as it is now", named("LinkFollowed")),
+        AnswerSchema::Module => (200, "what the module shows", named("Module")),
         AnswerSchema::Document => (200, "an OpenAPI document", object().build().into()),
         AnswerSchema::Page => {
             let page = Content::new(Some(text().build()));
@@ -238,6 +240,32 @@ fn slots() -> ObjectBuilder {
         ("availabletimeslots", list(slot).into(), "The free slots, ascending by start."),
     ])
     .property("firstSlot_utc", described(instant(true), "firstSlot as an instant, with instants."))
+}
+
+fn module() -> ObjectBuilder {
+    let position = FieldType::Integer { min: i64::from(i32::MIN), max: i64::from(i32::MAX) };
+    let attribute = all_required([
+        ("id", id().into(), "Id of the customfield."),
+        ("model", text().into(), "Fiche for a client, Vevent for an appointment."),
+        ("name", text().into(), "Name of the attribute in a booking, such as str0."),
+        ("user_label", text().into(), "Label for clients."),
+        ("user_inputex", text().into(), "Description of the input for clients, as JSON."),
+        ("user_position", shown(position, true).into(), "Position in a form; null if none is set."),
+        ("user_required", flag().into(), "Whether a booking must give a value."),
+    ]);
+    let records = |name: &str| list(named(name)).into();
+    all_required([
+        ("group", named("Group"), "The settings of the group."),
+        ("calendarsets", records("Calendarset"), "The sets of calendars that are shown."),
+        (
+            "calendars",
+            records("Calendar"),
+            "The calendars that are shown; each also has intervention_ids, which it offers.",
+        ),
+        ("interventionsets", records("Interventionset"), "The sets that are shown."),
+        ("interventions", records("Intervention"), "The interventions that are shown."),
+        ("customfields", list(attribute).into(), "The attributes that clients see."),
+    ])
 }
 
 fn explanation() -> ObjectBuilder {

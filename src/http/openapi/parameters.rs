@@ -55,15 +55,19 @@ pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
     }
 }
 
-/// An id in the path.
+/// A placeholder of the path: an id, or the name of a group in URLs.
 pub(crate) fn path_parameter(name: &str) -> Parameter {
-    let description = if name == "group_id" { "Id of the group." } else { "Id of the object." };
+    let (description, schema) = match name {
+        "group_id" => ("Id of the group.", id()),
+        "urlname" => ("Name of the group in URLs.", text().min_length(Some(1))),
+        _ => ("Id of the object.", id()),
+    };
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
         .description(Some(description))
-        .schema(Some(id()))
+        .schema(Some(schema))
         .build()
 }
 

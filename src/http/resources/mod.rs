@@ -9,6 +9,7 @@ pub(crate) mod fiches;
 pub(crate) mod groups;
 pub(crate) mod interventions;
 pub(crate) mod messages;
+pub(crate) mod modules;
 pub(crate) mod pagination;
 pub(crate) mod pros;
 pub(crate) mod sessions;

@@ -1,0 +1,99 @@
+//! The endpoint of a group's appointment module: everything that a booking page needs. Reference
+//! 13.16.
+
+use serde_json::{Value, json};
+
+use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::records::intervention::Intervention;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
+};
+use crate::http::error::ApiError;
+use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::request::ApiRequest;
+use crate::http::response::{HandlerResult, ok_response};
+use crate::wire::calendar::{CALENDAR, SHOWN_CALENDARSET};
+use crate::wire::field::{Audience, Scope};
+use crate::wire::group::GROUP;
+use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
+    operation_id: "ShowModule",
+    summary: "Get everything that a booking page of a group needs",
+    tag: "modules",
+    method: EndpointMethod::Get,
+    paths: &[EndpointPath::current("/api/v1/modules/{urlname}")],
+    right: Some(Right::new(Resource::Module, Verb::Show, ANY_KEY)),
+    query: &[],
+    body: BodySchema::None,
+    answer: AnswerSchema::Module,
+    handler: handler!(AtLarge, show),
+}];
+
+/// GET /api/v1/modules/{urlname}, by any key that covers the group. All callers see what the
+/// module shows to the public.
+async fn show(request: ApiRequest) -> HandlerResult {
+    let urlname = request.params.value("urlname").unwrap_or_default();
+    let published = request.server.engine.published();
+    let group = published.group_of_urlname(urlname).ok_or_else(ApiError::no_result)?;
+    if !request.identity.key_covers(group) {
+        return Err(ApiError::no_result());
+    }
+    match published.group_state(group) {
+        Some(state) => Ok(ok_response(&render_module(&state, request.now))),
+        None => Err(ApiError::quarantined()),
+    }
+}
+
+fn render_module(state: &GroupState, now: Instant) -> Value {
+    let (catalogue, scope) = (&state.catalogue, Scope::for_group(state).at_moment(now));
+    let audience = Audience::Application;
+    let shown = shown_interventions(catalogue);
+    let mut calendars = Vec::new();
+    for calendar in shown_calendars(catalogue) {
+        let mut record = CALENDAR.render(calendar, &scope, audience);
+        let offered = |one: &&&Intervention| offers_all(state, calendar.id, &[one.id], now);
+        let ids: Vec<u64> = shown.iter().filter(offered).map(|one| one.id.number()).collect();
+        record.insert("intervention_ids".to_owned(), json!(ids));
+        calendars.push(record);
+    }
+    let mut calendarsets = Vec::new();
+    for set in catalogue.calendarsets.values() {
+        if !set.hidden {
+            calendarsets.push(SHOWN_CALENDARSET.render(set, &scope, audience));
+        }
+    }
+    let mut interventionsets = Vec::new();
+    for set in catalogue.interventionsets.values() {
+        if !set.publicname.is_blank() {
+            interventionsets.push(INTERVENTIONSET.render(set, &scope, audience));
+        }
+    }
+    let mut customfields = Vec::new();
+    for field in catalogue.customfields.values() {
+        if field.user_visible && !field.deleted {
+            customfields.push(json!({
+                "id": field.id.number(),
+                "model": field.model.name(),
+                "name": field.name.to_string(),
+                "user_label": field.user_label.as_str(),
+                "user_inputex": field.user_inputex.as_str(),
+                "user_position": field.user_position,
+                "user_required": field.user_required,
+            }));
+        }
+    }
+    let interventions: Vec<_> =
+        shown.iter().map(|one| INTERVENTION.render(one, &scope, audience)).collect();
+    json!({
+        "group": GROUP.render(&catalogue.group, &scope, audience),
+        "calendarsets": calendarsets,
+        "calendars": calendars,
+        "interventionsets": interventionsets,
+        "interventions": interventions,
+        "customfields": customfields,
+    })
+}
