@@ -16,7 +16,6 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use sha2::{Digest, Sha256};
 use slotbook::clock::ManualClock;
-use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
@@ -26,6 +25,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
+use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
@@ -76,8 +76,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes =
-            web::service(Server::new(engine, 2).limit_bookings(&BookingLimitOptions::NONE));
+        let routes = web::service(Server::new(engine, 2).limit_bookings(BookingLimits::NONE));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         address
     });

@@ -49,7 +49,8 @@ pub(crate) enum CliCommand {
     ///
     /// The document holds the messages to clients, sent and queued. It leaves out sessions, stored
     /// answers of Idempotency-Keys, the tokens of mailed account links, the secret of unsubscribe
-    /// links, and the origins of web bookings. Links that were mailed do not work in a store made from the document.
+    /// links, and the origins of web bookings. Links that were mailed do not work in a store made
+    /// from the document.
     Export {
         #[command(flatten)]
         store: StoreOptions,

@@ -24,7 +24,7 @@ use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journ
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::options::ServeOptions;
+use crate::config::options::{BookingLimitOptions, ServeOptions};
 use crate::domain::identity::access::{self, ID_DIGITS};
 use crate::domain::identity::directory::{ApikeyHolder, Directory};
 use crate::domain::identity::link_secret::LinkSecret;
@@ -36,7 +36,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
-use crate::http::{self, HttpService, Server};
+use crate::http::{self, BookingLimits, HttpService, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
 use crate::transfer::demo;
@@ -316,10 +316,19 @@ fn create_routes(
         .behind(options.trusted_proxies.0.clone())
         .limited_per_source(per_source)
         .with_group_bytes_max(upkeep::group_bytes_max(options))
-        .limit_bookings(&options.booking_limits)
+        .limit_bookings(booking_limits(&options.booking_limits))
         .listing_groups(options.list_groups)
         .metered(metrics.http_metrics());
     web::service(server)
+}
+
+const fn booking_limits(options: &BookingLimitOptions) -> BookingLimits {
+    BookingLimits {
+        source_hourly_max: options.bookings_source_hourly_max,
+        source_daily_max: options.bookings_source_daily_max,
+        client_hourly_max: options.bookings_client_hourly_max,
+        key_hourly_max: options.bookings_key_hourly_max,
+    }
 }
 
 /// Binds the address of an option.

@@ -126,43 +126,22 @@ pub struct MessageOptions {
 pub struct BookingLimitOptions {
     /// Maximum number of bookings from one source address within an hour; an IPv6 /64 network is
     /// one source, and keys of servers are not counted. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX")]
-    #[arg(default_value_t = Self::DEFAULT.bookings_source_hourly_max)]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX", default_value = "10")]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_source_hourly_max: u32,
     /// Maximum number of bookings from one source address within 24 hours. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX")]
-    #[arg(default_value_t = Self::DEFAULT.bookings_source_daily_max)]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX", default_value = "30")]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_source_daily_max: u32,
     /// Maximum number of bookings for one e-mail address, or by one account, within an hour. 0 is
     /// no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX")]
-    #[arg(default_value_t = Self::DEFAULT.bookings_client_hourly_max)]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX", default_value = "5")]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_client_hourly_max: u32,
     /// Maximum number of bookings with one key in one group within an hour. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX")]
-    #[arg(default_value_t = Self::DEFAULT.bookings_key_hourly_max)]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX", default_value = "0")]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_key_hourly_max: u32,
-}
-
-impl BookingLimitOptions {
-    /// The limits without any option.
-    pub const DEFAULT: Self = Self {
-        bookings_source_hourly_max: 10,
-        bookings_source_daily_max: 30,
-        bookings_client_hourly_max: 5,
-        bookings_key_hourly_max: 0,
-    };
-    /// No limit.
-    pub const NONE: Self = Self {
-        bookings_source_hourly_max: 0,
-        bookings_source_daily_max: 0,
-        bookings_client_hourly_max: 0,
-        bookings_key_hourly_max: 0,
-    };
 }
 
 /// Options of `slotbook serve`, which are all options.

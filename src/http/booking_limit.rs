@@ -9,7 +9,6 @@ use std::net::IpAddr;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::config::options::BookingLimitOptions;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
@@ -22,6 +21,32 @@ const HOUR_SECONDS: i64 = 3_600;
 const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+/// Maximum numbers of bookings; 0 is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookingLimits {
+    /// From one source within an hour.
+    pub source_hourly_max: u32,
+    /// From one source within 24 hours.
+    pub source_daily_max: u32,
+    /// For one e-mail address, or by one account, within an hour.
+    pub client_hourly_max: u32,
+    /// With one key in one group within an hour.
+    pub key_hourly_max: u32,
+}
+
+impl BookingLimits {
+    /// The limits without any option.
+    pub const DEFAULT: Self = Self {
+        source_hourly_max: 10,
+        source_daily_max: 30,
+        client_hourly_max: 5,
+        key_hourly_max: 0,
+    };
+    /// No limit.
+    pub const NONE: Self =
+        Self { source_hourly_max: 0, source_daily_max: 0, client_hourly_max: 0, key_hourly_max: 0 };
+}
 
 /// The limits, with the recent bookings of each. A limit that is switched off is left out.
 #[derive(Debug)]
@@ -70,8 +95,8 @@ pub(crate) struct BookingReservation<'l> {
 }
 
 impl BookingLimit {
-    /// Returns the limits that the options name, without any booking.
-    pub(crate) fn new(options: &BookingLimitOptions) -> Self {
+    /// Returns the limits without any booking.
+    pub(crate) fn new(limits: BookingLimits) -> Self {
         let rule = |name, common, limit: u32, seconds, subject| {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
@@ -80,31 +105,27 @@ impl BookingLimit {
             rule(
                 "source_daily",
                 "from one address",
-                options.bookings_source_daily_max,
+                limits.source_daily_max,
                 DAY_SECONDS,
                 |origin| origin.source.map(BookingSubject::Source),
             ),
             rule(
                 "source_hourly",
                 "from one address",
-                options.bookings_source_hourly_max,
+                limits.source_hourly_max,
                 HOUR_SECONDS,
                 |origin| origin.source.map(BookingSubject::Source),
             ),
             rule(
                 "client_hourly",
                 "for one client",
-                options.bookings_client_hourly_max,
+                limits.client_hourly_max,
                 HOUR_SECONDS,
                 |origin| origin.client.map(BookingSubject::Client),
             ),
-            rule(
-                "key_hourly",
-                "with this apikey",
-                options.bookings_key_hourly_max,
-                HOUR_SECONDS,
-                |origin| Some(BookingSubject::Key(origin.apikey, origin.group)),
-            ),
+            rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
+                Some(BookingSubject::Key(origin.apikey, origin.group))
+            }),
         ];
         Self { rules: rules.into_iter().filter(|rule| !rule.window.is_off()).collect() }
     }
@@ -205,14 +226,9 @@ mod tests {
 
     const NOW: Instant = Instant(1_000);
 
-    fn options(source: [u32; 2], client: u32, key: u32) -> BookingLimitOptions {
-        let [bookings_source_hourly_max, bookings_source_daily_max] = source;
-        BookingLimitOptions {
-            bookings_source_hourly_max,
-            bookings_source_daily_max,
-            bookings_client_hourly_max: client,
-            bookings_key_hourly_max: key,
-        }
+    fn limits(source: [u32; 2], client_hourly_max: u32, key_hourly_max: u32) -> BookingLimits {
+        let [source_hourly_max, source_daily_max] = source;
+        BookingLimits { source_hourly_max, source_daily_max, client_hourly_max, key_hourly_max }
     }
 
     fn origin(source: Option<&str>, client: u8) -> BookingOrigin {
@@ -231,13 +247,13 @@ mod tests {
 
     #[test]
     fn each_limit_refuses_by_itself() {
-        for (options, name) in [
-            (options([2, 0], 0, 0), "source_hourly"),
-            (options([0, 2], 0, 0), "source_daily"),
-            (options([0, 0], 2, 0), "client_hourly"),
-            (options([0, 0], 0, 2), "key_hourly"),
+        for (limits, name) in [
+            (limits([2, 0], 0, 0), "source_hourly"),
+            (limits([0, 2], 0, 0), "source_daily"),
+            (limits([0, 0], 2, 0), "client_hourly"),
+            (limits([0, 0], 0, 2), "key_hourly"),
         ] {
-            let limit = BookingLimit::new(&options);
+            let limit = BookingLimit::new(limits);
             let origin = origin(Some("10.0.0.1"), 1);
             for _ in 0..2 {
                 assert_eq!(refused(&limit, &origin, NOW), None);
@@ -251,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_refused_booking_gives_back_the_places_of_every_limit() {
-        let limit = BookingLimit::new(&options([3, 3], 1, 0));
+        let limit = BookingLimit::new(limits([3, 3], 1, 0));
         let busy = origin(Some("10.0.0.1"), 1);
         limit.reserve(&busy, 1, NOW).expect("free").give_back();
         assert_eq!(refused(&limit, &busy, NOW), None);
@@ -267,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_chain_takes_one_place_for_each_appointment() {
-        let limit = BookingLimit::new(&options([5, 0], 0, 0));
+        let limit = BookingLimit::new(limits([5, 0], 0, 0));
         let origin = origin(Some("10.0.0.1"), 1);
         assert!(limit.reserve(&origin, 3, NOW).is_ok());
         assert!(limit.reserve(&origin, 3, NOW).is_err());

@@ -60,7 +60,7 @@ impl IdempotencyKey {
         Ok(Some(Self {
             scope,
             body: hash.finalize().into(),
-            share: IdempotencyShare::for_caller(&identity.caller),
+            share: share_of(&identity.caller),
             texts: RequestTexts::collect(body),
         }))
     }
@@ -119,6 +119,15 @@ fn hash_scope(
         scope.update(source(from).to_string());
     }
     Ok(Some(scope.finalize().into()))
+}
+
+/// Returns the share that a caller's records count in.
+const fn share_of(caller: &Caller) -> IdempotencyShare {
+    match caller {
+        Caller::Application => IdempotencyShare::Application,
+        Caller::Account(_) => IdempotencyShare::Account,
+        Caller::Pro(_) => IdempotencyShare::Pro,
+    }
 }
 
 /// Returns the value of the header, if it is given.

@@ -30,6 +30,7 @@ mod write_capacity;
 
 pub(crate) use auth::origin::is_foreign;
 pub(crate) use body::Incoming;
+pub use booking_limit::BookingLimits;
 pub(crate) use booking_limit::BookingOrigin;
 pub use connection::listener::serve;
 pub use connection::startup::serve_until_recovered;

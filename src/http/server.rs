@@ -7,7 +7,6 @@ use axum::body::Bytes;
 use ipnet::IpNet;
 use sha2::{Digest as _, Sha256};
 
-use crate::config::options::BookingLimitOptions;
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
@@ -22,7 +21,7 @@ use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::body_limits::BodyLimits;
-use crate::http::booking_limit::BookingLimit;
+use crate::http::booking_limit::{BookingLimit, BookingLimits};
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
@@ -93,7 +92,7 @@ impl Server {
             authenticator: Authenticator::new(cores),
             guesses: EnumerationLimit::default(),
             source_hasher: SourceHasher::new(None),
-            booking_limit: BookingLimit::new(&BookingLimitOptions::DEFAULT),
+            booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
             links_mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_WINDOW_SECONDS),
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
@@ -187,8 +186,8 @@ impl Server {
 
     /// Sets the limits on bookings by the public and by accounts.
     #[must_use]
-    pub fn limit_bookings(self, options: &BookingLimitOptions) -> Self {
-        Self { booking_limit: BookingLimit::new(options), ..self }
+    pub fn limit_bookings(self, limits: BookingLimits) -> Self {
+        Self { booking_limit: BookingLimit::new(limits), ..self }
     }
 
     /// Sets whether the page `/` lists the groups with a booking page.

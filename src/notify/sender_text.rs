@@ -10,6 +10,10 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
     let mut after_dot = false;
     let mut digits = 0;
     for c in text.chars() {
+        // Characters without a shape hide what stands around them.
+        if is_shapeless(c) {
+            continue;
+        }
         if is_at_or_slash(c) {
             return true;
         }
@@ -18,10 +22,7 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
         }
         after_dot = is_dot(c) && before.is_alphanumeric();
         digits += usize::from(c.is_numeric());
-        // Characters without a shape hide what stands around them.
-        if !is_shapeless(c) {
-            before = c;
-        }
+        before = c;
     }
     digits >= PHONE_DIGITS_MIN || text.to_lowercase().contains("www")
 }

@@ -1,10 +1,10 @@
 //! A stranger has booked in bulk: the operator finds and cancels those bookings, and no others.
 
 use serde_json::Value;
-use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::booking::alike::find_alike;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::http::BookingLimits;
 
 use crate::fixture::{ANNA, Practice, answer};
 
@@ -15,7 +15,7 @@ fn id_of(made: &Value) -> VeventId {
 #[tokio::test]
 async fn all_bookings_of_one_source_are_counted_and_cancelled_together() {
     let practice =
-        Practice::with(|_| {}, |server| server.limit_bookings(&BookingLimitOptions::NONE)).await;
+        Practice::with(|_| {}, |server| server.limit_bookings(BookingLimits::NONE)).await;
     let mut free = practice.free_starts().await;
     let mut book = async |source: &str, email: String| {
         let start = free.pop_front().expect("a start");

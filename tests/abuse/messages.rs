@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
+use slotbook::http::BookingLimits;
 use slotbook::notify::Gateways;
 
 use crate::fixture::{ANNA, Practice, Visitor, answer};
@@ -22,9 +22,7 @@ async fn mailing(by_key_daily_max: usize, mailbox: Option<&Mailbox>) -> Practice
     let gateways = Arc::new(gateways);
     let practice = Practice::with(
         |_| {},
-        |server| {
-            server.limit_bookings(&BookingLimitOptions::NONE).with_gateways(Arc::clone(&gateways))
-        },
+        |server| server.limit_bookings(BookingLimits::NONE).with_gateways(Arc::clone(&gateways)),
     )
     .await;
     let sending = MessagingOptions {

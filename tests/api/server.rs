@@ -6,7 +6,6 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use slotbook::clock::ManualClock;
-use slotbook::config::options::BookingLimitOptions;
 use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::state::group_state::GroupState;
@@ -15,6 +14,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
+use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
@@ -161,7 +161,7 @@ impl TestServer {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
         let routes = web::service(configure(
-            Server::new(engine.clone(), 2).limit_bookings(&BookingLimitOptions::NONE),
+            Server::new(engine.clone(), 2).limit_bookings(BookingLimits::NONE),
         ));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine, disk }

@@ -110,7 +110,7 @@ fn cancellation_reason(
     if state.outbox.is_withdrawn_since(appointment.id, message.id) {
         return Some(SuppressionReason::GivenAway);
     }
-    // An address that was never told of the booking belongs to a stranger to it.
+    // An address that got no mail about the booking may belong to a stranger to it.
     if message.is_by_key() && !state.outbox.is_confirmed(row.id, row.created_at, now) {
         return Some(SuppressionReason::Unconfirmed);
     }

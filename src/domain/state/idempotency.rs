@@ -5,7 +5,6 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 
 /// Seconds for which an answer is repeated.
@@ -18,7 +17,7 @@ const RECORD_BYTES: usize = 256;
 /// order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IdempotencyShare {
-    /// Applications by their key alone. Records of format 1 count here, whoever made them.
+    /// Applications by their key alone. All records of format 1 count here.
     #[default]
     Application,
     /// Accounts of clients.
@@ -28,16 +27,6 @@ pub enum IdempotencyShare {
 }
 
 impl IdempotencyShare {
-    /// The share of a caller.
-    #[must_use]
-    pub const fn for_caller(caller: &Caller) -> Self {
-        match caller {
-            Caller::Application => Self::Application,
-            Caller::Account(_) => Self::Account,
-            Caller::Pro(_) => Self::Pro,
-        }
-    }
-
     /// Maximum bytes of the records of one group.
     #[must_use]
     pub const fn bytes_max(self) -> usize {

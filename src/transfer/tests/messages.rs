@@ -164,7 +164,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let again = reimported(&content);
     assert_same(&content, &again);
     let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
-    assert_eq!(before.messages().len(), 12 * 17);
+    assert_eq!(before.messages().len(), 12 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }
