@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_source_has_one_hash_under_each_secret() {
         let hasher = |bits: u8| SourceHasher::new(Some(&LinkSecret::new([bits; 32])));
-        let identity = Identity::new(Arc::new(Directory::default()), [7; 32], None);
+        let identity = Identity::new(Arc::new(Directory::default()), [7; 32], None, false);
         let origin = |hasher: &SourceHasher, from: &str| {
             hasher.origin(&identity, from.parse().expect("an address")).expect("by a key")
         };
