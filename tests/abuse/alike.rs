@@ -16,7 +16,7 @@ fn id_of(made: &Value) -> VeventId {
 async fn all_bookings_of_one_source_are_counted_and_cancelled_together() {
     let practice =
         Practice::with(|_| {}, |server| server.limit_bookings(BookingLimits::NONE)).await;
-    let mut free = practice.free_starts().await;
+    let mut free = practice.hourly_starts().await;
     let mut book = async |source: &str, email: String| {
         let start = free.pop_front().expect("a start");
         id_of(&practice.forwarded(source).book(&start, &email).await.is(201))
@@ -48,7 +48,7 @@ async fn all_bookings_of_one_source_are_counted_and_cancelled_together() {
 #[tokio::test]
 async fn a_booking_by_the_shop_keeps_no_origin() {
     let practice = Practice::open().await;
-    let free = practice.free_starts().await;
+    let free = practice.hourly_starts().await;
     let by_anna = practice.visitor("127.0.0.1").booking(&free[0], "guest@example.org");
     let made = answer(by_anna.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
     let now = practice.engine.clock().now();

@@ -150,6 +150,15 @@ impl Practice {
     }
 }
 
+impl Practice {
+    /// Free starts at full hours, one for each hour, so that bookings of several do not overlap.
+    pub(crate) async fn hourly_starts(&self) -> VecDeque<(String, u64)> {
+        let mut starts = self.free_starts().await;
+        starts.retain(|(start, _)| start.ends_with(":00:00"));
+        starts
+    }
+}
+
 impl Visitor {
     /// A request with the public key.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

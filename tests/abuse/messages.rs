@@ -72,7 +72,7 @@ async fn book_as(stranger: &Visitor, start: &(String, u64), name: &str, email: &
 async fn a_stranger_has_at_most_the_daily_maximum_mailed_and_the_shop_still_writes() {
     let mailbox = Mailbox::open().await;
     let practice = mailing(8, Some(&mailbox)).await;
-    let mut free = practice.free_starts().await;
+    let mut free = practice.hourly_starts().await;
     let stranger = practice.visitor("127.0.0.2");
     let mut made = Vec::new();
     for number in 0..20 {
@@ -106,7 +106,7 @@ async fn a_stranger_has_at_most_the_daily_maximum_mailed_and_the_shop_still_writ
 async fn a_mail_caused_by_a_stranger_repeats_no_address_and_no_link() {
     let mailbox = Mailbox::open().await;
     let practice = mailing(0, Some(&mailbox)).await;
-    let mut free = practice.free_starts().await;
+    let mut free = practice.hourly_starts().await;
     let stranger = practice.visitor("127.0.0.2");
     let names = ["Win at evil.example/now", "EVIL.example", "pay@evil.example", "call 0900123456"];
     for (number, name) in names.iter().enumerate() {
@@ -129,7 +129,7 @@ async fn a_mail_caused_by_a_stranger_repeats_no_address_and_no_link() {
 async fn a_stranger_has_no_text_message_sent_abroad() {
     let practice = mailing(0, None).await;
     // In three days, so that its reminder is among those planned.
-    let mut free = practice.free_starts().await.into_iter();
+    let mut free = practice.hourly_starts().await.into_iter();
     let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
     let stranger = practice.visitor("127.0.0.2");
     let booked = book_as(&stranger, &start, "Durand", "c@example.org").await;
@@ -154,5 +154,5 @@ async fn a_stranger_has_no_text_message_sent_abroad() {
     }
     let wrong = json!({"group": {"sms_countries": "France"}});
     let change = anna.request(Method::PUT, "/groups/1").json(&wrong);
-    answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.refused(400, 3);
+    answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.refused(400, 2);
 }
